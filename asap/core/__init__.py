@@ -1,0 +1,1 @@
+"""What everybody needs and nothing else: errors, units, provenance, safe text, files."""

@@ -1,0 +1,54 @@
+"""Where things lie, and how to write them without losing anything."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from asap.core.errors import AsapError
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def home() -> Path:
+    """The user's folder: ``ASAP_HOME``, or the platform's data directory."""
+    configured = os.environ.get("ASAP_HOME")
+    if configured:
+        return Path(configured).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("asap", appauthor=False)
+
+
+def data_folder(name: str) -> Path:
+    """``prompts``, ``knowledge`` or ``history_db``: in the installed package, else in the checkout."""
+    installed = _PACKAGE / "_data" / name
+    return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a whole file or nothing: temporary file, fsync, rename.
+
+    Raises:
+        AsapError: the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
+
+
+def unwritable(folder: Path, error: OSError) -> AsapError:
+    """The one sentence for a folder that refuses a write."""
+    reason = error.strerror or str(error)
+    message = f"cannot be written: {reason}"
+    return AsapError(message, where=str(folder), hint="point ASAP_HOME at a folder that you may write")

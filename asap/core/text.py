@@ -1,0 +1,49 @@
+"""Hostile text made harmless.
+
+Operation names, run names, comments, notes and records come from files that others wrote. Each output has
+its own way of being attacked, so each has its own escape: the terminal (control sequences), Markdown
+(markup, mentions, HTML) and prompts (instructions).
+"""
+
+import re
+import unicodedata
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~@&:])")
+_SECRET = re.compile(
+    r"AIza[0-9A-Za-z_\-]{30,}"
+    r"|ya29\.[0-9A-Za-z_\-]+"
+    r"|sk-[0-9A-Za-z_\-]{16,}"
+    r"|gh[pousr]_[0-9A-Za-z]{20,}"
+    r"|hf_[0-9A-Za-z]{20,}"
+    r"|xox[abprs]-[0-9A-Za-z\-]{10,}"
+    r"|AKIA[0-9A-Z]{16}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
+    r"|(?i:(?<=bearer )[0-9a-z._\-]{16,})"
+    r"|(?i:(?<=api_key=)[^\s&\"']+|(?<=api-key: )\S+|(?<=password=)[^\s&\"']+|(?<=token=)[^\s&\"']+)"
+)
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
+REDACTED = "[redacted]"
+
+
+def plain(text: object, limit: int | None = None) -> str:
+    """One line without control, format or bidirectional characters; cut to ``limit`` characters."""
+    visible = (c for c in str(text) if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
+    clean = " ".join("".join(visible).split())
+    return clean if limit is None or len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def markdown(text: object, limit: int | None = None) -> str:
+    """Plain text that Markdown shows as it is: no markup, no HTML, no link, no mention."""
+    return _MARKDOWN.sub(lambda found: f"&#{ord(found.group())};", plain(text, limit))
+
+
+def fenced(text: object, source: str) -> str:
+    """Quoted material for a prompt, which cannot close its own fence."""
+    body = str(text).replace("<", "‹").replace(">", "›")
+    label = plain(source, 80).replace('"', "'").replace("<", "‹").replace(">", "›")
+    return f'<data source="{label}">\n{body}\n</data>'
+
+
+def redact(text: str) -> str:
+    """Replace what looks like a key, token or password."""
+    return _SECRET.sub(REDACTED, text)

@@ -1,0 +1,46 @@
+"""Seconds, bytes and rates as people read them. Inside, everything is SI."""
+
+import math
+
+GIB = 2**30
+PERCENT = 100.0
+
+
+def format_seconds(seconds: float) -> str:
+    """``0.00251`` → ``2.51 ms``."""
+    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if abs(seconds) < limit:
+            return f"{significant(seconds * scale)} {unit}"
+    return f"{significant(seconds)} s"
+
+
+def format_bytes(count: float) -> str:
+    """Binary prefixes: ``2147483648`` → ``2 GiB``."""
+    for scale, unit in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if abs(count) >= scale:
+            return f"{significant(count / scale)} {unit}"
+    return f"{count:.0f} B"
+
+
+def format_rate(per_second: float, unit: str) -> str:
+    """Decimal prefixes: ``9.18e14, "FLOP/s"`` → ``918 TFLOP/s``."""
+    for scale, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(per_second) >= scale:
+            return f"{significant(per_second / scale)} {prefix}{unit}"
+    return f"{significant(per_second)} {unit}"
+
+
+def format_percent(fraction: float, digits: int = 1) -> str:
+    """``0.865`` → ``86.5 %``; a non-zero share too small to print is ``<0.1 %``, never 0."""
+    smallest = 10.0**-digits
+    if 0 < abs(fraction) * PERCENT < smallest / 2:
+        return f"<{smallest:.{digits}f} %"
+    return f"{fraction * PERCENT:.{digits}f} %"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Round to significant digits without exponent: ``35656.45`` → ``35700``, ``2.5165`` → ``2.52``."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f}" if math.isfinite(value) else str(value)
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{decimals}f}"

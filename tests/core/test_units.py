@@ -1,0 +1,29 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(35.65645, "35.7 s"), (0.0025165, "2.52 ms"), (3.2e-7, "320 ns"), (4.2e-5, "42.0 µs"), (0.0, "0 ns")],
+)
+def test_seconds(seconds, text):
+    assert format_seconds(seconds) == text
+
+
+def test_bytes_are_binary_and_rates_decimal():
+    assert format_bytes(16 * 2**30) == "16.0 GiB"
+    assert format_rate(918e12, "FLOP/s") == "918 TFLOP/s"
+
+
+def test_a_small_share_is_not_shown_as_nothing():
+    assert format_percent(0.0) == "0.0 %"
+    assert format_percent(1e-5) == "<0.1 %"
+    assert format_percent(0.865) == "86.5 %"
+
+
+@given(st.floats(min_value=1e-6, max_value=1e6))
+def test_significant_keeps_three_digits(value):
+    assert float(significant(value)) == pytest.approx(value, rel=0.005)
