@@ -1,0 +1,20 @@
+"""Chips and topologies as data, with the source of every figure."""
+
+from asap.hardware.catalogue import find_chip, identify_chip, known_chips, load_chip
+from asap.hardware.chip import Chip
+from asap.hardware.names import Resolved, resolve_hardware
+from asap.hardware.shapes import default_topology, parse_topology
+from asap.hardware.slices import Slice
+
+__all__ = [
+    "Chip",
+    "Resolved",
+    "Slice",
+    "default_topology",
+    "find_chip",
+    "identify_chip",
+    "known_chips",
+    "load_chip",
+    "parse_topology",
+    "resolve_hardware",
+]

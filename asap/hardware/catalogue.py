@@ -1,0 +1,101 @@
+"""Chips by name: the ones that come with ASAP, and a user's own in ``$ASAP_HOME/chips/*.toml``."""
+
+import difflib
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError, NotFoundError
+from asap.core.files import home
+from asap.core.text import plain
+from asap.hardware.chip import Chip
+
+_BUNDLED = Path(__file__).parent / "chips"
+_MAKERS = re.compile(r"\b(nvidia|amd|google|cloud|gpu)\b")
+_NEAREST = 3
+
+
+@dataclass(frozen=True)
+class Identified:
+    """A chip and what was assumed about a name that leaves something open."""
+
+    chip: Chip
+    notes: tuple[str, ...] = ()
+
+
+def load_chip(name: str) -> Chip:
+    """The chip of that name or alias, in any case and spelling of blanks and hyphens.
+
+    A bare ``A100`` or ``V100`` is read as the larger memory; :func:`identify_chip` says so in a note.
+
+    Raises:
+        NotFoundError: no chip has this name; the nearest names are in the hint.
+        ConfigError: one of the user's own files cannot be read.
+    """
+    return identify_chip(name).chip
+
+
+def identify_chip(name: str) -> Identified:
+    """Like :func:`load_chip`, with a note where the name leaves something open."""
+    found = find_chip(name)
+    if found is None:
+        names = known_chips()
+        near = difflib.get_close_matches(_key(name), names, n=_NEAREST, cutoff=0.4) or names
+        raise NotFoundError(f"unknown chip {plain(name, 60)!r}", hint=f"known are {', '.join(near)}")
+    return found
+
+
+def find_chip(name: str) -> Identified | None:
+    """Like :func:`identify_chip`, and ``None`` for an unknown name."""
+    index = _index()
+    without_remark = re.sub(r"\([^)]*\)", "", name)
+    return index.get(_key(name)) or index.get(_key(without_remark))
+
+
+def known_chips() -> tuple[str, ...]:
+    """The names of all chips, sorted."""
+    return tuple(sorted({found.chip.name for found in _index().values()}))
+
+
+def read_chip(path: Path) -> Chip:
+    """A chip from a TOML file.
+
+    Raises:
+        ConfigError: the file cannot be read, is not TOML, or is not a whole chip.
+    """
+    try:
+        return Chip.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        reason = plain(f"{field}: {first['msg']}" if field else first["msg"], 200)
+        raise ConfigError(reason, where=str(path), hint="see asap/hardware/chips for examples") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(plain(f"cannot be read as TOML: {error}", 200), where=str(path)) from error
+
+
+def _index() -> dict[str, Identified]:
+    own = sorted((home() / "chips").glob("*.toml"))
+    return _bundled() | _by_key([read_chip(path) for path in own])
+
+
+@cache
+def _bundled() -> dict[str, Identified]:
+    return _by_key([read_chip(path) for path in sorted(_BUNDLED.glob("*.toml"))])
+
+
+def _by_key(chips: list[Chip]) -> dict[str, Identified]:
+    index: dict[str, Identified] = {}
+    for chip in chips:
+        index |= {_key(name): Identified(chip) for name in (chip.name, chip.title, *chip.aliases)}
+        index |= {_key(name): Identified(chip, (note,)) for name, note in chip.assumed.items()}
+    index.pop("", None)
+    return index
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", _MAKERS.sub(" ", name.casefold()))

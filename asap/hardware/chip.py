@@ -1,0 +1,93 @@
+"""A chip as data: every figure with its source.
+
+Chips lie in ``asap/hardware/chips/*.toml``; a user's own lie in ``$ASAP_HOME/chips``.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+
+class Torus(BaseModel):
+    """Inter-chip interconnect of a TPU."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    axes: Literal[2, 3] = Field(description="dimensions of the torus")
+    link_bandwidth: PositiveFloat = Field(description="bytes/s of one link in one direction")
+    wrap_at: PositiveInt = Field(description="an axis wraps around if its length is a multiple of this")
+    wrap_together: bool = Field(
+        default=False, description="axes wrap only if all can: optical switches join whole cubes (arXiv:2208.10041)"
+    )
+    pod: PositiveInt = Field(description="chips of the largest slice")
+    latency: PositiveFloat = Field(description="seconds a hop")
+    shapes: tuple[str, ...] = Field(default=(), description="documented shapes that are not made of whole cubes")
+
+
+class Scaleup(BaseModel):
+    """The fast domain of a GPU: NVLink, NVSwitch, Infinity Fabric."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    domain: PositiveInt = Field(description="GPUs that it joins")
+    bandwidth: PositiveFloat = Field(description="bytes/s of one GPU in one direction")
+    latency: PositiveFloat = Field(description="seconds a message")
+
+
+class Network(BaseModel):
+    """What lies beyond the slice or the domain: DCN, InfiniBand, Ethernet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bandwidth: PositiveFloat = Field(description="bytes/s of one chip in one direction")
+    latency: PositiveFloat = Field(description="seconds a message")
+
+
+class Chip(BaseModel):
+    """An accelerator: rates in FLOP/s and bytes/s, sizes in bytes, of one chip."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="key: v5e, h100, …", pattern=r"^[a-z0-9][a-z0-9.-]*$")
+    title: str = Field(description="as its maker calls it")
+    kind: Literal["tpu", "gpu"]
+    aliases: tuple[str, ...] = ()
+    peak_flops: dict[str, PositiveFloat] = Field(description="dense FLOP/s by precision: bf16, fp8, int8, fp32, …")
+    matmul_tile: PositiveInt = Field(description="side of the MXU, or the tile of a tensor-core kernel")
+    clock: PositiveFloat | None = Field(default=None, description="Hz; None: not published")
+    hbm_bytes: PositiveFloat
+    hbm_bandwidth: PositiveFloat
+    onchip_bytes: PositiveFloat = Field(description="VMEM of a TPU, L2 of a GPU")
+    host_bandwidth: PositiveFloat | None = Field(
+        default=None, description="bytes/s between HBM and host memory in one direction; None: not published"
+    )
+    cores: PositiveInt = Field(default=1, description="TensorCores a chip, the count in cloud names of v2 to v5p")
+    devices: PositiveInt = Field(default=1, description="JAX devices a chip")
+    torus: Torus | None = None
+    scaleup: Scaleup | None = None
+    network: Network
+    assumed: dict[str, str] = Field(
+        default_factory=dict, description="alias that leaves something open → what is assumed, for the reader"
+    )
+    sources: dict[str, str] = Field(description="field → where its figure comes from")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "Chip":
+        if (self.kind == "tpu") != (self.torus is not None) or (self.kind == "gpu") != (self.scaleup is not None):
+            raise ValueError("a tpu needs [torus] and a gpu needs [scaleup], and neither has the other's")
+        unsourced = [field for field in _figures(self.model_dump(exclude_defaults=True)) if not self._source(field)]
+        if unsourced:
+            raise ValueError(f"no source for {', '.join(unsourced)} in [sources]")
+        return self
+
+    def _source(self, field: str) -> str | None:
+        return self.sources.get(field) or self.sources.get(field.partition(".")[0])
+
+
+def _figures(fields: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping) and name not in {"sources", "assumed"}:
+            yield from _figures(value, f"{prefix}{name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield prefix + name

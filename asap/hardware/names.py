@@ -1,0 +1,167 @@
+"""What a cloud calls its hardware, resolved to a slice.
+
+Names count TensorCores (``v5p-512`` is 256 chips), which equals chips where a chip has one core (v5e, v6e,
+GPUs). Where a stated topology or number of devices says otherwise, it decides, and a note shows both readings.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.hardware.catalogue import find_chip, identify_chip
+from asap.hardware.chip import Chip
+from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
+from asap.hardware.slices import Slice
+
+_TIMES = re.compile(r"\s*(\d{1,6})\s*[x×*]\s*(?=\D)", re.ASCII)
+_SIZE = re.compile(r"(?:[\s:_-]+|\s+[x×]\s+|[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE)
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The slice behind a name, and what a reader should know about how the name was read."""
+
+    slice: Slice
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HardwareName:
+    """A name in parts: ``16x v5e-256`` is 16 times v5e of size 256."""
+
+    text: str
+    chip: Chip
+    times: int | None = None
+    size: int | None = None
+    topology: tuple[int, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, name: str) -> "HardwareName":
+        """Read a chip, optionally with a count before it and a size or topology after it.
+
+        Raises:
+            NotFoundError: the chip is unknown.
+            ConfigError: the size is zero.
+        """
+        text, times, rest, size = plain(name, _SHOWN), None, name, None
+        if prefix := _TIMES.match(rest):
+            times, rest = int(prefix[1]), rest[prefix.end() :]
+        if find_chip(rest) is None and (suffix := _SIZE.search(rest)):
+            size, rest = suffix[1].casefold(), rest[: suffix.start()]
+        found = identify_chip(rest)
+        if size and size.isdigit() and int(size) < 1:
+            raise ConfigError("a size is counted from 1", where=text)
+        if size and "x" in size:
+            return cls(text, found.chip, times, None, parse_topology(size), found.notes)
+        return cls(text, found.chip, times, int(size) if size else None, None, found.notes)
+
+
+def resolve_hardware(
+    name: str | None = None,
+    topology: str | Sequence[int] | None = None,
+    slices: int = 1,
+    devices: int | None = None,
+) -> Resolved:
+    """The slice that a name (``v5e-256``, ``8xH100``, ``tpu7x-4x4x8``), a topology and counts describe together.
+
+    Args:
+        name: what the cloud or the user calls it.
+        topology: chips along each torus axis of one slice, ``8x8x8``.
+        slices: slices that the job spans.
+        devices: JAX devices of the whole job.
+
+    Raises:
+        NotFoundError: the chip is unknown.
+        ConfigError: the parts contradict each other, or do not say how many chips there are.
+    """
+    if not name:
+        raise ConfigError("the chip is not known", where="hardware", hint="give a name such as v5e-256 or h100-64")
+    if slices < 1 or (devices is not None and devices < 1):
+        raise ConfigError("slices and devices are counted from 1", where=plain(name, _SHOWN))
+    parts = HardwareName.parse(name)
+    shape = parse_topology(topology)
+    if shape and parts.topology and shape != parts.topology:
+        raise ConfigError(f"the name contradicts the topology {format_topology(shape)}", where=parts.text)
+    resolved = _tpus if parts.chip.torus else _gpus
+    found = resolved(parts, shape or parts.topology, slices, devices)
+    if devices is not None and found.slice.devices != devices:
+        reason = f"has {found.slice.devices} JAX devices, not {devices}"
+        raise ConfigError(reason, where=parts.text, hint="correct the name, the topology, the slices or the devices")
+    return Resolved(found.slice, parts.notes + found.notes)
+
+
+def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> Resolved:
+    if shape:
+        reason = f"{name.chip.title} has no torus, so it takes no topology"
+        raise ConfigError(reason, where=name.text, hint="give the number of GPUs")
+    if name.size is None and name.times is None:
+        return Resolved(Slice(name.chip, _per_slice(name, slices, devices), None, slices))
+    return Resolved(Slice(name.chip, (name.size or 1) * (name.times or 1), None, slices))
+
+
+def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> Resolved:
+    if name.times is not None and (name.size or shape):
+        if slices not in (1, name.times):
+            raise ConfigError(f"the name contradicts {slices} slices", where=name.text)
+        slices = name.times
+    if shape:
+        chips = math.prod(shape)
+    elif name.size:
+        chips = _sized(name, name.size, slices, devices)
+    else:
+        chips = name.times or _per_slice(name, slices, devices)
+    notes = _readings(name, chips, shape)
+    if shape is None:
+        shape, noted = _assumed(name, chips)
+        notes += noted
+    return Resolved(Slice(name.chip, chips, shape, slices), notes)
+
+
+def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:
+    if devices is None:
+        reason = "says which chip, not how many"
+        raise ConfigError(reason, where=name.text, hint="add a size, a topology or the number of devices")
+    chips, rest = divmod(devices, slices * name.chip.devices)
+    if rest or chips < 1:
+        raise ConfigError(f"{devices} JAX devices are not whole chips in {slices} slice(s)", where=name.text)
+    return chips
+
+
+def _sized(name: HardwareName, size: int, slices: int, devices: int | None) -> int:
+    """Chips of a slice that the name's number stands for: TensorCores, unless only chips agree with the devices."""
+    chips, rest = divmod(size, name.chip.cores)
+    if devices == size * name.chip.devices * slices != chips * name.chip.devices * slices:
+        return size
+    if rest or chips < 1:
+        raise ConfigError(f"{size} TensorCores are not whole chips of {name.chip.cores}", where=name.text)
+    return chips
+
+
+def _readings(name: HardwareName, chips: int, shape: tuple[int, ...] | None) -> tuple[str, ...]:
+    cores, size = name.chip.cores, name.size
+    if size is None:
+        return ()
+    if size not in (chips, chips * cores):
+        counted = f"{size // cores} chips" if cores > 1 else f"{size} chips"
+        raise ConfigError(f"means {counted}, but {format_topology(shape or ())} has {chips}", where=name.text)
+    if cores == 1:
+        return ()
+    if size == chips * cores:
+        return (f"{name.text} counts TensorCores: {chips} chips (were it chips: {size})",)
+    decider = f"the topology {format_topology(shape)} decides" if shape else "the number of devices decides"
+    return (f"{name.text} counts TensorCores by convention ({size // cores} chips); {decider}: {chips} chips",)
+
+
+def _assumed(name: HardwareName, chips: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    shape = default_topology(name.chip, chips)
+    if shape is None:
+        reason = f"no single slice of {name.chip.title} with {chips} chips is documented"
+        raise ConfigError(reason, where=name.text, hint="give the topology, or smaller slices: 2x v5e-256")
+    if len(cube_topologies(name.chip, chips)) > 1:
+        return shape, (f"topology {format_topology(shape)} assumed, the most compact of {chips} chips",)
+    return shape, ()

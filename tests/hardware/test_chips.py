@@ -1,0 +1,144 @@
+"""Chips as data: sources, physical ranges, names, and a user's own files."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from asap.core.errors import ConfigError, NotFoundError
+from asap.hardware import identify_chip, known_chips, load_chip
+from asap.hardware.catalogue import read_chip
+
+EXPECTED = {
+    *("v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "v100-16gb", "v100-32gb", "a100-40gb", "a100-80gb"),
+    *("h100", "h200", "b200", "gb200", "b300", "gb300", "mi300x", "mi355x"),
+}
+CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
+OWN = """
+name = "example-1"
+title = "Example One"
+kind = "gpu"
+aliases = ["E1"]
+matmul_tile = 128
+hbm_bytes = 6e10
+hbm_bandwidth = 2e12
+onchip_bytes = 4e7
+peak_flops = {bf16 = 3e14}
+scaleup = {domain = 4, bandwidth = 2e11, latency = 3e-6}
+network = {bandwidth = 2e10, latency = 1e-5}
+sources = {matmul_tile = "us", hbm_bytes = "us", hbm_bandwidth = "us", onchip_bytes = "us", peak_flops = "us", \
+scaleup = "us", network = "us"}
+"""
+
+
+@pytest.fixture
+def own_chips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path))
+    folder = tmp_path / "chips"
+    folder.mkdir()
+    return folder
+
+
+def test_all_chips_are_there() -> None:
+    assert set(known_chips()) == EXPECTED
+
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
+def test_every_source_names_a_document_with_its_address(chip) -> None:
+    for field, source in chip.sources.items():
+        assert re.search(r"\w.*https://\S+", source), f"{field}: {source}"
+
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
+def test_figures_are_in_physical_ranges(chip) -> None:
+    peak = max(chip.peak_flops.values())
+    assert 5e13 <= peak <= 2e16
+    assert 2e11 <= chip.hbm_bandwidth <= 1e13
+    assert 50 <= chip.peak_flops.get("bf16", chip.peak_flops.get("fp16", 0)) / chip.hbm_bandwidth <= 1000
+    assert 16 * 2**30 <= chip.hbm_bytes <= 400 * 2**30
+    assert 2**22 <= chip.onchip_bytes <= 2**28
+    assert 2e9 <= chip.network.bandwidth <= 2e11
+    assert 1e-6 <= chip.network.latency <= 1e-4
+    fast = chip.torus.link_bandwidth if chip.torus else chip.scaleup.bandwidth
+    assert chip.network.bandwidth < fast < chip.hbm_bandwidth
+
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
+def test_lower_precision_is_not_slower(chip) -> None:
+    order = [chip.peak_flops[p] for p in ("fp32", "tf32", "bf16", "fp8", "fp4") if p in chip.peak_flops]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
+def test_every_name_leads_to_its_chip_in_any_spelling(chip) -> None:
+    for name in (chip.name, chip.title, *chip.aliases):
+        for spelling in (name, name.upper(), name.lower(), name.replace(" ", "-"), f"  {name} "):
+            assert load_chip(spelling) == chip
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("TPU v6 lite", "v6e"),
+        ("Trillium", "v6e"),
+        ("TPU v5 lite", "v5e"),
+        ("TPU v5", "v5p"),
+        ("TPU7x (Ironwood)", "tpu7x"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40gb"),
+        ("A100 80GB", "a100-80gb"),
+        ("A100 (DGX-A100)", "a100-80gb"),
+        ("V100 32GB (DGX-2)", "v100-32gb"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("B300", "b300"),
+        ("GB200", "gb200"),
+    ],
+)
+def test_names_as_drivers_and_reports_write_them(text: str, name: str) -> None:
+    assert load_chip(text).name == name
+
+
+@pytest.mark.parametrize("name", ["A100", "nvidia a100", "V100", "A100 (DGX-A100)"])
+def test_a_name_that_leaves_the_memory_open_is_noted(name: str) -> None:
+    assert "assumed" in identify_chip(name).notes[0]
+    assert identify_chip("A100 40GB").notes == ()
+
+
+def test_an_unknown_chip_is_refused_with_the_nearest_names() -> None:
+    with pytest.raises(NotFoundError, match=r"unknown chip 'h10'.*h100"):
+        load_chip("h10")
+
+
+def test_a_chip_of_ones_own_is_found_and_goes_before_a_bundled_one(own_chips: Path) -> None:
+    (own_chips / "one.toml").write_text(OWN)
+    (own_chips / "mine.toml").write_text(OWN.replace("example-1", "h100").replace("E1", "E2"))
+    assert load_chip("e1").name == "example-1"
+    assert load_chip("H100").title == "Example One"
+    assert "example-1" in known_chips()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("name = ", "cannot be read as TOML"),
+        (OWN.replace("hbm_bytes = 6e10", "hbm_bytes = -1"), "hbm_bytes"),
+        (OWN.replace("hbm_bytes = 6e10", ""), "hbm_bytes"),
+        (OWN.replace('hbm_bytes = "us", ', ""), "no source for hbm_bytes"),
+        (OWN.replace('kind = "gpu"', 'kind = "tpu"'), "torus"),
+        (OWN.replace('kind = "gpu"', 'kind = "npu"'), "kind"),
+        (OWN + "colour = 1\n", "colour"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(own_chips: Path, text: str, complaint: str) -> None:
+    (own_chips / "bad.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_chip("v5e")
+    assert complaint in str(caught.value)
+    assert "bad.toml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_one_clear_line(own_chips: Path) -> None:
+    (own_chips / "bad.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"bad\.toml"):
+        read_chip(own_chips / "bad.toml")

@@ -1,0 +1,174 @@
+"""Cloud names, topologies and counts resolved to slices."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import ConfigError, NotFoundError
+from asap.hardware import default_topology, known_chips, load_chip, parse_topology, resolve_hardware
+from asap.hardware.shapes import format_topology
+
+TPUS = [chip for chip in map(load_chip, known_chips()) if chip.torus]
+GPUS = [chip for chip in map(load_chip, known_chips()) if chip.scaleup]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "chips", "devices"),
+    [
+        ("v5e-256", "16x16", 256, 256),
+        ("v5litepod-256", "16x16", 256, 256),
+        ("v5e-8", "2x4", 8, 8),
+        ("v6e-16", "4x4", 16, 16),
+        ("v6e-128", "8x16", 128, 128),
+        ("TPU v6e-64", "8x8", 64, 64),
+        ("v5p-512", "4x8x8", 256, 256),
+        ("v5p-12288", "16x16x24", 6144, 6144),
+        ("v5p-7680", "12x16x20", 3840, 3840),
+        ("v4-8", "2x2x1", 4, 4),
+        ("v4-128", "4x4x4", 64, 64),
+        ("v4-384", "4x4x12", 192, 192),
+        ("v3-32", "4x4", 16, 32),
+        ("tpu7x-64", "2x4x4", 32, 64),
+        ("tpu7x-4x4x8", "4x4x8", 128, 256),
+        ("v5e-16x16", "16x16", 256, 256),
+        ("h100-64", "", 64, 64),
+        ("a100-80gb-128", "", 128, 128),
+        ("8xH100", "", 8, 8),
+        ("H100x8", "", 8, 8),
+        ("gb200-72", "", 72, 72),
+    ],
+)
+def test_names_of_the_clouds(name: str, shape: str, chips: int, devices: int) -> None:
+    found = resolve_hardware(name).slice
+    assert (found.shape, found.chips, found.devices) == (shape, chips, devices)
+
+
+def test_a_count_before_a_sized_tpu_is_slices() -> None:
+    found = resolve_hardware("16x v5e-256").slice
+    assert (found.slices, found.chips, found.shape) == (16, 4096, "16x16")
+
+
+@pytest.mark.parametrize("given_devices", [None, 512])
+def test_the_topology_decides_and_both_readings_are_shown(given_devices: int | None) -> None:
+    found = resolve_hardware("v5p-512", topology="8x8x8", devices=given_devices)
+    assert (found.slice.chips, found.slice.devices) == (512, 512)
+    assert "256 chips" in found.notes[0]
+    assert "8x8x8 decides: 512 chips" in found.notes[0]
+
+
+def test_the_devices_decide_where_there_is_no_topology() -> None:
+    found = resolve_hardware("v5p-512", devices=512)
+    assert found.slice.shape == "8x8x8"
+    assert "devices decides" in found.notes[0]
+
+
+def test_a_name_that_counts_cores_says_so() -> None:
+    assert "TensorCores: 256 chips (were it chips: 512)" in resolve_hardware("v5p-512").notes[0]
+    assert resolve_hardware("v5e-256").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shape", "chips"),
+    [
+        ({"name": "v5p", "topology": (8, 8, 8)}, "8x8x8", 512),
+        ({"name": "ironwood", "topology": "4x4x4"}, "4x4x4", 64),
+        ({"name": "ironwood", "devices": 128}, "4x4x4", 64),
+        ({"name": "v5e-16", "slices": 2, "devices": 32}, "4x4", 32),
+        ({"name": "h100", "devices": 24}, "", 24),
+        ({"name": "4x v5e"}, "2x2", 4),
+    ],
+)
+def test_a_bare_chip_with_a_topology_or_devices(arguments, shape: str, chips: int) -> None:
+    found = resolve_hardware(**arguments).slice
+    assert (found.shape, found.chips) == (shape, chips)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({}, "chip is not known"),
+        ({"topology": "16x16"}, "chip is not known"),
+        ({"name": "ironwood"}, "which chip, not how many"),
+        ({"name": "v5e-256", "topology": "8x8"}, "means 256 chips, but 8x8 has 64"),
+        ({"name": "v5p-512", "topology": "4x4x8"}, "means 256 chips, but 4x4x8 has 128"),
+        ({"name": "v5e-256", "devices": 128}, "has 256 JAX devices, not 128"),
+        ({"name": "v5e-16x16", "topology": "4x4"}, "contradicts the topology 4x4"),
+        ({"name": "2x v5e-256", "slices": 4}, "contradicts 4 slices"),
+        ({"name": "h100-8", "topology": "2x4"}, "no torus"),
+        ({"name": "h100-8", "devices": 16}, "has 8 JAX devices, not 16"),
+        ({"name": "v5p-9"}, "not whole chips"),
+        ({"name": "tpu7x", "devices": 7}, "not whole chips"),
+        ({"name": "v5e-512"}, "no single slice"),
+        ({"name": "v5e-12"}, "no single slice"),
+        ({"name": "v5e-0"}, "counted from 1"),
+        ({"name": "v5e-4", "slices": 0}, "counted from 1"),
+        ({"name": "v5e", "slices": 0, "devices": 4}, "counted from 1"),
+        ({"name": "v5e", "devices": 0}, "counted from 1"),
+        ({"name": "v5e", "topology": "4x4x4"}, "2 axes"),
+    ],
+)
+def test_contradictions_are_one_clear_line(arguments, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        resolve_hardware(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_chip_in_a_name_is_named() -> None:
+    with pytest.raises(NotFoundError, match=r"unknown chip 'v99'"):
+        resolve_hardware("v99-8")
+
+
+@given(st.sampled_from(TPUS), st.integers(1, 128))
+def test_names_count_cores_and_round_trip(chip, cubes: int) -> None:
+    chips = 64 * cubes
+    shape = default_topology(chip, chips)
+    if shape is None:
+        return
+    found = resolve_hardware(f"{chip.name}-{chips * chip.cores}")
+    assert found.slice.chip == chip
+    assert found.slice.topology == shape
+    again = resolve_hardware(f"{chip.name}-{format_topology(shape)}", devices=found.slice.devices)
+    assert again.slice == found.slice
+
+
+@given(st.sampled_from(GPUS), st.integers(1, 10_000))
+def test_gpu_names_round_trip(chip, count: int) -> None:
+    assert resolve_hardware(f"{chip.name}-{count}").slice == resolve_hardware(f"{count}x {chip.title}").slice
+    assert resolve_hardware(chip.name, devices=count).slice.chips == count
+
+
+@given(st.sampled_from(TPUS), st.integers(1, 10_000))
+def test_a_default_topology_has_its_chips_and_fits_the_chip(chip, chips: int) -> None:
+    shape = default_topology(chip, chips)
+    if shape is not None:
+        assert math.prod(shape) == chips <= chip.torus.pod
+        assert len(shape) == chip.torus.axes
+
+
+@given(st.lists(st.integers(1, 64), min_size=1, max_size=4).map(tuple))
+def test_topology_text_round_trips(topology: tuple[int, ...]) -> None:
+    assert parse_topology(format_topology(topology)) == topology == parse_topology(topology)
+    assert parse_topology(f" {format_topology(topology).upper()} ") == topology
+
+
+@pytest.mark.parametrize("text", ["x", "4x", "4xx4", "0x4", "-4x4", "4,4", "4x4\n4", "٤x٤", "9" * 5000])
+def test_what_is_no_topology_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="not a topology"):
+        parse_topology(text)
+
+
+ODD_NAMES = st.text(max_size=30) | st.from_regex(
+    r"[0-9]{0,4}x?(v5p|v5e|h100|tpu7x|A100)[-x: ]?[0-9x]{0,9}", fullmatch=True
+)
+
+
+@given(ODD_NAMES, st.text("x0123456789", max_size=8), st.integers(-5, 5), st.none() | st.integers(-5, 600))
+def test_any_text_resolves_or_is_refused_in_one_line(name: str, topology: str, slices: int, devices) -> None:
+    refusal = ""
+    try:
+        resolve_hardware(name, topology, slices, devices)
+    except (ConfigError, NotFoundError) as error:
+        refusal = str(error)
+    assert "\n" not in refusal

@@ -1,0 +1,92 @@
+"""Slices: sizes, wrap-around links, bandwidths, domains."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import ConfigError
+from asap.hardware import Slice, load_chip
+
+CUBED = st.sampled_from(["v4", "v5p", "tpu7x"])
+FLAT = st.sampled_from(["v5e", "v6e"])
+
+
+def slice_of(chip: str, *topology: int, slices: int = 1) -> Slice:
+    return Slice(load_chip(chip), math.prod(topology), topology, slices)
+
+
+@given(CUBED, st.tuples(*[st.integers(1, 4)] * 3), st.integers(1, 4))
+def test_whole_cubes_wrap_on_every_axis(chip: str, cubes: tuple[int, ...], slices: int) -> None:
+    found = slice_of(chip, *(4 * side for side in cubes), slices=slices)
+    assert found.wraps == (True, True, True)
+    assert found.chips == 64 * math.prod(cubes) * slices
+    assert found.devices == found.chips * found.chip.devices == found.devices_per_slice * slices
+
+
+@given(CUBED, st.tuples(*[st.integers(1, 12)] * 3).filter(lambda t: any(side % 4 for side in t)))
+def test_anything_but_whole_cubes_wraps_nowhere(chip: str, topology: tuple[int, ...]) -> None:
+    assert slice_of(chip, *topology).wraps == (False, False, False)
+
+
+@given(FLAT, st.tuples(*[st.integers(1, 16)] * 2))
+def test_a_flat_torus_wraps_on_the_full_sixteen_only(chip: str, topology: tuple[int, ...]) -> None:
+    assert slice_of(chip, *topology).wraps == tuple(side == 16 for side in topology)
+
+
+@given(FLAT, st.tuples(*[st.sampled_from([4, 8, 16])] * 2))
+def test_a_ring_has_twice_the_bandwidth_of_a_line_and_axes_add_up(chip: str, topology: tuple[int, ...]) -> None:
+    found = slice_of(chip, *topology)
+    link = found.chip.torus.link_bandwidth
+    assert [found.axis_bandwidth(a) for a in (0, 1)] == [link * (2 if w else 1) for w in found.wraps]
+    assert found.ring_bandwidth((0, 1)) == found.axis_bandwidth(0) + found.axis_bandwidth(1)
+
+
+@pytest.mark.parametrize(
+    ("chip", "topology", "devices"),
+    [
+        ("v3", (4, 4), 32),
+        ("v4", (4, 4, 4), 64),
+        ("v5p", (8, 8, 8), 512),
+        ("tpu7x", (4, 4, 4), 128),
+        ("v6e", (4, 4), 16),
+    ],
+)
+def test_jax_devices_of_a_chip(chip: str, topology: tuple[int, ...], devices: int) -> None:
+    assert slice_of(chip, *topology).devices == devices
+
+
+@given(st.sampled_from(["h100", "gb200", "mi300x"]), st.integers(1, 1000))
+def test_gpus_fill_domains(chip: str, count: int) -> None:
+    found = Slice(load_chip(chip), count)
+    assert found.domain <= found.chip.scaleup.domain
+    assert (found.domains - 1) * found.domain < count <= found.domains * found.domain
+    assert found.wraps == ()
+
+
+def test_a_tpu_slice_is_its_own_domain() -> None:
+    found = slice_of("v5e", 16, 16, slices=4)
+    assert (found.domain, found.domains) == (256, 4)
+
+
+@pytest.mark.parametrize(
+    ("chip", "chips", "topology", "complaint"),
+    [
+        ("v5p", 16, (4, 4), "3 axes"),
+        ("v5e", 64, (4, 4, 4), "2 axes"),
+        ("v5e", 8, None, "2 axes"),
+        ("v5e", 8, (4, 4), "16 chips, not 8"),
+        ("v5e", 512, (16, 32), "at most 256"),
+        ("v5e", 0, (0, 4), "counted from 1"),
+        ("h100", 8, (2, 4), "no torus"),
+    ],
+)
+def test_what_cannot_be_wired_is_refused(chip: str, chips: int, topology, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        Slice(load_chip(chip), chips, topology)
+
+
+def test_gpus_have_no_torus_axis() -> None:
+    with pytest.raises(ConfigError, match="no torus"):
+        Slice(load_chip("h100"), 8).axis_bandwidth(0)
