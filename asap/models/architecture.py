@@ -1,0 +1,87 @@
+"""The architecture of a decoder-only transformer, dense or mixture of experts.
+
+Every field but the name may be unknown (``None``): unknown is not zero. What a step needs and does not find
+is named by :meth:`Architecture.missing`.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, model_validator
+
+REQUIRED = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "vocab")
+
+
+class Architecture(BaseModel):
+    """Shapes of a decoder. Lengths are counts of elements."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str | None = None
+    layers: PositiveInt | None = None
+    d_model: PositiveInt | None = Field(default=None, description="width of the residual stream")
+    d_ff: PositiveInt | None = Field(default=None, description="hidden width of a dense MLP")
+    heads: PositiveInt | None = Field(default=None, description="query heads")
+    kv_heads: PositiveInt | None = Field(default=None, description="key/value heads (GQA); heads for MHA")
+    head_dim: PositiveInt | None = None
+    vocab: PositiveInt | None = None
+    gated_mlp: bool = Field(default=True, description="three matrices (SwiGLU, GeGLU) instead of two")
+    tied_embeddings: bool = False
+    learned_positions: NonNegativeInt = Field(default=0, description="rows of a learned position embedding; 0: none")
+
+    experts: NonNegativeInt = Field(default=0, description="routed experts; 0 for a dense model")
+    experts_per_token: NonNegativeInt = Field(default=0, description="top-k of the router")
+    expert_d_ff: PositiveInt | None = Field(default=None, description="hidden width of one expert")
+    shared_experts: NonNegativeInt = 0
+    leading_dense_layers: NonNegativeInt = 0
+    moe_every: PositiveInt = Field(default=1, description="after the leading ones, one MoE layer in so many")
+
+    sliding_window: PositiveInt | None = Field(default=None, description="tokens a local layer attends to")
+    global_layer_every: PositiveInt | None = Field(
+        default=None, description="with a window: one full-attention layer in so many; None: all are local"
+    )
+
+    q_lora_rank: PositiveInt | None = Field(default=None, description="MLA: rank of the query projection")
+    kv_lora_rank: PositiveInt | None = Field(default=None, description="MLA: rank of the latent KV cache")
+    qk_nope_head_dim: PositiveInt | None = None
+    qk_rope_head_dim: PositiveInt | None = None
+    v_head_dim: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _experts_are_consistent(self) -> "Architecture":
+        if self.experts and not 0 < self.experts_per_token <= self.experts:
+            raise ValueError(f"{self.experts} experts need 1 to {self.experts} experts per token")
+        return self
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether some layers route tokens to experts."""
+        return self.experts > 0
+
+    @property
+    def moe_layers(self) -> int:
+        """Layers that route tokens to experts; 0 if the number of layers is unknown."""
+        return (self.layers or 0) - self.dense_layers
+
+    @property
+    def dense_layers(self) -> int:
+        """Layers with an ordinary MLP; 0 if the number of layers is unknown."""
+        layers = self.layers or 0
+        if not self.is_moe:
+            return layers
+        leading = min(self.leading_dense_layers, layers)
+        return layers - (layers - leading) // self.moe_every
+
+    @property
+    def is_mla(self) -> bool:
+        """Whether attention is multi-head latent attention (DeepSeek-V2, arXiv:2405.04434)."""
+        return self.kv_lora_rank is not None
+
+    def missing(self) -> tuple[str, ...]:
+        """The fields that a training step needs and that are unknown."""
+        needed = REQUIRED
+        if self.is_mla:
+            needed = tuple(f for f in needed if f not in ("kv_heads", "head_dim"))
+            needed += ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+        if self.is_moe:
+            needed += ("expert_d_ff",)
+            if self.leading_dense_layers == 0 and self.moe_every == 1:
+                needed = tuple(f for f in needed if f != "d_ff")
+        return tuple(field for field in needed if getattr(self, field) is None)

@@ -1,0 +1,27 @@
+"""What one training step works on, apart from the sharding."""
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+
+class Workload(BaseModel):
+    """Batch, sequence and numerics of a step. Unknown is ``None``, never a default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    global_batch: PositiveInt | None = Field(default=None, description="sequences in a step, whole job")
+    sequence_length: PositiveInt | None = Field(default=None, description="tokens in a sequence")
+    precision: str | None = Field(default=None, description="of the matrix multiplications: bf16, fp8, int8, …")
+    optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
+    attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
+    framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")
+    zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
+    sequence_parallel: bool | None = Field(
+        default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"
+    )
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in a step over the whole job."""
+        if self.global_batch is None or self.sequence_length is None:
+            return None
+        return self.global_batch * self.sequence_length
