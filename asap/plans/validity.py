@@ -1,0 +1,174 @@
+"""Which plans can run at all, and one clear sentence for each rule that a plan breaks.
+
+A rule is written once, for numbers and for arrays alike: the enumeration checks thousands of plans with the same
+expressions that explain a single one. A rule whose facts are unknown is not checked, and said to be so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from asap.models import Architecture, Workload
+from asap.plans.plan import AXES, Plan
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """The facts that limit a plan; ``None`` is unknown."""
+
+    devices_per_slice: int | None = None
+    slices: int | None = None
+    global_batch: int | None = None
+    sequence_length: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    experts: int | None = None
+    layers: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        architecture: Architecture | None,
+        workload: Workload,
+        devices_per_slice: int | None,
+        slices: int | None = 1,
+    ) -> "Constraints":
+        """Collect what is known of a run."""
+        return cls(
+            devices_per_slice=devices_per_slice,
+            slices=slices,
+            global_batch=workload.global_batch,
+            sequence_length=workload.sequence_length,
+            heads=architecture.heads if architecture else None,
+            kv_heads=architecture.kv_heads if architecture and not architecture.is_mla else None,
+            experts=architecture.experts if architecture else None,
+            layers=architecture.layers if architecture else None,
+        )
+
+    def proven_by(self, incumbent: Plan) -> "Constraints":
+        """Fill an unknown batch or sequence with what a plan that ran has shown to divide."""
+        shown = {
+            "global_batch": incumbent.batch_shards * (incumbent.microbatches or 1),
+            "sequence_length": incumbent.degree("seq"),
+        }
+        return replace(self, **{field: fact for field, fact in shown.items() if getattr(self, field) is None})
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """Degrees of one plan (integers) or of many (arrays of equal length)."""
+
+    replica: Any
+    data: Any
+    seq: Any
+    model: Any
+    expert: Any
+    stage: Any
+    ici_devices: Any
+    dcn_devices: Any
+    microbatches: Any = 1
+    pipeline_repeats: Any = 1
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Degrees":
+        """The degrees of one plan over both networks."""
+        totals = {axis: plan.degree(axis) for axis in AXES}
+        return cls(
+            **totals,
+            ici_devices=plan.ici.devices,
+            dcn_devices=plan.dcn.devices,
+            microbatches=plan.microbatches or 1,
+            pipeline_repeats=plan.pipeline_repeats,
+        )
+
+    @property
+    def batch_shards(self) -> Any:
+        """Groups of devices that see different sequences."""
+        return self.replica * self.data * self.expert
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One condition of validity."""
+
+    name: str
+    needs: str
+    holds: Callable[[Degrees, Any], Any]
+    sentence: str
+
+    def explain(self, degrees: Degrees, fact: int) -> str:
+        """The sentence for a plan that breaks this rule."""
+        values = {field.name: getattr(degrees, field.name) for field in fields(degrees)}
+        return self.sentence.format(fact=fact, shards=degrees.batch_shards, **values)
+
+
+RULES = (
+    Rule(
+        "devices",
+        "devices_per_slice",
+        lambda d, n: d.ici_devices == n,
+        "the ICI mesh multiplies to {ici_devices} devices, but a slice has {fact}",
+    ),
+    Rule(
+        "slices",
+        "slices",
+        lambda d, n: d.dcn_devices == n,
+        "the DCN mesh multiplies to {dcn_devices}, but the job has {fact} slice(s)",
+    ),
+    Rule(
+        "batch",
+        "global_batch",
+        lambda d, n: n % (d.batch_shards * d.microbatches) == 0,
+        "a global batch of {fact} sequences does not divide into {shards} batch shards"
+        " (replica x data x expert) of {microbatches} microbatch(es)",
+    ),
+    Rule(
+        "sequence",
+        "sequence_length",
+        lambda d, n: n % d.seq == 0,
+        "a sequence of {fact} tokens does not divide over seq={seq}",
+    ),
+    Rule("heads", "heads", lambda d, n: n % d.model == 0, "{fact} query heads do not divide over model={model}"),
+    Rule(
+        "kv_heads",
+        "kv_heads",
+        lambda d, n: (n % d.model == 0) | (d.model % n == 0),
+        "{fact} KV heads neither divide over model={model} nor repeat evenly on it",
+    ),
+    Rule(
+        "experts",
+        "experts",
+        lambda d, n: (n % d.expert == 0) & ((n > 0) | (d.expert == 1)),
+        "{fact} experts do not divide over expert={expert}",
+    ),
+    Rule(
+        "layers",
+        "layers",
+        lambda d, n: n % (d.stage * d.pipeline_repeats) == 0,
+        "{fact} layers do not divide into {stage} stages of {pipeline_repeats} repeat(s)",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that a plan breaks."""
+
+    rule: str
+    sentence: str
+
+
+def violations(plan: Plan, constraints: Constraints) -> list[Violation]:
+    """Every rule that the plan is known to break; empty if it can run as far as is known."""
+    degrees = Degrees.of(plan)
+    broken = []
+    for rule in RULES:
+        fact = getattr(constraints, rule.needs)
+        if fact is not None and not rule.holds(degrees, fact):
+            broken.append(Violation(rule.name, rule.explain(degrees, fact)))
+    return broken
+
+
+def unchecked(constraints: Constraints) -> tuple[str, ...]:
+    """Rules that could not be checked because their facts are unknown."""
+    return tuple(rule.name for rule in RULES if getattr(constraints, rule.needs) is None)

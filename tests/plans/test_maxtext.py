@@ -1,0 +1,190 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import PlanError
+from asap.plans import AXES, Mesh, Plan, Remat
+from asap.plans.maxtext import from_overrides, paste_line, to_overrides
+from asap.plans.maxtext_axes import NAMES, axis_key, open_axes
+from asap.plans.maxtext_remat import POLICIES
+
+DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
+MESHES = st.builds(Mesh, **dict.fromkeys(AXES, DEGREES))
+OFFLOADS = st.lists(st.sampled_from(["optimizer", "parameters"]), unique=True).map(lambda found: tuple(sorted(found)))
+
+
+@st.composite
+def plans(draw) -> Plan:
+    remat = draw(st.sampled_from(Remat))
+    ici, dcn = draw(MESHES), draw(MESHES)
+    piped = ici.stage * dcn.stage > 1
+    moves_activations = remat is Remat.OFFLOAD or (remat is Remat.FULL and draw(st.booleans()))
+    return Plan(
+        ici=ici,
+        dcn=dcn,
+        microbatches=draw(st.integers(1, 64)),
+        pipeline_repeats=draw(st.integers(1, 4)) if piped else 1,
+        remat=remat,
+        offload=draw(OFFLOADS) + (("activations",) if moves_activations else ()),
+    )
+
+
+CURRENT = st.fixed_dictionaries(
+    {},
+    optional={
+        **{
+            axis_key(n, name): st.sampled_from([-1, 1, 2, 4])
+            for n in ("ici", "dcn")
+            for g in NAMES.values()
+            for name in g
+        },
+        "remat_policy": st.sampled_from([*POLICIES, "custom"]),
+        "query_proj": st.sampled_from(["remat", "device", "offload"]),
+        "optimizer_memory_host_offload": st.booleans(),
+        "gradient_accumulation_steps": st.integers(1, 8),
+        "num_pipeline_microbatches": st.integers(1, 8),
+    },
+)
+
+
+@given(plan=plans())
+def test_a_plan_comes_back_from_its_overrides(plan):
+    assert from_overrides(to_overrides(plan), plan.ici.devices, plan.dcn.devices) == plan
+
+
+@given(plan=plans(), current=CURRENT)
+def test_overrides_win_over_whatever_the_configuration_says(plan, current):
+    combined = current | to_overrides(plan, current)
+    assert from_overrides(combined, plan.ici.devices, plan.dcn.devices) == plan
+
+
+@given(plan=plans())
+def test_every_degree_is_said(plan):
+    overrides = to_overrides(plan)
+    assert open_axes(overrides, "ici") == open_axes(overrides, "dcn") == ()
+    for network in ("ici", "dcn"):
+        for names in NAMES.values():
+            assert axis_key(network, names[0]) in overrides
+
+
+@given(devices=st.integers(1, 4096), rest=st.integers(1, 64), batch=st.integers(1, 100_000))
+def test_the_batch_of_a_device_gives_back_the_global_batch(devices, rest, batch):
+    plan = Plan(ici=Mesh(data=devices), dcn=Mesh(replica=rest), microbatches=1)
+    fraction = float(to_overrides(plan, global_batch=batch)["per_device_batch_size"])
+    assert int(devices * rest * fraction) == batch
+
+
+def test_the_line_is_ready_to_paste():
+    plan = Plan.parse("data=16 seq=4 model=8 dcn.replica=2 microbatches=2 remat=full")
+    assert paste_line(to_overrides(plan, global_batch=512)) == (
+        "ici_data_parallelism=1 ici_fsdp_parallelism=16 ici_context_parallelism=4 ici_tensor_parallelism=8 "
+        "ici_expert_parallelism=1 ici_pipeline_parallelism=1 "
+        "dcn_data_parallelism=2 dcn_fsdp_parallelism=1 dcn_context_parallelism=1 dcn_tensor_parallelism=1 "
+        "dcn_expert_parallelism=1 dcn_pipeline_parallelism=1 "
+        "gradient_accumulation_steps=2 per_device_batch_size=0.25 remat_policy=full"
+    )
+
+
+def test_names_of_the_current_configuration_are_kept():
+    current = {"ici_sequence_parallelism": 4, "ici_fsdp_transpose_parallelism": 2, "remat_policy": "save_qkv_proj"}
+    overrides = to_overrides(Plan.parse("data=4 seq=8 remat=selective"), current)
+    assert overrides["ici_sequence_parallelism"] == "8"
+    assert "ici_context_parallelism" not in overrides
+    assert overrides["ici_fsdp_parallelism"] == "4"
+    assert overrides["ici_fsdp_transpose_parallelism"] == "1"
+    assert overrides["remat_policy"] == "save_qkv_proj"
+
+
+def test_a_pipeline_says_how_its_layers_are_grouped():
+    overrides = to_overrides(Plan.parse("stage=4 microbatches=8 pipeline_repeats=2"), layers=32)
+    assert overrides["num_layers_per_pipeline_stage"] == "4"
+    assert overrides["num_pipeline_microbatches"] == "8"
+    with pytest.raises(PlanError, match="30 layers"):
+        to_overrides(Plan.parse("stage=4 pipeline_repeats=2"), layers=30)
+
+
+def test_the_defaults_of_maxtext_fill_up():
+    plan = from_overrides({"ici_tensor_parallelism": "8"}, devices_per_slice=256, slices=4)
+    assert plan == Plan(ici=Mesh(data=32, model=8), dcn=Mesh(replica=4))
+
+
+def test_axes_of_all_releases_are_read():
+    plan = from_overrides(
+        {
+            "ici_fsdp_parallelism": 2,
+            "ici_fsdp_transpose_parallelism": 2,
+            "ici_context_parallelism": 2,
+            "ici_sequence_parallelism": 2,
+            "ici_context_usp_ulysses_parallelism": 2,
+            "ici_tensor_parallelism": 2,
+            "ici_tensor_transpose_parallelism": 2,
+            "ici_tensor_sequence_parallelism": 2,
+            "ici_expert_parallelism": 2,
+            "ici_pipeline_parallelism": 2,
+            "num_pipeline_repeats": 1,
+        },
+        devices_per_slice=1024,
+    )
+    assert plan.ici == Mesh(data=4, seq=8, model=8, expert=2, stage=2)
+    assert plan.microbatches == 2
+
+
+def test_layers_give_the_repeats_of_a_pipeline():
+    settings = {"ici_pipeline_parallelism": 4, "ici_fsdp_parallelism": 1, "num_layers_per_pipeline_stage": 2}
+    assert from_overrides(settings, 4, layers=32).pipeline_repeats == 4
+    delayed = from_overrides(settings | {"pipeline_delay_activation_forwarding": True}, 4, layers=32)
+    assert delayed.microbatches == 8
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"ici_data_parallelism": -1}, "ici_data_parallelism and ici_fsdp_parallelism are both -1"),
+        ({"ici_tensor_parallelism": 3}, "256 devices a slice are no multiple of 3"),
+        ({"ici_fsdp_parallelism": 32, "ici_tensor_parallelism": 4}, "multiply to 128, not to the 256"),
+        ({"dcn_data_parallelism": 2}, "multiply to 2, not to the 1 slices"),
+        ({"ici_fdsp_parallelism": 4}, "did you mean ici_fsdp_parallelism"),
+        ({"ici_fsdp_parallelism": 128, "ici_autoregressive_parallelism": 2}, "no word for this axis"),
+        ({"dcn_diloco_parallelism": 2, "dcn_data_parallelism": 1}, "multiply to 2"),
+        ({"ici_fsdp_parallelism": 0}, "positive whole number"),
+        ({"ici_fsdp_parallelism": "many"}, "positive whole number, not 'many'"),
+        ({"ici_fsdp_parallelism": True}, "positive whole number"),
+        ({"ici_fsdp_parallelism": 2.5}, "positive whole number"),
+        ({"remat_policy": "maximal"}, "no remat_policy 'maximal'"),
+        ({"ici_pipeline_parallelism": 4}, "decoder layers is not known"),
+        (
+            {"ici_pipeline_parallelism": 4, "num_pipeline_repeats": 1, "gradient_accumulation_steps": 2},
+            "inside a pipeline",
+        ),
+    ],
+)
+def test_settings_that_make_no_plan_are_refused(settings, said):
+    with pytest.raises(PlanError, match=said):
+        from_overrides(settings, devices_per_slice=256)
+
+
+def test_an_open_axis_needs_the_hardware():
+    assert open_axes({}, "ici") == ("ici_fsdp_parallelism",)
+    with pytest.raises(PlanError, match="number of devices a slice is not known"):
+        from_overrides({})
+
+
+@pytest.mark.parametrize(
+    ("tensors", "remat", "offload"),
+    [
+        ({}, Remat.FULL, ()),
+        ({"decoder_layer_input": "offload"}, Remat.FULL, ("activations",)),
+        ({"query_proj": "device"}, Remat.SELECTIVE, ()),
+        ({"query_proj": "device", "mlpwo": "offload"}, Remat.OFFLOAD, ("activations",)),
+    ],
+)
+def test_custom_rematerialisation_is_grouped_by_where_tensors_go(tensors, remat, offload):
+    plan = from_overrides({"ici_fsdp_parallelism": 4, "remat_policy": "custom", **tensors}, 4)
+    assert (plan.remat, plan.offload) == (remat, offload)
+
+
+def test_what_maxtext_cannot_express_is_refused():
+    with pytest.raises(PlanError, match="remat=full or remat=offload"):
+        to_overrides(Plan(remat=Remat.MINIMAL, offload=("activations",)))
+    with pytest.raises(PlanError, match="7 sequences"):
+        to_overrides(Plan(microbatches=2), global_batch=7)

@@ -1,0 +1,72 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import PlanError
+from asap.plans import AXES, Mesh, Plan, Remat
+
+degrees = st.integers(min_value=1, max_value=64)
+meshes = st.builds(Mesh, **dict.fromkeys(AXES, degrees))
+plans = st.builds(
+    Plan,
+    ici=meshes,
+    dcn=meshes,
+    microbatches=st.none() | degrees,
+    pipeline_repeats=degrees,
+    remat=st.none() | st.sampled_from(list(Remat)),
+    offload=st.lists(st.sampled_from(["optimizer", "parameters", "activations"]), unique=True).map(tuple),
+)
+
+
+@given(plans)
+def test_the_text_form_reads_back(plan):
+    assert Plan.parse(str(plan)) == plan
+
+
+@given(plans)
+def test_devices_are_the_product_over_both_networks(plan):
+    product = 1
+    for axis in AXES:
+        product *= plan.degree(axis)
+    assert plan.devices == product
+
+
+def test_a_launcher_dictionary_reads_as_a_plan():
+    assert Plan.parse("{'model': 8, 'data': 16, 'seq': 4}") == Plan.parse("data=16 seq=4 model=8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  ",
+        "8x8",
+        "data",
+        "data=",
+        "data=0",
+        "data=-2",
+        "data=1.5",
+        "data=4 data=8",
+        "tensor=4",
+        "dcn.tensor=2",
+        "data=4; rm -rf",
+        "remat=some",
+        "offload=disk",
+        "data=²",
+        "=4",
+        "data=4 !",
+    ],
+)
+def test_what_is_not_a_plan_is_refused(text):
+    with pytest.raises(PlanError) as caught:
+        Plan.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_plan_or_a_plan_error(text):
+    try:
+        plan = Plan.parse(text)
+    except PlanError:
+        return
+    assert Plan.parse(str(plan)) == plan

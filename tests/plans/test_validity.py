@@ -1,0 +1,95 @@
+from math import comb, prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.models import Architecture, Workload
+from asap.plans import AXES, Plan
+from asap.plans.enumeration import enumerate_plans, factorisations
+from asap.plans.validity import Constraints, unchecked, violations
+
+facts = st.builds(
+    Constraints,
+    devices_per_slice=st.sampled_from([1, 6, 8, 12, 16, 64]),
+    slices=st.just(1),
+    global_batch=st.none() | st.integers(1, 64),
+    sequence_length=st.none() | st.sampled_from([96, 1024, 4096]),
+    heads=st.none() | st.integers(1, 64),
+    kv_heads=st.none() | st.integers(1, 16),
+    experts=st.none() | st.integers(0, 16),
+    layers=st.none() | st.integers(1, 48),
+)
+
+
+@given(facts)
+def test_the_enumeration_is_exactly_what_breaks_no_rule(constraints):
+    everything = [
+        Plan().with_ici(**dict(zip(AXES, map(int, row), strict=True)))
+        for row in factorisations(constraints.devices_per_slice)
+    ]
+    assert enumerate_plans(constraints) == [plan for plan in everything if not violations(plan, constraints)]
+
+
+@given(st.integers(min_value=1, max_value=600))
+def test_factorisations_are_complete_and_distinct(devices):
+    table = factorisations(devices)
+    assert (table.prod(axis=1) == devices).all()
+    assert len({tuple(row) for row in table}) == len(table)
+    exponents, rest = [], devices
+    for prime in range(2, devices + 1):
+        count = 0
+        while rest % prime == 0:
+            rest, count = rest // prime, count + 1
+        exponents.append(count)
+    assert len(table) == prod(comb(count + len(AXES) - 1, len(AXES) - 1) for count in exponents)
+
+
+def test_512_devices_have_2002_meshes_over_six_axes():
+    assert len(factorisations(512)) == 2002
+    assert len(factorisations(512, ("replica", "data", "seq", "model"))) == 220
+
+
+@pytest.mark.parametrize(
+    ("plan", "rule", "words"),
+    [
+        ("data=4 model=4", "devices", "16 devices, but a slice has 8"),
+        ("data=8 dcn.data=2", "slices", "2, but the job has 1 slice"),
+        ("data=8", "batch", "12 sequences does not divide into 8 batch shards"),
+        ("seq=8", "sequence", "100 tokens does not divide over seq=8"),
+        ("model=8", "heads", "12 query heads do not divide over model=8"),
+        ("model=8", "kv_heads", "3 KV heads neither divide over model=8"),
+        ("expert=8", "experts", "0 experts do not divide over expert=8"),
+        ("stage=8", "layers", "30 layers do not divide into 8 stages"),
+    ],
+)
+def test_each_broken_rule_is_one_clear_sentence(plan, rule, words):
+    constraints = Constraints.of(
+        Architecture(heads=12, kv_heads=3, layers=30), Workload(global_batch=12, sequence_length=100), 8
+    )
+    broken = {violation.rule: violation.sentence for violation in violations(Plan.parse(plan), constraints)}
+    assert words in broken[rule]
+
+
+def test_kv_heads_may_repeat_over_a_longer_model_axis():
+    constraints = Constraints(heads=16, kv_heads=4)
+    assert not violations(Plan.parse("model=8"), constraints)
+    assert not violations(Plan.parse("model=2"), constraints)
+
+
+def test_microbatches_divide_the_batch_too():
+    constraints = Constraints(global_batch=16)
+    assert not violations(Plan.parse("data=4 microbatches=4"), constraints)
+    assert violations(Plan.parse("data=8 microbatches=4"), constraints)
+
+
+def test_unknown_facts_are_said_to_be_unchecked():
+    assert unchecked(Constraints(devices_per_slice=8, slices=1, global_batch=4)) == (
+        "sequence", "heads", "kv_heads", "experts", "layers"
+    )  # fmt: skip
+
+
+def test_an_incumbent_proves_what_divides():
+    proven = Constraints().proven_by(Plan.parse("replica=2 data=4 seq=8"))
+    assert (proven.global_batch, proven.sequence_length) == (8, 8)
+    assert Constraints(global_batch=64).proven_by(Plan.parse("data=4")).global_batch == 64
