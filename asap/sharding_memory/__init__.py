@@ -1,0 +1,19 @@
+"""Sharding Memory: the append-only worklog of everything that was said and done on the way."""
+
+from asap.sharding_memory.payload import redacted
+from asap.sharding_memory.record import Kind, Record
+from asap.sharding_memory.sessions import Verdict, export_session, read_session, sessions, verify_session
+from asap.sharding_memory.worklog import Worklog, new_session_name
+
+__all__ = [
+    "Kind",
+    "Record",
+    "Verdict",
+    "Worklog",
+    "export_session",
+    "new_session_name",
+    "read_session",
+    "redacted",
+    "sessions",
+    "verify_session",
+]

@@ -1,0 +1,90 @@
+"""Looking at past sessions: list, read, verify, export."""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from asap.core.errors import BadInputError, NotFoundError
+from asap.core.files import home
+from asap.sharding_memory.record import GENESIS, Record, Scan, scan
+from asap.sharding_memory.worklog import is_session_name, session_lock, session_path
+
+EXPORT_SCHEMA = "asap.memory/1"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a worklog is whole."""
+
+    ok: bool
+    records: int
+    first_bad: int | None
+    reason: str | None
+    torn_bytes: int
+    head: str
+
+
+def sessions(folder: Path | None = None) -> tuple[str, ...]:
+    """Names of all sessions, the one that was written to last at the end."""
+    files = [path for path in (folder or home() / "sessions").glob("*.jsonl") if is_session_name(path.stem)]
+    return tuple(path.stem for path in sorted(files, key=lambda path: (path.stat().st_mtime, path.name)))
+
+
+def read_session(session: str, folder: Path | None = None) -> tuple[Record, ...]:
+    """The records up to the first that is torn or bad.
+
+    Raises:
+        NotFoundError: there is no such session.
+        BadInputError: its file cannot be read.
+    """
+    return _scan(session, folder).records
+
+
+def verify_session(session: str, folder: Path | None = None) -> Verdict:
+    """Check sequence and checksums from the first record on; raises like :func:`read_session`."""
+    return _verdict(_scan(session, folder))
+
+
+def export_session(session: str, form: Literal["markdown", "json"], folder: Path | None = None) -> str:
+    """The whole session as text; raises like :func:`read_session`."""
+    found = _scan(session, folder)
+    records, verdict = found.records, _verdict(found)
+    if form == "json":
+        entries = [{**asdict(record), "time": record.time.isoformat()} for record in records]
+        document = {"schema": EXPORT_SCHEMA, "session": session, "verdict": asdict(verdict), "records": entries}
+        return json.dumps(document, indent=2) + "\n"
+    state = "whole" if verdict.ok else f"damaged: {verdict.reason}"
+    parts = [f"# Session {session}", f"{verdict.records} records, {state}. Head checksum `{verdict.head}`."]
+    parts += [_section(record) for record in records]
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdict(found: Scan) -> Verdict:
+    reason = found.reason
+    if found.torn_bytes:
+        reason = f"the last {found.torn_bytes} bytes are not a whole record: the run died while it was written"
+    count = len(found.records)
+    head = found.records[-1].checksum if found.records else GENESIS
+    return Verdict(reason is None, count, None if reason is None else count, reason, found.torn_bytes, head)
+
+
+def _section(record: Record) -> str:
+    title = f"## {record.sequence} {record.kind.value}, {record.time:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{title}\n\n```json\n{json.dumps(record.payload, indent=2)}\n```"
+
+
+def _scan(session: str, folder: Path | None) -> Scan:
+    path = session_path(session, folder)
+    if not path.is_file():
+        raise NotFoundError("no such session", where=session, hint="asap memory list shows them")
+    lock = session_lock(path)
+    with suppress(OSError, NotImplementedError):
+        lock.acquire()
+    try:
+        return scan(path.read_bytes())
+    except OSError as error:
+        raise BadInputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    finally:
+        lock.release()
