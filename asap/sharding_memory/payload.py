@@ -72,7 +72,9 @@ def _plain_container(value: Any, secrets: tuple[str, ...], parents: tuple[int, .
 
 
 def _field(key: object, value: Any, secrets: tuple[str, ...], parents: tuple[int, ...]) -> Any:
-    return REDACTED if _names_secret(str(key)) and value not in (None, "") else _plain(value, secrets, parents)
+    """A secret is text, or holds text: ``experts_per_token: 2`` is none."""
+    harmless = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and not value)
+    return REDACTED if not harmless and _names_secret(str(key)) else _plain(value, secrets, parents)
 
 
 def _redacted(text: str, secrets: tuple[str, ...]) -> str:
