@@ -31,8 +31,10 @@ WITHOUT_WORD = ("diloco", "autoregressive", "context_autoregressive")
 FILLED_BY_DEFAULT: dict[Network, str] = {"ici": "fsdp", "dcn": "data"}
 """The axis that is -1 in MaxText's base.yml; all others are 1."""
 
+PER: dict[Network, str] = {"ici": "devices a slice", "dcn": "slices"}
+"""What the degrees over each network multiply to."""
+
 _ALL = tuple(name for group in (*NAMES.values(), WITHOUT_WORD) for name in group)
-_PER: dict[Network, str] = {"ici": "devices a slice", "dcn": "slices"}
 _DEGREE = re.compile(r"(ici|dcn)_\w+_parallelism")
 
 
@@ -52,7 +54,7 @@ def check_axes(settings: Mapping[str, object]) -> None:
     Raises:
         PlanError: with the nearest key.
     """
-    known = [axis_key(network, name) for network in _PER for name in _ALL]
+    known = [axis_key(network, name) for network in PER for name in _ALL]
     for key in settings:
         if _DEGREE.fullmatch(key) and key not in known:
             near = difflib.get_close_matches(key, known, n=1)
@@ -71,7 +73,7 @@ def read_mesh(settings: Mapping[str, object], network: Network, total: int | Non
         degrees[unfilled[0]] = _fill(degrees, unfilled, network, total)
     product = math.prod(degrees.values())
     if total is not None and product != total:
-        raise PlanError(f"{network}_*_parallelism multiply to {product}, not to the {total} {_PER[network]}")
+        raise PlanError(f"{network}_*_parallelism multiply to {product}, not to the {total} {PER[network]}")
     for name in WITHOUT_WORD:
         if degrees[name] > 1:
             raise PlanError(f"{axis_key(network, name)}={degrees[name]}: a plan has no word for this axis")
@@ -118,8 +120,8 @@ def _fill(degrees: dict[str, int], unfilled: list[str], network: Network, total:
     if len(unfilled) > 1:
         raise PlanError(f"{keys} are both -1, and only one axis can take what is left", hint="give one a number")
     if total is None:
-        raise PlanError(f"{keys} is -1 and the number of {_PER[network]} is not known", hint="name the hardware")
+        raise PlanError(f"{keys} is -1 and the number of {PER[network]} is not known", hint="name the hardware")
     given = math.prod(degree for degree in degrees.values() if degree != -1)
     if total % given:
-        raise PlanError(f"{keys} is -1 and cannot be filled: {total} {_PER[network]} are no multiple of {given}")
+        raise PlanError(f"{keys} is -1 and cannot be filled: {total} {PER[network]} are no multiple of {given}")
     return total // given

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from asap.core.errors import PlanError
 from asap.models import Architecture, Workload
 from asap.plans.plan import AXES, Plan
 
@@ -167,6 +168,13 @@ def violations(plan: Plan, constraints: Constraints) -> list[Violation]:
         if fact is not None and not rule.holds(degrees, fact):
             broken.append(Violation(rule.name, rule.explain(degrees, fact)))
     return broken
+
+
+def require_valid(plan: Plan, constraints: Constraints) -> None:
+    """Raise PlanError with a sentence for each rule that the plan is known to break."""
+    broken = violations(plan, constraints)
+    if broken:
+        raise PlanError("; ".join(violation.sentence for violation in broken), where=str(plan))
 
 
 def unchecked(constraints: Constraints) -> tuple[str, ...]:

@@ -82,7 +82,9 @@ def test_values_under_secret_names_are_redacted(name):
     assert plain_payload({"outer": [{name: "correct horse"}]}) == {"outer": [{name: "[redacted]"}]}
 
 
-@pytest.mark.parametrize("name", ["total_tokens", "prompt_token_count", "keywords", "tokens_per_second", "experts_per_token"])
+@pytest.mark.parametrize(
+    "name", ["total_tokens", "prompt_token_count", "keywords", "tokens_per_second", "experts_per_token"]
+)
 def test_counts_of_tokens_are_kept(name):
     assert plain_payload({name: 17}) == {name: 17}
 

@@ -5,6 +5,7 @@ import string
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,14 @@ def test_fresh_names_are_valid_and_distinct(tmp_path):
     names = {new_session_name() for _ in range(20)}
     assert len(names) == 20
     assert all(Worklog(name, tmp_path) for name in names)
+
+
+def test_threads_share_a_writer_without_loss(tmp_path):
+    log = Worklog("s", tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        records = list(pool.map(lambda number: log.append(Kind.NOTE, number), range(40)))
+    assert sorted(record.sequence for record in records) == list(range(40))
+    assert verify_session("s", tmp_path).records == 40
 
 
 WRITER = """

@@ -1,0 +1,71 @@
+"""One door for every configuration: MaxText, Hugging Face or our own, told apart by its keys."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from asap.core.errors import ConfigError, UsageError
+from asap.core.text import plain
+from asap.experiments.documents import Document, read_document
+from asap.experiments.experiment import Experiment
+from asap.experiments.huggingface import read_huggingface
+from asap.experiments.maxtext import read_maxtext
+from asap.experiments.maxtext_settings import known_keys
+from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
+
+_HUGGING_FACE = ("model_type", "architectures")
+_BASE = Path("base.yml")
+
+
+def read_configuration(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what a configuration file and ``key=value`` overrides say.
+
+    Overrides are keys of MaxText for a MaxText configuration (or none), and fields of an experiment such as
+    ``workload.global_batch=256`` for any.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it is malformed, hostile, of no known kind, or contradicts itself.
+        UsageError: an override is not ``key=value``, or repeated.
+    """
+    document = read_document(path) if path else None
+    maxtext, fields = _split(overrides, document is None or _is_maxtext(document))
+    if document is None:
+        if maxtext:
+            experiment = read_maxtext(Document(_BASE, {}, {}), maxtext, experiment)
+    elif _is_maxtext(document):
+        experiment = read_maxtext(document, maxtext, experiment)
+    elif any(key in document.values for key in _HUGGING_FACE):
+        experiment = read_huggingface(document, experiment)
+    else:
+        experiment = read_record_file(document, experiment)
+    return apply_field_overrides(experiment, fields) if fields else experiment
+
+
+def _is_maxtext(document: Document) -> bool:
+    keys = document.values.keys()
+    if "schema" in keys or any(key in keys for key in _HUGGING_FACE):
+        return False
+    ours, theirs = len(keys & FIELDS), len(keys & (known_keys() | {"base_config"}))
+    if not ours and not theirs:
+        names = plain(", ".join(keys), 80) or "no keys"
+        reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
+        raise ConfigError(reason, where=str(document.path))
+    return theirs >= ours
+
+
+def _split(overrides: Iterable[str], with_maxtext: bool) -> tuple[list[str], dict[str, str]]:
+    """Overrides of MaxText's keys, and those of an experiment's fields."""
+    maxtext: list[str] = []
+    fields: dict[str, str] = {}
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        is_field = "." in key or (key in FIELDS and key not in known_keys())
+        if with_maxtext and not is_field:
+            maxtext.append(override)
+        elif not separator:
+            raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
+        elif key in fields:
+            raise UsageError("is given twice", where=plain(key, 80))
+        else:
+            fields[key] = value
+    return maxtext, fields

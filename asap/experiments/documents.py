@@ -1,0 +1,97 @@
+"""YAML and JSON from strangers: read safely, with one clear line for what is wrong.
+
+A document is a mapping without repeated keys, aliases or tags. Every key of the top level knows its line.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError, NotFoundError
+from asap.core.text import plain
+from asap.experiments.yaml_text import parse_yaml
+
+LARGEST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Document:
+    """The values of a file, and the line of each key of its top level."""
+
+    path: Path
+    values: dict[str, Any]
+    lines: dict[str, int]
+
+    def place(self, key: str | None = None) -> str:
+        """``file:line`` of a key, for errors."""
+        line = self.lines.get(key) if key else None
+        return f"{self.path}:{line}" if line else str(self.path)
+
+
+def read_text(path: Path, limit: int = LARGEST_BYTES) -> str:
+    """A small UTF-8 file.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it is too large, not text, or cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(limit + 1)
+    except FileNotFoundError as error:
+        raise NotFoundError("no such file", where=str(path)) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if len(raw) > limit:
+        raise ConfigError(f"is larger than {limit} bytes: not a configuration", where=str(path))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError("is not UTF-8 text", where=f"{path}:{raw[: error.start].count(10) + 1}") from error
+
+
+def read_document(path: Path) -> Document:
+    """A YAML or JSON file whose top level is a mapping.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it is not text, malformed, hostile, or not a mapping.
+    """
+    text = read_text(path)
+    if path.suffix == ".json":
+        return Document(path, _parse_json(text, path), {})
+    values, lines = parse_yaml(text, str(path))
+    if not isinstance(values, dict):
+        raise ConfigError("holds no mapping of keys to values", where=str(path))
+    return Document(path, values, lines)
+
+
+def validation_reason(error: ValidationError) -> str:
+    """The first complaint of pydantic in one line."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    return plain(f"{field}: {first['msg']}" if field else first["msg"], 200)
+
+
+def _parse_json(text: str, path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(text, object_pairs_hook=lambda pairs: _unrepeated(pairs, str(path)))
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"is not JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot be read as JSON: {plain(error, 120)}", where=str(path)) from error
+    if not isinstance(values, dict):
+        raise ConfigError("holds no mapping of keys to values", where=str(path))
+    return values
+
+
+def _unrepeated(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ConfigError(f"{plain(key, 60)} is given twice", where=where)
+        values[key] = value
+    return values

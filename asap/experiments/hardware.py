@@ -1,0 +1,35 @@
+"""What a user says about hardware, as the reference that an experiment keeps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asap.experiments.experiment import HardwareReference
+from asap.hardware import parse_topology, resolve_hardware
+
+
+def refer_to_hardware(
+    name: str | None = None,
+    topology: str | Sequence[int] | None = None,
+    slices: int | None = None,
+    devices: int | None = None,
+) -> tuple[HardwareReference, tuple[str, ...]]:
+    """The reference, and notes on how a name was read (``v5p-512`` has two readings; the topology decides).
+
+    Without ``slices`` (and ``devices``, which count the whole job) the number of slices stays unsaid, and a
+    configuration may say it. A topology without a name is kept; the chip is then unknown.
+
+    Raises:
+        NotFoundError: the chip is unknown.
+        ConfigError: the parts contradict each other.
+    """
+    said: dict[str, Any] = {} if slices is None and devices is None else {"slices": slices or 1}
+    if not name:
+        return HardwareReference(topology=parse_topology(topology), devices=devices, **said), ()
+    resolved = resolve_hardware(name, topology, slices or 1, devices)
+    found = resolved.slice
+    if found.slices != 1:
+        said = {"slices": found.slices}
+    reference = HardwareReference(
+        name=name, chip=found.chip.name, topology=found.topology, devices=found.devices, **said
+    )
+    return reference, resolved.notes

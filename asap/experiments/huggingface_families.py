@@ -1,0 +1,90 @@
+"""Hugging Face model types that are read, and what their files leave unsaid.
+
+A ``config.json`` omits what equals the default of its class in the transformers library
+(``models/*/configuration_*.py``); the defaults that matter are here.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Family:
+    """Defaults of a ``model_type``.
+
+    Args:
+        gated: an MLP of three matrices.
+        tied: input and output embeddings are one matrix, unless ``tie_word_embeddings`` says otherwise.
+        full_attention_every: with a window, one full-attention layer in so many.
+        windowed: whether ``sliding_window`` counts without ``use_sliding_window``.
+        defaults: counts by the name of their field in an Architecture.
+    """
+
+    gated: bool = True
+    tied: bool = False
+    full_attention_every: int | None = None
+    windowed: bool = True
+    defaults: dict[str, int] = field(default_factory=dict)
+
+
+FAMILIES: dict[str, Family] = {
+    "deepseek_v2": Family(),
+    "deepseek_v3": Family(),
+    "gemma": Family(tied=True),
+    "gemma2": Family(tied=True, full_attention_every=2),
+    "gemma3_text": Family(
+        tied=True,
+        full_attention_every=6,
+        defaults={"heads": 8, "kv_heads": 4, "head_dim": 256, "vocab": 262_208, "sliding_window": 4096},
+    ),
+    "gpt2": Family(gated=False, tied=True, defaults={"learned_positions": 1024}),
+    "gpt_neox": Family(gated=False),
+    "gpt_oss": Family(full_attention_every=2),
+    "granite": Family(),
+    "kimi_k2": Family(),
+    "llama": Family(),
+    "mistral": Family(),
+    "mixtral": Family(),
+    "olmo": Family(),
+    "olmo2": Family(),
+    "olmo3": Family(full_attention_every=4),
+    "olmoe": Family(),
+    "phi3": Family(),
+    "qwen2": Family(windowed=False),
+    "qwen2_moe": Family(windowed=False),
+    "qwen3": Family(windowed=False),
+    "qwen3_moe": Family(windowed=False),
+    "starcoder2": Family(gated=False, tied=True),
+}
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "layers": ("num_hidden_layers", "n_layer"),
+    "d_model": ("hidden_size", "n_embd"),
+    "d_ff": ("intermediate_size", "n_inner"),
+    "heads": ("num_attention_heads", "n_head"),
+    "kv_heads": ("num_key_value_heads",),
+    "head_dim": ("head_dim",),
+    "vocab": ("vocab_size",),
+    "learned_positions": ("n_positions",),
+    "experts": ("n_routed_experts", "num_local_experts", "num_experts"),
+    "experts_per_token": ("num_experts_per_tok", "experts_per_token"),
+    "expert_d_ff": ("moe_intermediate_size",),
+    "shared_experts": ("n_shared_experts",),
+    "leading_dense_layers": ("first_k_dense_replace",),
+    "moe_every": ("decoder_sparse_step", "moe_layer_freq"),
+    "sliding_window": ("sliding_window",),
+    "q_lora_rank": ("q_lora_rank",),
+    "kv_lora_rank": ("kv_lora_rank",),
+    "qk_nope_head_dim": ("qk_nope_head_dim",),
+    "qk_rope_head_dim": ("qk_rope_head_dim",),
+    "v_head_dim": ("v_head_dim",),
+}
+"""Field of an Architecture → names of its key."""
+
+EXPERT_FIELDS = (
+    "experts",
+    "experts_per_token",
+    "expert_d_ff",
+    "shared_experts",
+    "leading_dense_layers",
+    "moe_every",
+)

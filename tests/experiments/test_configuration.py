@@ -1,0 +1,60 @@
+import contextlib
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asap.core.errors import AsapError, ConfigError, NotFoundError
+from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from asap.experiments.huggingface_families import FAMILIES, NAMES
+from asap.experiments.maxtext_settings import DEFAULTS, known_keys
+from asap.experiments.record_file import FIELDS
+from asap.plans.maxtext_axes import NAMES as AXIS_NAMES
+from asap.plans.maxtext_axes import axis_key
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 300)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["none", "mla"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_NAMES.values() for name in names]
+MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, "remat_policy", "compile_topology"]), VALUES, max_size=5)
+HUGGING_FACE = st.builds(
+    lambda config, kind: {**config, "model_type": kind},
+    st.dictionaries(st.sampled_from([key for keys in NAMES.values() for key in keys]), VALUES, max_size=6),
+    st.sampled_from([*FAMILIES, None, 3]),
+)
+OURS = st.dictionaries(st.sampled_from(sorted(FIELDS)), VALUES, max_size=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=MAXTEXT | HUGGING_FACE | OURS)
+def test_whatever_a_file_says_the_answer_is_an_experiment_or_one_clear_line(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("f") / "x.json"
+    path.write_text(json.dumps(values))
+    hardware, _ = refer_to_hardware("v5e-16")
+    with contextlib.suppress(AsapError):
+        experiment = read_configuration(path, [], Experiment(id="x", hardware=hardware))
+        Experiment.model_validate_json(experiment.model_dump_json(by_alias=True))
+
+
+def test_defaults_are_known_keys():
+    assert set(DEFAULTS) | set(AXES) <= known_keys()
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(NotFoundError):
+        read_configuration(tmp_path / "none.yml", [], Experiment(id="x"))
+
+
+@pytest.mark.parametrize("text", ["colour: red\n", "{}\n"])
+def test_a_file_of_no_known_kind(tmp_path, text):
+    (tmp_path / "x.yml").write_text(text)
+    with pytest.raises(ConfigError, match="is no MaxText configuration"):
+        read_configuration(tmp_path / "x.yml", [], Experiment(id="x"))

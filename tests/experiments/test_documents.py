@@ -1,0 +1,90 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import BadInputError, ConfigError, NotFoundError
+from asap.experiments.documents import read_document
+
+BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def put(content: str | bytes, name: str = "run.yml"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return put
+
+
+def test_values_are_typed_and_know_their_line(write):
+    document = read_document(write("# comment\na: 1\nb: [1.5, true, null, x]\nc:\n  d: '2'\ne: 2026-01-02\n"))
+    assert document.values == {"a": 1, "b": [1.5, True, None, "x"], "c": {"d": "2"}, "e": "2026-01-02"}
+    assert document.lines == {"a": 2, "b": 3, "c": 4, "e": 6}
+
+
+def test_json_is_read_as_json(write):
+    assert read_document(write('{"a": {"b": [1, "x"]}}', "c.json")).values == {"a": {"b": [1, "x"]}}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: 1\nb: 2\na: 3\n", r"run\.yml:3: a is given twice"),
+        ("a:\n  b: 1\n  b: 2\n", r"run\.yml:3: b is given twice"),
+        ("a: [1\nb: 2\n", r"run\.yml:2: is not YAML"),
+        ("a: 1\n\tb: 2\n", r"run\.yml:2: is not YAML"),
+        (BOMB, r"run\.yml:2: is not YAML: aliases are not read"),
+        ("a: !!python/object/apply:os.system [id]\n", r"run\.yml:1: has a tag that is not read"),
+        ("a: !!python/name:os.system x\n", r"run\.yml:1: has a tag that is not read"),
+        ("a: !!binary aGk=\n", r"run\.yml:1: has a tag that is not read"),
+        ("a: 1\nb: !!set {x, y}\n", r"run\.yml:2: has a tag that is not read"),
+        ("? [1, 2]\n: 3\n", r"run\.yml:1: has a key that is not a word"),
+        ("- 1\n- 2\n", "holds no mapping"),
+        ("", "holds no mapping"),
+        ("just text", "holds no mapping"),
+        ("a: 1\n---\nb: 2\n", "is not YAML"),
+        ("[" * 100_000, "nested too deeply"),
+        (b"a: 1\nb: \xff\xfe\n", r"run\.yml:2: is not UTF-8"),
+        (b"\x00\x01\x02", "is not YAML"),
+        ("a: " + "1" * 5000, "cannot be read"),
+        ("a: x\n" + "#" * 1_000_001, "larger than"),
+    ],
+)
+def test_bad_yaml_is_one_line_that_says_where(write, content, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        read_document(write(content))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"a": 1,\n "b" 2}', r"c\.json:2: is not JSON"),
+        ('{"a": 1, "a": 2}', "a is given twice"),
+        ("[1]", "holds no mapping"),
+        ("[" * 100_000, "cannot be read"),
+        ('{"a": ' + "1" * 5000 + "}", "cannot be read"),
+    ],
+)
+def test_bad_json_is_one_line_that_says_where(write, content, said):
+    with pytest.raises(ConfigError, match=said):
+        read_document(write(content, "c.json"))
+
+
+def test_what_is_not_a_file_is_said(tmp_path):
+    with pytest.raises(NotFoundError, match="no such file"):
+        read_document(tmp_path / "nothing.yml")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_document(tmp_path)
+
+
+@given(content=st.binary(max_size=200) | st.text("{}[]:&*!-?|>'\"#\n\t a1,", max_size=80))
+def test_no_content_breaks_the_reader(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("f") / "x.yml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with contextlib.suppress(BadInputError):
+        assert isinstance(read_document(path).values, dict)

@@ -1,0 +1,252 @@
+import pytest
+
+from asap.core.errors import BadInputError, ConfigError, UsageError
+from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from asap.plans import Mesh, Remat
+from asap.plans.maxtext import from_overrides, to_overrides
+
+SMALL = """\
+run_name: trial
+base_emb_dim: 1024
+base_num_query_heads: 8
+base_num_kv_heads: 4
+base_mlp_dim: 4096
+base_num_decoder_layers: 12
+head_dim: 128
+vocab_size: 32_768
+per_device_batch_size: 0.5
+max_target_length: 4096
+ici_tensor_parallelism: 4
+remat_policy: minimal
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def call(text: str, *overrides: str, hardware: str | None = "v5e-256", **more) -> Experiment:
+        path = tmp_path / "run.yml"
+        path.write_text(text)
+        reference = {"hardware": refer_to_hardware(hardware, **more)[0]} if hardware else {}
+        return read_configuration(path, overrides, Experiment(id="x", **reference))
+
+    return call
+
+
+def test_a_configuration_becomes_an_experiment(read):
+    experiment = read(SMALL)
+    assert experiment.plan is not None
+    assert experiment.model is not None
+    assert experiment.plan.ici == Mesh(data=64, model=4)
+    assert experiment.plan.dcn == Mesh()
+    assert experiment.plan.remat is Remat.MINIMAL
+    assert experiment.plan.microbatches == 1
+    assert experiment.model.missing() == ()
+    assert (experiment.model.d_model, experiment.model.layers, experiment.model.kv_heads) == (1024, 12, 4)
+    assert experiment.workload.global_batch == 128
+    assert experiment.workload.sequence_length == 4096
+    assert experiment.workload.precision == "bf16"
+    assert experiment.hyperparameters["run_name"] == "trial"
+
+
+def test_every_value_says_where_it_came_from(read):
+    provenance = read(SMALL, "opt_type=sgd").provenance
+    assert provenance["model.d_model"] == "run.yml:2: base_emb_dim"
+    assert provenance["plan.ici.model"] == "run.yml:11: ici_tensor_parallelism"
+    assert provenance["plan.ici.data"] == "derived: ici_fsdp_parallelism=-1 takes what is left of 256 devices a slice"
+    assert provenance["plan.ici.seq"] == "MaxText default (base.yml)"
+    assert provenance["workload.optimizer"] == "override: opt_type"
+    assert provenance["workload.attention"] == "MaxText default (base.yml): attention"
+    assert provenance["workload.global_batch"].startswith("derived: run.yml:9: per_device_batch_size x 256 devices")
+
+
+def test_overrides_win_over_the_file(read):
+    experiment = read(SMALL, "ici_tensor_parallelism=8", "per_device_batch_size=1", "gradient_accumulation_steps=4")
+    assert experiment.plan is not None
+    assert experiment.plan.ici == Mesh(data=32, model=8)
+    assert experiment.plan.microbatches == 4
+    assert experiment.workload.global_batch == 1024
+
+
+def test_overrides_alone_stand_on_the_defaults_of_maxtext():
+    hardware, _ = refer_to_hardware("v5e-16")
+    experiment = read_configuration(None, ["ici_context_parallelism=4"], Experiment(id="x", hardware=hardware))
+    assert experiment.plan is not None
+    assert experiment.model is not None
+    assert experiment.plan.ici == Mesh(data=4, seq=4)
+    assert experiment.model.d_model == 2048
+    assert experiment.workload.global_batch == 12 * 16
+
+
+def test_slices_come_from_the_configuration_where_the_hardware_leaves_them_open(read):
+    experiment = read(SMALL, "dcn_data_parallelism=2")
+    assert experiment.plan is not None
+    assert (experiment.hardware.slices, experiment.hardware.devices) == (2, 512)
+    assert experiment.plan.dcn == Mesh(replica=2)
+    with pytest.raises(ConfigError, match="multiply to 2, not to the 4 slices"):
+        read(SMALL, "dcn_data_parallelism=2", slices=4)
+
+
+def test_the_compile_topology_is_the_hardware_where_none_is_said(read):
+    experiment = read(SMALL, "compile_topology=v5p-256", "compile_topology_num_slices=2", hardware=None)
+    assert (experiment.hardware.chip, experiment.hardware.devices) == ("v5p", 256)
+    assert any("TensorCores" in note for note in experiment.notes)
+    said = read(SMALL, "compile_topology=v5p-256")
+    assert said.hardware.chip == "v5e"
+    assert any("compile_topology v5p-256" in note for note in said.notes)
+    with pytest.raises(ConfigError, match=r"override: compile_topology.*unknown chip"):
+        read(SMALL, "compile_topology=v99-4", hardware=None)
+
+
+def test_gpus_split_into_domains_by_their_dcn_axes(read):
+    experiment = read(
+        SMALL, "ici_fsdp_parallelism=2", "dcn_fsdp_parallelism=8", "dcn_data_parallelism=1", hardware="h100-64"
+    )
+    assert experiment.plan is not None
+    assert experiment.plan.devices == experiment.hardware.devices == 64
+
+
+def test_an_open_mesh_without_hardware_is_an_unknown_plan(read):
+    experiment = read(SMALL, hardware=None)
+    assert experiment.plan is None
+    assert experiment.workload.global_batch is None
+    assert any("the plan is unknown" in note for note in experiment.notes)
+    closed = read(SMALL, "ici_fsdp_parallelism=4", hardware=None)
+    assert closed.plan is not None
+    assert closed.plan.ici == Mesh(data=4, model=4)
+    assert closed.workload.global_batch == 8
+
+
+def test_a_named_model_brings_its_shapes(read):
+    experiment = read("model_name: llama3.1-70b\nbase_emb_dim: 77\n")
+    assert experiment.model is not None
+    assert (experiment.model.layers, experiment.model.d_model, experiment.model.kv_heads) == (80, 8192, 8)
+    assert experiment.provenance["model"].startswith("run.yml:1: model_name")
+
+
+def test_a_named_model_is_changed_with_leave_only(read):
+    with pytest.raises(ConfigError, match="base_num_decoder_layers contradicts model_name"):
+        read("model_name: llama3.1-70b\n", "base_num_decoder_layers=4")
+    changed = read("model_name: llama3.1-70b\n", "base_num_decoder_layers=4", "override_model_config=true")
+    assert changed.model is not None
+    assert (changed.model.layers, changed.model.d_model) == (4, 8192)
+    assert read("model_name: llama3.1-70b\n", "base_num_decoder_layers=80").model is not None
+
+
+def test_an_unknown_model_keeps_what_the_file_says_and_no_defaults(read):
+    experiment = read("model_name: secret-9b\nbase_emb_dim: 4096\nbase_num_query_heads: 32\n")
+    assert experiment.model is not None
+    assert (experiment.model.name, experiment.model.d_model, experiment.model.heads) == ("secret-9b", 4096, 32)
+    assert experiment.model.layers is None
+    assert experiment.model.kv_heads is None
+    assert any("secret-9b" in note for note in experiment.notes)
+
+
+def test_experts_and_latent_attention_are_read(read):
+    experiment = read(
+        "num_experts: 64\nnum_experts_per_tok: 6\nbase_moe_mlp_dim: 1408\n"
+        "shared_experts: 2\nfirst_num_dense_layers: 1\n"
+        "attention_type: mla\nkv_lora_rank: 512\nq_lora_rank: 0\ndecoder_block: deepseek\nlogits_via_embedding: true\n"
+    )
+    model = experiment.model
+    assert model is not None
+    assert (model.experts, model.experts_per_token, model.expert_d_ff) == (64, 6, 1408)
+    assert (model.shared_experts, model.leading_dense_layers) == (2, 1)
+    assert (model.kv_lora_rank, model.q_lora_rank, model.v_head_dim) == (512, None, 128)
+    assert model.tied_embeddings
+
+
+def test_dense_attention_has_no_latent_ranks_by_default(read):
+    model = read(SMALL).model
+    assert model is not None
+    assert not model.is_mla
+    assert not model.is_moe
+    assert model.sliding_window is None
+
+
+@pytest.mark.parametrize(("activations", "gated"), [("[silu, linear]", True), ("[gelu]", False)])
+def test_two_activations_make_a_gated_mlp(read, activations, gated):
+    model = read(f"{SMALL}mlp_activations: {activations}\n").model
+    assert model is not None
+    assert model.gated_mlp is gated
+
+
+def test_the_scale_multiplies_the_shapes(read):
+    model = read(SMALL, "global_parameter_scale=16").model
+    assert model is not None
+    assert (model.layers, model.d_model, model.heads, model.d_ff) == (24, 2048, 32, 16384)
+    with pytest.raises(ConfigError, match="power of two"):
+        read(SMALL, "global_parameter_scale=3")
+
+
+def test_the_base_of_a_file_is_read(read, tmp_path):
+    (tmp_path / "parent.yml").write_text("base_config: base.yml\nopt_type: adam_pax\nmax_target_length: 128\n")
+    experiment = read(f"base_config: parent.yml\n{SMALL}")
+    assert experiment.workload.optimizer == "adam_pax"
+    assert experiment.workload.sequence_length == 4096
+    assert experiment.provenance["workload.optimizer"] == "parent.yml:2: opt_type"
+    with pytest.raises(ConfigError, match=r"run\.yml:1: base_config nothing\.yml is not there"):
+        read("base_config: nothing.yml\n")
+    with pytest.raises(ConfigError, match="too many base_config"):
+        read("base_config: run.yml\nopt_type: sgd\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "said"),
+    [
+        (
+            SMALL,
+            ["ici_fdsp_parallelism=4"],
+            "override: unknown key ici_fdsp_parallelism .*did you mean ici_fsdp_parallelism",
+        ),
+        (f"{SMALL}vocab_sise: 4\n", [], r"run\.yml:13: unknown key vocab_sise .*vocab_size"),
+        (SMALL, ["ici_data_parallelism=-1"], "both -1"),
+        (SMALL, ["ici_tensor_parallelism=7"], "no multiple of 7"),
+        (SMALL, ["ici_fsdp_parallelism=4"], "multiply to 16, not to the 256"),
+        (SMALL, ["ici_data_parallelism=2", "ici_autoregressive_parallelism=2"], "no word for this axis"),
+        (SMALL, ["per_device_batch_size=0.001"], "less than one sequence"),
+        (SMALL, ["per_device_batch_size=.nan"], "less than one sequence"),
+        (SMALL, ["per_device_batch_size=many"], "override: per_device_batch_size must be a number, not 'many'"),
+        (SMALL, ["base_emb_dim=2.5"], "must be a whole number"),
+        (SMALL, ["logits_via_embedding=maybe"], "true or false"),
+        (SMALL, ["num_experts=8", "num_experts_per_tok=9"], "8 experts need 1 to 8"),
+        (SMALL, ["run_name=[1"], "is not YAML"),
+        (SMALL, ["remat_policy=sometimes"], "no remat_policy"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(read, text, overrides, said):
+    with pytest.raises(BadInputError, match=said) as caught:
+        read(text, *overrides)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("overrides", [["opt_type"], ["=3"], ["a b=3"], ["opt_type=sgd", "opt_type=adamw"]])
+def test_overrides_that_are_none_are_refused(read, overrides):
+    with pytest.raises(UsageError):
+        read(SMALL, *overrides)
+
+
+def test_secrets_do_not_reach_the_record(read):
+    token = "hf_" + "a" * 30
+    experiment = read(f"{SMALL}hf_access_token: plainsecret\nprompt: use {token}\n")
+    assert "plainsecret" not in experiment.model_dump_json()
+    assert token not in experiment.model_dump_json()
+
+
+def test_numbers_with_an_exponent_are_numbers(read):
+    assert read(SMALL, "per_device_batch_size=1e1").workload.global_batch == 2560
+
+
+def test_a_fraction_that_maxtext_cuts_is_noted(read):
+    experiment = read(SMALL, "per_device_batch_size=0.1")
+    assert experiment.workload.global_batch == 25
+    assert any("25" in note for note in experiment.notes)
+
+
+def test_overrides_of_a_plan_give_it_back_over_the_same_file(read):
+    experiment = read(SMALL)
+    assert experiment.plan is not None
+    wanted = experiment.plan.with_ici(data=16, model=4, seq=4)
+    overrides = to_overrides(wanted, experiment.hyperparameters, global_batch=128)
+    again = read(SMALL, *(f"{key}={value}" for key, value in overrides.items()))
+    assert again.plan == wanted == from_overrides(experiment.hyperparameters | overrides, 256)
+    assert again.workload.global_batch == 128
