@@ -32,9 +32,10 @@ def start_help() -> Result:
     """``asap --help`` against a bare Typer program with as many commands."""
     from asap.cli.app import app
 
-    commands = sum(1 + len(group.typer_instance.registered_commands) for group in app.registered_groups)
+    groups = [group.typer_instance for group in app.registered_groups if group.typer_instance]
+    commands = len(app.registered_commands) + sum(1 + len(group.registered_commands) for group in groups)
     bare = "import typer\napp = typer.Typer(no_args_is_help=True)\n" + "".join(
-        f"@app.command()\ndef command{i}(name: str = 'x'):\n    'A command.'\n" for i in range(commands + 1)
+        f"@app.command()\ndef command{i}(name: str = 'x'):\n    'A command.'\n" for i in range(commands)
     )
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "bare.py"
@@ -58,22 +59,24 @@ def analyze_bundled() -> Result:
 
 def profile_adapter() -> Result:
     """Reading a profile against the bare XProf conversion of the same tools, in one process."""
+    from asap.profiles import locate
     from asap.profiles.conversion import convert_bare
+    from asap.profiles.reading import read_run
 
-    from asap.profiles import read_profile
-
-    path = Path(os.environ.get("ASAP_BENCH_PROFILE", PROFILE))
-    return _calls(lambda: read_profile(path), lambda: convert_bare(path), 1.10)
+    run = locate(Path(os.environ.get("ASAP_BENCH_PROFILE", PROFILE)))
+    return _calls(lambda: read_run(run, lambda stage: None), lambda: convert_bare(run.files), 1.10)
 
 
 def _calls(ours: Callable[[], object], peers: Callable[[], object], limit: float) -> Result:
-    ours(), peers()
+    ours()
+    peers()
     pairs = [(_time(ours), _time(peers)) for _ in range(RUNS)]
     return _summary(pairs, limit)
 
 
 def _ratio(ours: list[str], peer: list[str], limit: float) -> Result:
-    _run(ours), _run(peer)
+    _run(ours)
+    _run(peer)
     return _summary([(_run(ours), _run(peer)) for _ in range(RUNS)], limit)
 
 

@@ -48,6 +48,8 @@ def to_overrides(
 ) -> dict[str, str]:
     """Overrides that make MaxText run a plan, each degree said so that nothing is left to defaults.
 
+    The DCN side is left out where neither the plan nor the settings use it: MaxText then has one slice.
+
     Args:
         plan: what to run.
         current: the settings that the overrides go on top of: names of axes are kept where they can be, and
@@ -59,7 +61,9 @@ def to_overrides(
         PlanError: MaxText cannot express the plan.
     """
     current = current or {}
-    overrides = write_mesh(plan.ici, "ici", current) | write_mesh(plan.dcn, "dcn", current)
+    overrides = write_mesh(plan.ici, "ici", current)
+    if plan.dcn.devices > 1 or any(key.startswith("dcn_") for key in current):
+        overrides |= write_mesh(plan.dcn, "dcn", current)
     overrides |= _write_batch(plan, global_batch) | _write_pipeline(plan, layers)
     return overrides | write_remat(plan, current)
 

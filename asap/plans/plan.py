@@ -11,12 +11,14 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from asap.core.errors import PlanError
+from asap.core.text import plain
 
 AXES = ("replica", "data", "seq", "model", "expert", "stage")
 Axis = Literal["replica", "data", "seq", "model", "expert", "stage"]
 Offload = Literal["optimizer", "parameters", "activations"]
 
 _TERM = re.compile(r"([a-z_.]+)\s*[=:]\s*([^\s,;{}]+)")
+_COUNT = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 _FILLER = re.compile(r"[\s,;{}'\"]*")
 
 
@@ -142,8 +144,8 @@ def _terms(text: str) -> dict[str, str]:
 
 
 def _count(key: str, value: str) -> int:
-    if not value.isascii() or not value.isdigit() or int(value) < 1:
-        raise PlanError(f"{key} must be a positive integer, not {value!r}", where="plan")
+    if not _COUNT.fullmatch(value):
+        raise PlanError(f"{key} must be a positive integer, not {plain(value, 20)!r}", where="plan")
     return int(value)
 
 

@@ -61,10 +61,17 @@ def test_overrides_win_over_whatever_the_configuration_says(plan, current):
 @given(plan=plans())
 def test_every_degree_is_said(plan):
     overrides = to_overrides(plan)
-    assert open_axes(overrides, "ici") == open_axes(overrides, "dcn") == ()
-    for network in ("ici", "dcn"):
+    assert open_axes(overrides, "ici") == ()
+    networks = ("ici", "dcn") if plan.dcn.devices > 1 else ("ici",)
+    for network in networks:
         for names in NAMES.values():
             assert axis_key(network, names[0]) in overrides
+
+
+def test_a_single_slice_is_left_to_maxtext_unless_the_settings_say_otherwise():
+    plan = Plan.parse("data=8")
+    assert not any(key.startswith("dcn_") for key in to_overrides(plan))
+    assert to_overrides(plan, {"dcn_data_parallelism": 2})["dcn_data_parallelism"] == "1"
 
 
 @given(devices=st.integers(1, 4096), rest=st.integers(1, 64), batch=st.integers(1, 100_000))

@@ -1,0 +1,20 @@
+"""Profiles: the XProf adapter, and the facts that it yields."""
+
+from asap.profiles.fetch import fetch_kpis, fetch_operations, fetch_roofline, read_profile
+from asap.profiles.locate import Run, locate
+from asap.profiles.profile import Collective, Gap, Kpis, Operation, Profile, Roofline
+
+__all__ = [
+    "Collective",
+    "Gap",
+    "Kpis",
+    "Operation",
+    "Profile",
+    "Roofline",
+    "Run",
+    "fetch_kpis",
+    "fetch_operations",
+    "fetch_roofline",
+    "locate",
+    "read_profile",
+]

@@ -1,0 +1,111 @@
+"""Which operations move data between devices, and by which collective.
+
+Names seen in compiled programs and in profiles of v5e to v6e and of GPUs:
+
+========================================= ================== ==================================================
+as it appears                             kind               seen in
+========================================= ================== ==================================================
+``all-gather``, ``all-reduce``, …         as named           category, opcode, name of the instruction
+``all-gather fusion``                     as named           category: a collective fused with its neighbours
+``all-reduce-scatter fusion``             reduce-scatter     category; ``kind=kCustom, calls=%all-reduce-scatter.3``
+``X-start``                               X                  issues the transfer; on a GPU it is the transfer
+``X-done``, ``async-done`` of X           X, waits           exposed waiting for a transfer
+``async-collective-done``                 unknown, waits     category ``custom fusion``: only the name tells
+``async-collective-start``                none               issues the transfer, takes no time
+``fusion``, calls async_collective_fusion none               a matrix product that carries a transfer along
+``send``, ``recv``                        send-recv          between two devices or slices
+``host send``, ``infeed``, …              none               transfers with the host, see :func:`is_host_transfer`
+``psum``, ``ppermute``, …                 as XLA calls them  CPU: instructions named after their JAX primitive
+``ncclDevKernel_AllReduce_…``, ``rccl…``  as named           GPU kernels without HLO
+========================================= ================== ==================================================
+"""
+
+import re
+
+from asap.profiles.profile import CollectiveKind
+
+_KINDS: dict[str, CollectiveKind] = {
+    "all-reduce": "all-reduce",
+    "all-gather": "all-gather",
+    "reduce-scatter": "reduce-scatter",
+    "all-reduce-scatter": "reduce-scatter",
+    "all-to-all": "all-to-all",
+    "ragged-all-to-all": "all-to-all",
+    "collective-permute": "collective-permute",
+    "collective-broadcast": "collective-broadcast",
+    "send": "send-recv",
+    "recv": "send-recv",
+    "psum": "all-reduce",
+    "psum-invariant": "all-reduce",
+    "psum-scatter": "reduce-scatter",
+    "all-gather-invariant": "all-gather",
+    "ppermute": "collective-permute",
+    "pbroadcast": "collective-broadcast",
+}
+_NAMELESS = ("", "async-start", "async-update", "async-done")
+"""Categories that leave it to the name of the instruction to say what runs."""
+
+_HALF = re.compile(r"(.+?)(?:-(start|update|done))?(?: fusion)?")
+_OPCODE = re.compile(r" ([a-z][a-z0-9-]*)\(")
+_CALLEE = re.compile(r"calls=%([a-z-]+)")
+_KERNEL = re.compile(r"[nr]ccl\w*?(AllReduce|AllGather|ReduceScatter|Broadcast|AllToAll|SendRecv)")
+_KERNELS: dict[str, CollectiveKind] = {
+    "AllReduce": "all-reduce",
+    "AllGather": "all-gather",
+    "ReduceScatter": "reduce-scatter",
+    "Broadcast": "collective-broadcast",
+    "AllToAll": "all-to-all",
+    "SendRecv": "send-recv",
+}
+
+
+def collective_of(name: str, category: str = "", expression: str = "") -> tuple[CollectiveKind | None, bool]:
+    """Kind of a collective, and whether the operation only waits for one.
+
+    Args:
+        name: of the instruction: ``all-gather.5``.
+        category: as XProf gives it.
+        expression: the instruction as HLO prints it.
+    """
+    base = base_name(name).replace("_", "-")
+    texts = [category, opcode(expression), _callee(expression)]
+    if category in _NAMELESS:
+        texts.append(base)
+    for text in texts:
+        if (half := _HALF.fullmatch(text)) and half.group(1) in _KINDS:
+            return _KINDS[half.group(1)], half.group(2) == "done" or category == "async-done"
+    return None, base == "async-collective-done"
+
+
+def collective_of_kernel(name: str) -> CollectiveKind | None:
+    """Kind of collective that a NCCL or RCCL kernel carries out."""
+    found = _KERNEL.search(name)
+    return _KERNELS[found.group(1)] if found else None
+
+
+def is_host_transfer(category: str) -> bool:
+    """Whether the device exchanges data with its host: infeed, outfeed, host send and receive."""
+    return "infeed" in category or "outfeed" in category or category.startswith(("host send", "host recv"))
+
+
+def base_name(name: str) -> str:
+    """The name without its number: ``all-gather.5.remat`` → ``all-gather``."""
+    return name.removeprefix("%").partition(".")[0]
+
+
+def opcode(expression: str) -> str:
+    """``%a.1 = f32[8]{0} all-reduce(…)`` → ``all-reduce``; empty if there is none."""
+    found = _OPCODE.search(expression)
+    return found.group(1) if found else ""
+
+
+def result_shape(expression: str) -> str | None:
+    """``%a.1 = f32[8]{0} all-reduce(…)`` → ``f32[8]{0}``."""
+    _, equals, right = expression.partition(" = ")
+    found = _OPCODE.search(right)
+    return right[: found.start()] if equals and found else None
+
+
+def _callee(expression: str) -> str:
+    found = _CALLEE.search(expression)
+    return found.group(1) if found else ""

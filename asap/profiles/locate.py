@@ -1,0 +1,98 @@
+"""Find the profile behind a path: one run, and the files of all its hosts."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap.core.errors import NotFoundError, ProfileError
+from asap.core.text import plain
+
+SUFFIX = ".xplane.pb"
+EXPECTED = f"give a log directory, plugins/profile, a plugins/profile/<run>/ folder or one *{SUFFIX}"
+_TIMESTAMP = re.compile(r"\d{4}(_\d\d){5}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recording: a file a host, and what the reader should know about the choice."""
+
+    path: Path
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.stat().st_size for file in self.files)
+
+
+def locate(path: str | Path, run: str | None = None) -> Run:
+    """The run that a path means; of several the newest, unless ``run`` names one.
+
+    Args:
+        path: a log directory, its ``plugins/profile``, a run folder in it, or one ``*.xplane.pb``.
+        run: name of a run folder.
+
+    Raises:
+        NotFoundError: the path or the run does not exist.
+        ProfileError: there is no profile in it, or a file of it is empty or cannot be read.
+    """
+    path = Path(path).expanduser()
+    where = plain(path)
+    try:
+        if not path.exists():
+            raise NotFoundError("does not exist", where=where, hint=EXPECTED)
+        if path.is_dir():
+            return _in_directory(path, run, where)
+        if not path.name.endswith(SUFFIX):
+            raise ProfileError(f"is not a *{SUFFIX} file", where=where, hint=EXPECTED)
+        return _checked(Run(path, (path,)))
+    except OSError as error:
+        raise ProfileError(f"cannot be read: {error.strerror or error}", where=where) from error
+
+
+def _in_directory(path: Path, wanted: str | None, where: str) -> Run:
+    if files := _profiles_in(path):
+        return _checked(Run(path, files))
+    for folder in (path / "plugins" / "profile", path / "profile", path):
+        runs = {entry.name: found for entry in _folders_in(folder) if (found := _profiles_in(entry))}
+        if runs:
+            return _choose(folder, runs, wanted)
+    raise ProfileError("holds no profile", where=where, hint=f"expected plugins/profile/<run>/*{SUFFIX} in it")
+
+
+def _choose(folder: Path, runs: Mapping[str, tuple[Path, ...]], wanted: str | None) -> Run:
+    newest_first = sorted(runs, key=lambda name: _age_key(name, runs), reverse=True)
+    listed = plain(", ".join(newest_first), 200)
+    if wanted is not None and wanted not in runs:
+        raise NotFoundError(f"has no run {plain(wanted, 60)!r}", where=plain(folder), hint=f"runs: {listed}")
+    name = wanted or newest_first[0]
+    warnings = ()
+    if wanted is None and len(runs) > 1:
+        others = "another run" if len(runs) == 2 else f"{len(runs) - 1} other runs"
+        warnings = (f"The newest run, {plain(name, 60)}, is read; {others} in {plain(folder)} left aside.",)
+    return _checked(Run(folder / name, runs[name], warnings))
+
+
+def _age_key(name: str, runs: Mapping[str, tuple[Path, ...]]) -> tuple[str, float, str]:
+    """By the time in the names where all carry one (a copy changes the files' times), else by the files' times."""
+    stamped = all(_TIMESTAMP.match(other) for other in runs)
+    return (name if stamped else "", max(file.stat().st_mtime for file in runs[name]), name)
+
+
+def _checked(run: Run) -> Run:
+    for file in run.files:
+        if not file.is_file():
+            raise ProfileError("is not a regular file", where=plain(file))
+        if file.stat().st_size == 0:
+            raise ProfileError("is empty", where=plain(file), hint="the recording or the copy did not finish")
+    return run
+
+
+def _profiles_in(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(entry for entry in folder.iterdir() if entry.name.endswith(SUFFIX)))
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return [entry for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []

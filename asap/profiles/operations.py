@@ -1,0 +1,151 @@
+"""Operations from XProf's tables, from GPU kernels, and from the events of a CPU."""
+
+from collections.abc import Iterable, Mapping
+
+from asap.core.units import GIB, PERCENT
+from asap.profiles.collectives import (
+    base_name,
+    collective_of,
+    collective_of_kernel,
+    is_host_transfer,
+    opcode,
+    result_shape,
+)
+from asap.profiles.conversion import Conversion
+from asap.profiles.cpu import Instruction, Total
+from asap.profiles.profile import Bound, Collective, CollectiveKind, Operation
+from asap.profiles.scale import US, Scale
+from asap.profiles.tables import HloRow, KernelRow, Peaks
+
+GIGA = 1e9
+_ASYNC = ("-start", "-done")
+_BOUNDS: dict[str, Bound] = {"Compute": "compute", "HBM": "hbm"}
+
+
+def hlo_operations(conversion: Conversion, scale: Scale) -> tuple[Operation, ...]:
+    """Join ``hlo_stats`` with ``roofline_model``; longest self time first."""
+    efficiencies = {
+        (row.hlo_module_id, row.operation): row.roofline_efficiency for row in conversion.roofline if row.is_total
+    }
+    return _longest_first(
+        _hlo_operation(row, efficiencies.get((row.program_id, row.hlo_op_name)), conversion.peaks, scale)
+        for row in conversion.operations
+    )
+
+
+def _hlo_operation(row: HloRow, efficiency: float | None, peaks: Peaks, scale: Scale) -> Operation:
+    collective, waits = collective_of(row.hlo_op_name, row.category, row.hlo_op_expression)
+    opaque = _is_opaque(row) and collective is None and not waits
+    time_s = scale.each(row.total_self_time * US)
+    return Operation(
+        name=row.hlo_op_name,
+        category=row.category,
+        fraction=row.total_self_time_percent / PERCENT,
+        time_s=time_s,
+        occurrences=scale.each(row.occurrences),
+        bound="host" if is_host_transfer(row.category) else bound_of(row.bound_by),
+        opaque=opaque,
+        shape=result_shape(row.hlo_op_expression),
+        source=row.source_info or None,
+        collective=collective,
+        collective_wait=waits,
+        **({} if opaque or _is_hidden(row, peaks) else _rates(row, efficiency, peaks, time_s)),
+    )
+
+
+def _rates(row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float) -> dict[str, float | None]:
+    flop_rate, bandwidth = row.model_flop_rate * GIGA, row.hbm_bw * GIB
+    peak_flop_rate, peak_bandwidth = si_peaks(peaks)
+    return {
+        "flops": flop_rate * time_s,
+        "flop_rate": flop_rate,
+        "flop_utilisation": flop_rate / peak_flop_rate if peak_flop_rate else None,
+        "bytes_accessed": bandwidth * time_s,
+        "memory_bandwidth": bandwidth,
+        "memory_utilisation": bandwidth / peak_bandwidth if peak_bandwidth else None,
+        "roofline_efficiency": efficiency,
+    }
+
+
+def _is_hidden(row: HloRow, peaks: Peaks) -> bool:
+    """Half of an asynchronous pair whose bytes moved beside other operations: faster than HBM, so not in its time."""
+    return row.category.endswith(_ASYNC) and bool(peaks.peak_hbm_bw) and row.hbm_bw > (peaks.peak_hbm_bw or 0.0)
+
+
+def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Operation, ...]:
+    """GPU kernels of a program without HLO: times only."""
+    return _longest_first(
+        Operation(
+            name=row.op_name or row.kernel_name,
+            category="kernel",
+            fraction=scale.fraction(row.total_duration_us * US),
+            time_s=scale.each(row.total_duration_us * US),
+            occurrences=scale.each(row.occurrences),
+            collective=collective_of_kernel(row.kernel_name),
+        )
+        for row in kernels
+    )
+
+
+def cpu_operations(totals: Mapping[Instruction, Total], scale: Scale) -> tuple[Operation, ...]:
+    """Operations of virtual devices: times only; the category comes from the name of the instruction."""
+    return _longest_first(_cpu_operation(instruction.name, total, scale) for instruction, total in totals.items())
+
+
+def _cpu_operation(name: str, total: Total, scale: Scale) -> Operation:
+    collective, waits = collective_of(name)
+    base = base_name(name).removeprefix("wrapped_")
+    return Operation(
+        name=name,
+        category="fusion" if base.endswith("fusion") else base,
+        fraction=scale.fraction(total.seconds),
+        time_s=scale.each(total.seconds),
+        occurrences=scale.each(total.occurrences),
+        collective=collective,
+        collective_wait=waits,
+    )
+
+
+def collectives_of(operations: Iterable[Operation]) -> tuple[Collective, ...]:
+    """Sum collectives by kind, largest first. A start and its done are one occurrence."""
+    kinds: dict[CollectiveKind, list[Operation]] = {}
+    for operation in operations:
+        if operation.collective:
+            kinds.setdefault(operation.collective, []).append(operation)
+    summed = (
+        Collective(
+            kind=kind,
+            fraction=sum(op.fraction for op in members),
+            time_s=sum(op.time_s or 0.0 for op in members),
+            occurrences=max(
+                sum(op.occurrences or 0.0 for op in members if op.collective_wait == waits) for waits in (True, False)
+            ),
+        )
+        for kind, members in kinds.items()
+    )
+    return tuple(sorted(summed, key=lambda collective: -collective.fraction))
+
+
+def bound_of(text: str) -> Bound:
+    """XProf's word for a bound: on-chip memories count as one."""
+    if text.startswith(("VMEM", "CMEM", "Shm")):
+        return "vmem"
+    return _BOUNDS.get(text, "unknown")
+
+
+def si_peaks(peaks: Peaks) -> tuple[float | None, float | None]:
+    """FLOP/s and bytes/s of one core; zero is XProf's word for unknown."""
+    return (
+        peaks.peak_flop_rate * GIGA if peaks.peak_flop_rate else None,
+        peaks.peak_hbm_bw * GIB if peaks.peak_hbm_bw else None,
+    )
+
+
+def _is_opaque(row: HloRow) -> bool:
+    """A custom call without a cost estimate: XProf then reports neither FLOPs nor a bound."""
+    custom = "custom-call" in (row.category, opcode(row.hlo_op_expression))
+    return custom and not row.model_flop_rate and bound_of(row.bound_by) == "unknown"
+
+
+def _longest_first(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    return tuple(sorted(operations, key=lambda operation: -operation.fraction))

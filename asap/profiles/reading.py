@@ -1,0 +1,153 @@
+"""Read a run: convert it once, and put together the facts that its device and its capture allow."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from asap.core.text import plain
+from asap.core.units import format_bytes
+from asap.profiles import gaps
+from asap.profiles.conversion import Conversion, convert
+from asap.profiles.cpu import read_cpu
+from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
+from asap.profiles.locate import Run
+from asap.profiles.operations import bound_of, cpu_operations, hlo_operations, kernel_operations, si_peaks
+from asap.profiles.profile import Extent, Gap, Operation, Profile, Roofline
+from asap.profiles.scale import US, Scale
+from asap.profiles.skeleton import Skeleton, read_skeleton
+from asap.profiles.steps import Steps, marked_steps, module_steps
+from asap.profiles.tables import RooflineRow
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is read in another way for each kind of device."""
+
+    devices: int
+    operations: tuple[Operation, ...] = ()
+    extent: Extent = "window"
+    busy: Busy = field(default_factory=Busy)
+    names: tuple[str, ...] = ()
+    modules: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = (gaps.OPERATIONS,)
+
+
+def read_run(run: Run, progress: Callable[[str], None]) -> Profile:
+    """All facts of a run.
+
+    Raises:
+        ProfileError: it cannot be read.
+    """
+    hosts = f"{len(run.files)} host{'s' if len(run.files) > 1 else ''}"
+    progress(f"converting {format_bytes(run.size)} of {hosts} with XProf")
+    conversion = convert(run.files)
+    progress("reading operations")
+    marked = marked_steps(conversion.summary, conversion.steps)
+    kernels_only = conversion.program is None and bool(conversion.kernels)
+    skeleton = read_skeleton(run.files, runs=not marked, windows=kernels_only and not marked)
+    if program := conversion.program:
+        facts = _from_tables(conversion, program, skeleton, marked)
+    elif kernels_only and skeleton.active:
+        facts = _from_kernels(conversion, skeleton, marked)
+    elif skeleton.devices:
+        facts = _Facts(skeleton.active)
+    else:
+        facts = _from_cpu(run, marked)
+    return _profile(run, conversion, skeleton, facts, marked)
+
+
+def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleton, marked: Steps | None) -> _Facts:
+    summary = conversion.summary
+    devices = skeleton.active or int(summary.device_core_count)
+    scale = Scale(devices, program.total_time * US / devices, marked)
+    operations = hlo_operations(conversion, scale)
+    on_tpu = summary.kind == "tpu"
+    return _Facts(
+        devices,
+        operations,
+        scale.extent,
+        busy=tpu_busy(summary, operations, marked) if on_tpu else gpu_busy(conversion.steps, operations),
+        names=tuple(row.tf_op_name for row in conversion.operations),
+        modules=skeleton.modules,
+        gaps=(),
+    )
+
+
+def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | None) -> _Facts:
+    scale = Scale(skeleton.active, skeleton.window_s, marked)
+    operations = kernel_operations(conversion.kernels, scale)
+    return _Facts(
+        skeleton.active,
+        operations,
+        scale.extent,
+        busy=gpu_busy(conversion.steps, operations),
+        names=tuple(row.op_name for row in conversion.kernels),
+        gaps=(gaps.HLO,),
+    )
+
+
+def _from_cpu(run: Run, marked: Steps | None) -> _Facts:
+    events = read_cpu(run.files)
+    if not events.devices:
+        return _Facts(0)
+    scale = Scale(events.devices, events.window_s, marked)
+    duty_cycle = events.duty_cycle
+    return _Facts(
+        events.devices,
+        cpu_operations(events.operations, scale),
+        scale.extent,
+        busy=Busy(duty_cycle=duty_cycle, idle=None if duty_cycle is None else 1.0 - duty_cycle),
+        names=tuple(instruction.module for instruction in events.operations),
+        modules=events.modules,
+        gaps=(gaps.COSTS,),
+    )
+
+
+def _profile(run: Run, conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None) -> Profile:
+    module = None if marked else module_steps(facts.modules, facts.devices)
+    used, capacity = conversion.memory.fullest or (None, None)
+    unmarked = () if marked else (gaps.STEP_MARKERS,)
+    no_memory = (gaps.MEMORY,) if skeleton.devices and used is None else ()
+    return Profile(
+        source=plain(run.path),
+        extent=facts.extent,
+        device_type=conversion.summary.device_type or None if facts.devices else None,
+        devices=facts.devices or None,
+        hosts=len(run.files),
+        kpis=kpis_from(module[1] if module else marked, facts.busy, facts.operations),
+        operations=facts.operations,
+        roofline=_roofline(conversion),
+        peak_hbm_bytes=used,
+        hbm_capacity_bytes=capacity,
+        gaps=(*facts.gaps, *unmarked, *no_memory),
+        warnings=(*run.warnings, *_warnings(conversion, skeleton, facts, marked, module)),
+    )
+
+
+def _roofline(conversion: Conversion) -> Roofline:
+    peak_flop_rate, peak_bandwidth = si_peaks(conversion.peaks)
+    program = conversion.program
+    return Roofline(
+        peak_flop_rate=peak_flop_rate,
+        peak_hbm_bandwidth=peak_bandwidth,
+        ridge_point=conversion.peaks.hbm_ridge_point or None,
+        operational_intensity=program.hbm_operational_intensity if program else None,
+        program_bound=bound_of(program.bound_by) if program else "unknown",
+        program_efficiency=program.roofline_efficiency if program else None,
+    )
+
+
+def _warnings(
+    conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None, module: tuple[str, Steps] | None
+) -> list[str]:
+    warnings = []
+    if not skeleton.has_host:
+        warnings.append(gaps.NO_HOST)
+    if module:
+        warnings.append(gaps.module_as_step(module[0], module[1].count))
+    if 0 < skeleton.active < skeleton.devices:
+        warnings.append(gaps.some_devices(skeleton.active, skeleton.devices))
+    if facts.operations and not marked and not gaps.looks_like_training(facts.names):
+        warnings.append(gaps.NOT_TRAINING)
+    if conversion.summary.kind == "gpu" and any(op.is_collective for op in facts.operations):
+        warnings.append(gaps.OVERLAP)
+    return warnings

@@ -1,0 +1,66 @@
+"""Real profiles, where they are at hand: ``ASAP_TEST_PROFILES`` or ``../shared/profiles``."""
+
+import pytest
+
+from asap.core.errors import ProfileError
+from asap.profiles import read_profile
+
+
+def test_v6e_without_step_marks(shared):
+    profile = read_profile(shared("openxla_xprof__tpu_inference_2"))
+    assert (profile.device_type, profile.devices, profile.extent) == ("TPU v6 Lite", 4, "window")
+    assert profile.kpis.duty_cycle == pytest.approx(0.865)
+    assert profile.kpis.idle == pytest.approx(0.134)
+    assert profile.kpis.communication == pytest.approx(0.0040, abs=5e-5)
+    assert [c.kind for c in profile.kpis.collectives] == ["all-reduce"]
+    assert len(profile.operations) == 17
+    top = profile.operations[:3]
+    assert [round(op.fraction, 3) for op in top] == [0.214, 0.213, 0.208]
+    assert {op.category for op in top} == {"copy-done"}
+    assert {op.bound for op in top} == {"hbm"}
+    assert [op.roofline_efficiency for op in top] == [pytest.approx(0.017, abs=5e-4)] * 3
+    assert all(op.roofline_efficiency is None for op in profile.operations if op.category == "copy-start")
+    assert profile.roofline.peak_flop_rate == pytest.approx(918e12)
+    assert profile.roofline.peak_hbm_bandwidth == pytest.approx(1525.5 * 2**30)
+    assert profile.roofline.program_bound == "hbm"
+    assert profile.roofline.program_efficiency == pytest.approx(0.0435, abs=5e-5)
+    assert (profile.kpis.steps, profile.kpis.step_time_s) == (100, pytest.approx(0.784, abs=5e-4))
+    assert profile.hbm_capacity_bytes == pytest.approx(31.25 * 2**30, rel=1e-3)
+    assert profile.peak_hbm_bytes == pytest.approx(20.0 * 2**30, rel=1e-2)
+    assert any("may not be a training step" in warning for warning in profile.warnings)
+
+
+def test_mangled_v6e_is_named_as_such(shared):
+    file = shared("openxla_xprof__tpu_inference_2_CORRUPT")
+    with pytest.raises(ProfileError, match="was copied as text"):
+        read_profile(file)
+
+
+def test_v100_of_tensorflow_has_a_step_and_kernels(shared):
+    profile = read_profile(shared("openxla_xprof__gpu_multi_worker"))
+    assert (profile.devices, profile.extent) == (2, "step")
+    assert profile.kpis.step_time_s == pytest.approx(21.31e-3, abs=1e-5)
+    assert profile.kpis.duty_cycle == pytest.approx(14.9 / 21.3, abs=0.005)
+    assert len(profile.operations) == 15
+    assert sum(op.time_s or 0 for op in profile.operations) == pytest.approx(14.9e-3, abs=0.1e-3)
+    assert profile.operations[0].occurrences == pytest.approx(97)
+    assert any("GPU kernels only" in gap.what for gap in profile.gaps)
+    assert any("2 of 8 devices" in warning for warning in profile.warnings)
+
+
+@pytest.mark.parametrize(("name", "operations"), [("mi300_gemm", 16), ("mi300_elementwise", 13)])
+def test_mi300_times_are_of_the_gpu_that_worked(shared, name, operations):
+    profile = read_profile(shared(f"AMD-AGI_TraceLens__{name}"))
+    assert profile.devices == 1
+    assert len(profile.operations) == operations
+    window = (profile.operations[0].time_s or 0) / profile.operations[0].fraction
+    assert window == pytest.approx(9.7e-3, abs=0.3e-3)
+    assert sum(op.fraction for op in profile.operations) == pytest.approx(1 - (profile.kpis.idle or 0))
+    assert any("1 of 8 devices" in warning for warning in profile.warnings)
+
+
+def test_library_calls_on_mi300_are_opaque(shared):
+    operations = read_profile(shared("AMD-AGI_TraceLens__mi300_gemm")).operations
+    assert operations[0].opaque
+    assert operations[0].flops is None
+    assert [op.opaque for op in operations if op.category != "custom-call"].count(True) == 0
