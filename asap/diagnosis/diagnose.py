@@ -1,0 +1,107 @@
+"""Choose the bottleneck: the resource that takes the most time, once KPIs and operations agree."""
+
+from asap.core.units import format_percent
+from asap.diagnosis.diagnosis import Bottleneck, Diagnosis, Finding
+from asap.diagnosis.rules import RULES, Facts
+from asap.diagnosis.shares import Shares, shares_of
+from asap.hardware.chip import Chip
+from asap.plans import Plan
+from asap.profiles import Gap, Profile
+
+CAPTURE = "profiler=xplane profiler_steps=5 skip_first_n_steps_for_profiler=1"
+MAJORITY = 0.5
+
+
+def diagnose(profile: Profile | None, plan: Plan | None = None, chip: Chip | None = None) -> Diagnosis:
+    """Name what holds a run back.
+
+    Args:
+        profile: its facts; ``None`` if there is no profile.
+        plan: the plan that it ran, if known.
+        chip: what it ran on, if known.
+    """
+    if profile is None:
+        return _insufficient("there is no profile of this run", (_no_profile(),), ())
+    facts = Facts(profile, shares_of(profile, chip), plan)
+    findings = sorted(
+        (finding for rule in RULES if (finding := rule(facts))),
+        key=lambda finding: -(finding.share or 0.0),
+    )
+    chosen = _bottleneck(findings, facts.shares)
+    if chosen is None:
+        return _insufficient(_why_insufficient(facts), profile.gaps or (_no_profile(),), tuple(findings))
+    return Diagnosis(
+        bottleneck=chosen.kind,
+        statement=chosen.statement,
+        coverage=facts.shares.coverage,
+        partial=facts.shares.partial,
+        findings=(chosen, *(finding for finding in findings if finding is not chosen)),
+        correlation=_correlate(facts, chosen),
+        missing=profile.gaps,
+    )
+
+
+def _bottleneck(findings: list[Finding], shares: Shares) -> Finding | None:
+    timed = [finding for finding in findings if finding.share is not None]
+    known = [finding for finding in timed if finding.kind is not Bottleneck.OPAQUE]
+    opaque = [f for f in timed if f.kind is Bottleneck.OPAQUE and (f.share or 0.0) > MAJORITY]
+    leading = max(opaque or known, key=lambda finding: finding.share or 0.0, default=None)
+    if leading is not None and (leading.share or 0.0) >= shares.relative("unknown"):
+        return leading
+    full = (finding for finding in findings if finding.kind is Bottleneck.MEMORY_CAPACITY)
+    return next(full, None)
+
+
+def _correlate(facts: Facts, chosen: Finding) -> tuple[str, ...]:
+    kpis, shares = facts.profile.kpis, facts.shares
+    sentences = []
+    if kpis.duty_cycle is not None:
+        sentences.append(_read_duty_cycle(kpis.duty_cycle, chosen.kind))
+    if shares.partial:
+        sentences.append(
+            f"Only the leading operations are known: {format_percent(shares.coverage)} of the step. "
+            "Their shares compare with each other and do not add up to the step."
+        )
+    if kpis.communication is not None and chosen.kind is not Bottleneck.COMMUNICATION:
+        sentences.append(f"Collectives take {format_percent(kpis.communication)} of the time by the KPIs.")
+    waiting = sum(op.fraction for op in facts.profile.operations if op.collective_wait)
+    if waiting and shares.coverage:
+        sentences.append(f"{format_percent(waiting)} of the time waits in the -done half of asynchronous collectives.")
+    return tuple(sentences)
+
+
+def _read_duty_cycle(duty: float, kind: Bottleneck) -> str:
+    reading = {
+        Bottleneck.COMPUTE: "and the leading operations are bound by compute: it is busy with useful work",
+        Bottleneck.COMMUNICATION: "but collectives count as busy, and they lead: it is communication, not compute",
+        Bottleneck.HBM: "but the leading operations wait for HBM: busy is not the same as efficient",
+        Bottleneck.IDLE: "so the time is lost between operations, not in them",
+        Bottleneck.HOST: "so the device waits for the host",
+    }
+    return f"The duty cycle is {format_percent(duty)}, {reading.get(kind, 'which alone does not tell what binds')}."
+
+
+def _why_insufficient(facts: Facts) -> str:
+    if not facts.profile.operations:
+        return "the profile holds no device operations"
+    return "most of the time lies in operations whose bound is unknown"
+
+
+def _no_profile() -> Gap:
+    return Gap(what="operations with their FLOPs, bytes and bounds", capture=CAPTURE)
+
+
+def _insufficient(reason: str, missing: tuple[Gap, ...], findings: tuple[Finding, ...]) -> Diagnosis:
+    finding = Finding(
+        rule="insufficient_evidence",
+        kind=Bottleneck.INSUFFICIENT_EVIDENCE,
+        statement=f"{reason[0].upper()}{reason[1:]}: no bottleneck can be named.",
+        advice=next((gap.capture for gap in missing if gap.capture), CAPTURE),
+    )
+    return Diagnosis(
+        bottleneck=Bottleneck.INSUFFICIENT_EVIDENCE,
+        statement=finding.statement,
+        coverage=None,
+        findings=(finding, *findings),
+        missing=missing,
+    )
