@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,13 +58,33 @@ def analyze_bundled() -> Result:
 
 
 def profile_adapter() -> Result:
-    """Reading a profile against the bare XProf conversion of the same tools, in one process."""
-    from asap.profiles import locate
+    """Reading a profile against the bare XProf conversion of the same tools, in one process.
+
+    For a CPU, XProf has no operations, so the peer walks the bare events as well.
+    """
+    from asap.profiles import locate, read_profile
     from asap.profiles.conversion import convert_bare
     from asap.profiles.reading import read_run
 
     run = locate(Path(os.environ.get("ASAP_BENCH_PROFILE", PROFILE)))
-    return _calls(lambda: read_run(run, lambda stage: None), lambda: convert_bare(run.files), 1.10)
+    on_cpu = read_profile(run.files[0]).device_type == "CPU"
+
+    def bare() -> None:
+        convert_bare(run.files)
+        if on_cpu:
+            _walk(run.files)
+
+    return _calls(lambda: read_run(run, lambda stage: None), bare, 1.10)
+
+
+def _walk(files: Sequence[Path]) -> None:
+    from jax.profiler import ProfileData
+
+    for file in files:
+        for plane in ProfileData.from_file(str(file)).planes:
+            for line in plane.lines:
+                for event in line.events:
+                    _ = event.name, event.start_ns, event.duration_ns, dict(event.stats)
 
 
 def _calls(ours: Callable[[], object], peers: Callable[[], object], limit: float) -> Result:

@@ -1,0 +1,36 @@
+"""The command line: parse, call, render. Nothing heavy is imported before a command runs."""
+
+import os
+import sys
+
+from asap import __version__
+
+
+def main() -> None:
+    """Run ``asap`` and exit with the code of what happened."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"asap {__version__}")
+        return
+    from asap.cli.app import app
+    from asap.core.errors import AsapError
+
+    try:
+        app()
+    except AsapError as error:
+        _fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except Exception as error:
+        if os.environ.get("ASAP_DEBUG"):
+            raise
+        _fail(f"internal error: {type(error).__name__}: {error} (ASAP_DEBUG=1 shows where)", AsapError.exit_code)
+
+
+def _fail(message: str, code: int) -> None:
+    from asap.core.text import plain, redact
+
+    print(f"asap: {plain(redact(message))}", file=sys.stderr)
+    sys.exit(code)

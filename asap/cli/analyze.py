@@ -1,0 +1,62 @@
+"""``asap analyze``: from an experiment to three proposals."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import Format, console, progress, warn
+
+if TYPE_CHECKING:
+    from asap.reports import Analysis
+
+
+def analyze(
+    experiment: Annotated[str, typer.Argument(help="An experiment ID, a log directory, a run folder or an xplane.pb.")],
+    plan: Annotated[str | None, typer.Option(help='The plan that ran, if not on record: "data=8 model=4".')] = None,
+    hardware: Annotated[str | None, typer.Option(help="What it ran on, if not on record: v5e-256, h100-64.")] = None,
+    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
+    model: Annotated[
+        str, typer.Option(envvar="ASAP_MODEL", help="The language model behind the agents.")
+    ] = "builtin/planner",
+    session: Annotated[str | None, typer.Option(help="Name of the worklog; a new one by default.")] = None,
+    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TERMINAL,
+) -> None:
+    """Name the bottleneck of a run and propose three sharding configurations."""
+    from asap.agents.run import analyze as run_analysis
+    from asap.experiments import ExperimentStore
+    from asap.experiments.intake import Statement, amend
+
+    said = Statement(plan=plan, hardware=hardware, topology=topology)
+    with progress() as show:
+        outcome = run_analysis(
+            experiment,
+            store=ExperimentStore(),
+            amend=lambda record: amend(record, said),
+            model=model,
+            session=session,
+            progress=show,
+        )
+    render(outcome.analysis, format)
+    if outcome.worklog_failure is not None:
+        warn(f"the worklog of this run is not whole: {outcome.worklog_failure}")
+        raise typer.Exit(outcome.worklog_failure.exit_code)
+    if _nothing_to_say(outcome.analysis):
+        raise typer.Exit(5)
+
+
+def render(analysis: "Analysis", format: Format) -> None:
+    """Print an analysis."""
+    if format is Format.JSON:
+        print(analysis.to_json())
+    elif format is Format.MARKDOWN:
+        from asap.reports.markdown import to_markdown
+
+        print(to_markdown(analysis), end="")
+    else:
+        from asap.reports.terminal import print_analysis
+
+        print_analysis(analysis, console())
+
+
+def _nothing_to_say(analysis: "Analysis") -> bool:
+    return analysis.diagnosis.bottleneck.value == "insufficient_evidence" and not analysis.proposals

@@ -1,0 +1,32 @@
+"""The commands and their groups."""
+
+import typer
+
+from asap.cli import analyze, experiments, history, knowledge, memory, predict, profile
+
+app = typer.Typer(
+    name="asap",
+    help="Find what holds a training run back, and propose shardings that can be believed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("analyze")(analyze.analyze)
+app.command("predict")(predict.predict)
+app.command("backtest")(predict.backtest)
+app.add_typer(experiments.app, name="experiments")
+app.add_typer(knowledge.app, name="knowledge")
+app.add_typer(history.app, name="history")
+app.add_typer(profile.app, name="profile")
+app.add_typer(memory.app, name="memory")
+
+
+@app.callback()
+def asap(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    """Find what holds a training run back, and propose shardings that can be believed."""
+    if version:
+        from asap import __version__
+
+        print(f"asap {__version__}")
+        raise typer.Exit

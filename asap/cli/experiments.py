@@ -1,0 +1,91 @@
+"""``asap experiments``: the records behind the IDs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table, warn
+
+app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
+
+Id = Annotated[str, typer.Argument(help="The experiment's ID.")]
+Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+
+
+@app.command()
+def add(
+    id: Id,
+    overrides: Annotated[list[str] | None, typer.Argument(help="MaxText overrides: key=value …")] = None,
+    config: Annotated[Path | None, typer.Option(help="MaxText YAML, config.json or experiment file.")] = None,
+    profile: Annotated[Path | None, typer.Option(help="A log directory, a run folder or an xplane.pb.")] = None,
+    plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
+    hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
+    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
+    slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
+    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    goodput: Annotated[float | None, typer.Option(min=0, max=1, help="Productive share of the wall time.")] = None,
+    description: Annotated[str | None, typer.Option(help="What this run is.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a record with this ID.")] = False,
+) -> None:
+    """Add an experiment."""
+    from asap.experiments import ExperimentStore
+    from asap.experiments.intake import Statement, take_in
+
+    store = ExperimentStore()
+    store.check_id(id)
+    said = Statement(
+        plan=plan,
+        hardware=hardware,
+        topology=topology,
+        slices=slices,
+        global_batch=batch,
+        sequence_length=sequence,
+        goodput=goodput,
+        description=description,
+    )
+    experiment = take_in(id, said, config=config, overrides=overrides or [], profile=profile)
+    kept = store.add(experiment, replace=replace)
+    for note in kept.notes:
+        warn(note)
+    print(f"added {kept.id}: asap analyze {kept.id}")
+
+
+@app.command("list")
+def list_experiments(format: Form = Plain.TERMINAL) -> None:
+    """List all experiments, the bundled ones included."""
+    from asap.experiments import ExperimentStore
+
+    listing = ExperimentStore().list()
+    if format is Plain.JSON:
+        print_json(list(listing.experiments))
+    else:
+        rows = (
+            (e.id, e.hardware.name or e.hardware.chip or "unknown", e.plan or "unknown", e.description or "")
+            for e in listing.experiments
+        )
+        print_table(("ID", "hardware", "plan", "description"), rows)
+    for warning in listing.warnings:
+        warn(warning)
+
+
+@app.command()
+def show(id: Id, format: Form = Plain.TERMINAL) -> None:
+    """Show a record: each value and where it came from."""
+    from asap.experiments import ExperimentStore
+
+    experiment = ExperimentStore().get(id)
+    if format is Plain.JSON:
+        print_json(experiment)
+        return
+    print_table(("field", "value", "from"), experiment.rows())
+
+
+@app.command()
+def remove(id: Id) -> None:
+    """Forget an experiment."""
+    from asap.experiments import ExperimentStore
+
+    ExperimentStore().remove(id)
+    print(f"removed {id}")

@@ -1,0 +1,140 @@
+"""``asap history``: past optimizations, successful or not."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table
+
+if TYPE_CHECKING:
+    from asap.history import HistoryRecord
+
+app = typer.Typer(no_args_is_help=True, help="Search, show and record past optimizations.")
+
+Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+COLUMNS = ("ID", "outcome", "speedup", "hardware", "before", "after")
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="Words that describe the run or the change.")] = "",
+    bottleneck: Annotated[str | None, typer.Option(help="compute, hbm, communication, host …")] = None,
+    chip: Annotated[str | None, typer.Option(help="v5e, h100, …")] = None,
+    devices: Annotated[int | None, typer.Option(min=1, help="JAX devices of the job.")] = None,
+    parameters: Annotated[float | None, typer.Option(min=1, help="Parameters of the model, as 7e9.")] = None,
+    plan: Annotated[str | None, typer.Option(help='The plan that runs now: "data=8 model=4".')] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 5,
+    format: Form = Plain.TERMINAL,
+) -> None:
+    """Find optimizations of runs that were like this one, and say in what."""
+    from pydantic import ValidationError
+
+    from asap.core.errors import UsageError
+    from asap.history import HistoryQuery, search_history
+    from asap.plans import Plan
+
+    said = {"bottleneck": bottleneck, "chip": chip, "devices": devices, "parameters": parameters, "text": text}
+    try:
+        query = HistoryQuery.model_validate(said | {"plan": Plan.parse(plan) if plan else None})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise UsageError(problem["msg"], where=f"--{problem['loc'][0]}") from error
+    hits = search_history(query, limit)
+    if format is Plain.JSON:
+        print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
+        return
+    rows = ((f"{h.similarity:.2f}", *_cells(h.record), "; ".join(h.why)) for h in hits)
+    print_table(("similar", *COLUMNS, "because"), rows)
+
+
+@app.command()
+def show(id: Annotated[str, typer.Argument(help="A record's ID.")], format: Form = Plain.TERMINAL) -> None:
+    """Show one record."""
+    from asap.core.text import plain
+    from asap.history import get_record
+
+    record = get_record(id)
+    if format is Plain.JSON:
+        print_json(record)
+        return
+    print(plain(record.title), plain(record.summary), sep="\n\n")
+    print(f"\nConfidence {record.confidence:.0%}. Source: {plain(record.source.text)} {plain(record.source.url or '')}")
+
+
+@app.command("list")
+def list_all(format: Form = Plain.TERMINAL) -> None:
+    """List all records."""
+    from asap.history import list_records
+
+    records = list_records()
+    if format is Plain.JSON:
+        print_json(records)
+    else:
+        print_table(COLUMNS, (_cells(record) for record in records))
+
+
+@app.command()
+def add(file: Annotated[Path, typer.Argument(help="One record as JSON.")]) -> None:
+    """Add a record; the same facts are added once."""
+    _import(file)
+
+
+@app.command("import")
+def import_file(file: Annotated[Path, typer.Argument(help="Records as JSONL.")]) -> None:
+    """Add all records of a file, or none."""
+    _import(file)
+
+
+@app.command()
+def export(file: Annotated[Path, typer.Argument(help="Where to write.")]) -> None:
+    """Write all records as JSONL."""
+    from asap.history import export_records
+
+    print(f"wrote {export_records(file)} records to {file}")
+
+
+@app.command()
+def record(
+    baseline: Annotated[str, typer.Argument(help="ID of the experiment before the change.")],
+    result: Annotated[str, typer.Argument(help="ID of the experiment after the change.")],
+    out_of_memory: Annotated[bool, typer.Option("--out-of-memory", help="The result died of memory.")] = False,
+    summary: Annotated[str | None, typer.Option(help="What was done, in your words.")] = None,
+) -> None:
+    """Make a record from two experiments with profiles."""
+    from asap.diagnosis.study import open_study
+    from asap.experiments import ExperimentStore
+    from asap.history import add, record_from
+
+    store = ExperimentStore()
+    before, after = open_study(baseline, store), open_study(result, store)
+    made = record_from(
+        before.experiment,
+        after.experiment,
+        before.profile.kpis.step_time_s if before.profile else None,
+        None if out_of_memory or after.profile is None else after.profile.kpis.step_time_s,
+        bottleneck=before.diagnosis.bottleneck if before.profile else None,
+        bound=before.profile.roofline.program_bound if before.profile else None,
+        summary=summary,
+    )
+    add(made)
+    print(f"recorded {made.id}: {made.outcome.value.replace('_', ' ')}")
+
+
+def _import(file: Path) -> None:
+    from asap.history import import_records
+
+    result = import_records(file)
+    print(f"added {len(result.added)} records, {len(result.known)} were known")
+
+
+def _cells(record: "HistoryRecord") -> tuple[str, ...]:
+    hardware = record.hardware
+    return (
+        record.id,
+        record.outcome.value.replace("_", " "),
+        f"{record.speedup:.2f}" if record.speedup else "",
+        f"{hardware.name or hardware.chip or 'unknown'} ({hardware.devices or '?'})",
+        str(record.before or "unknown"),
+        str(record.after or "unknown"),
+    )

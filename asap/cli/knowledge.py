@@ -1,0 +1,124 @@
+"""``asap knowledge``: the principles that proposals cite."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from asap.knowledge import Note
+
+app = typer.Typer(no_args_is_help=True, help="Search, show, ingest and evaluate the notes that proposals cite.")
+
+Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="Words of a diagnosis or of an engineer.")],
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many notes.")] = 5,
+    format: Form = Plain.TERMINAL,
+) -> None:
+    """Find the notes that speak about a question."""
+    from asap.knowledge import search_knowledge
+
+    hits = search_knowledge(query, limit)
+    if format is Plain.JSON:
+        print_json([{"score": h.score, "why": h.why, "note": h.note} for h in hits])
+        return
+    rows = ((f"{h.score:.2f}", h.note.id, h.note.title, h.note.citation.place) for h in hits)
+    print_table(("score", "ID", "note", "section"), rows)
+
+
+@app.command()
+def show(id: Annotated[str, typer.Argument(help="A note's ID.")], format: Form = Plain.TERMINAL) -> None:
+    """Show one note."""
+    from asap.knowledge import get_note
+
+    note = get_note(id)
+    if format is Plain.JSON:
+        print_json(note)
+    else:
+        _print_note(note)
+
+
+@app.command("list")
+def list_all(format: Form = Plain.TERMINAL) -> None:
+    """List all notes, bundled and ingested."""
+    from asap.knowledge import list_notes
+
+    notes = list_notes()
+    if format is Plain.JSON:
+        print_json(notes)
+    else:
+        print_table(("ID", "note", "section", "origin"), ((n.id, n.title, n.citation.place, n.origin) for n in notes))
+
+
+@app.command()
+def rebuild() -> None:
+    """Write the index anew from the files."""
+    from asap.knowledge import rebuild as rebuild_index
+
+    print(f"indexed {rebuild_index()} notes")
+
+
+@app.command()
+def ingest(
+    path: Annotated[Path, typer.Argument(help="A Markdown file, or a folder such as a checkout of a book.")],
+    name: Annotated[str | None, typer.Option(help="What to call it; the path's name by default.")] = None,
+) -> None:
+    """Read Markdown as quoted material; the same name replaces what was there."""
+    from asap.knowledge import ingest as ingest_path
+
+    done = ingest_path(path, name)
+    for reason in done.skipped:
+        warn(f"skipped {reason}")
+    print(f"{done.name}: {done.chunks} chunks of {done.documents} documents")
+
+
+@app.command()
+def remove(name: Annotated[str, typer.Argument(help="What it was ingested as.")]) -> None:
+    """Forget what was ingested under a name."""
+    from asap.knowledge import remove as remove_name
+
+    remove_name(name)
+    print(f"removed {name}")
+
+
+@app.command()
+def evaluate(
+    questions: Annotated[Path, typer.Argument(help='JSONL: {"question": …, "anchors": ["chapter#anchor"]}.')],
+    format: Form = Plain.TERMINAL,
+) -> None:
+    """Measure how well the search finds the right section."""
+    from asap.knowledge import evaluate as evaluate_file
+
+    scores = evaluate_file(questions)
+    if format is Plain.JSON:
+        print_json(scores)
+        return
+    measured = scores.model_dump(exclude={"misses"})
+    print_table(("measure", "value"), ((k, f"{v:.3f}" if isinstance(v, float) else v) for k, v in measured.items()))
+    for miss in scores.misses:
+        warn(f"missed: {miss.question} (wanted {', '.join(miss.wanted)}; found {', '.join(miss.found)})")
+
+
+def _print_note(note: "Note") -> None:
+    from asap.core.text import plain
+
+    lines = [
+        note.title,
+        "",
+        *note.body.splitlines(),
+        "",
+        f"Equation: {note.equation}" if note.equation else "",
+        f"Applies: {note.applies}" if note.applies else "",
+        f"Does not apply: {note.limits}" if note.limits else "",
+        f"Worked number: {note.worked_number}" if note.worked_number else "",
+        f"Source: {note.citation.work}, {note.citation.section}, {note.citation.url}",
+    ]
+    if note.origin == "ingested":
+        lines.append("This is quoted material that was ingested; nobody checked it.")
+    print("\n".join(plain(line) for line in lines))

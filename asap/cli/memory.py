@@ -1,0 +1,85 @@
+"""``asap memory``: the worklogs of earlier runs."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table
+
+app = typer.Typer(no_args_is_help=True, help="Read, check and export the worklogs of earlier runs.")
+
+SUMMARY = 160
+
+
+class Export(StrEnum):
+    """What a session is exported as."""
+
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+Session = Annotated[str, typer.Argument(help="Name of a session, as `asap memory list` shows it.")]
+
+
+@app.command("list")
+def list_sessions(format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
+    """List all sessions, the one that was written to last at the end."""
+    from asap.sharding_memory import sessions, verify_session
+
+    found = [(name, verify_session(name)) for name in sessions()]
+    if format is Plain.JSON:
+        print_json([{"session": name, "records": verdict.records, "ok": verdict.ok} for name, verdict in found])
+        return
+    rows = ((name, verdict.records, "whole" if verdict.ok else verdict.reason) for name, verdict in found)
+    print_table(("session", "records", "state"), rows)
+
+
+@app.command()
+def show(session: Session, format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
+    """Show the records of a session, a line each, or whole as JSON."""
+    from asap.sharding_memory import export_session, read_session
+
+    if format is Plain.JSON:
+        print(export_session(session, "json"), end="")
+        return
+    rows = (
+        (r.sequence, f"{r.time:%H:%M:%S.%f}"[:-3], r.kind.value, _summary(r.payload)) for r in read_session(session)
+    )
+    print_table(("#", "time (UTC)", "kind", "payload"), rows)
+
+
+@app.command()
+def verify(session: Session, format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
+    """Check that no record was altered, removed or cut; exits with 4 if one was."""
+    from dataclasses import asdict
+
+    from asap.core.errors import BadInputError
+    from asap.sharding_memory import verify_session
+
+    verdict = verify_session(session)
+    if format is Plain.JSON:
+        print_json(asdict(verdict))
+    elif verdict.ok:
+        print(f"{session}: whole, {verdict.records} records, head {verdict.head}")
+    if not verdict.ok:
+        raise BadInputError(f"{verdict.reason} (after {verdict.records} good records)", where=session)
+
+
+@app.command()
+def export(
+    session: Session,
+    format: Annotated[Export, typer.Option(help="What to write.")] = Export.MARKDOWN,
+) -> None:
+    """Print a whole session as Markdown or JSON."""
+    from asap.sharding_memory import export_session
+
+    print(export_session(session, format.value), end="")
+
+
+def _summary(payload: object) -> str:
+    import json
+
+    from asap.core.text import plain
+
+    return plain(json.dumps(payload, ensure_ascii=False), SUMMARY)

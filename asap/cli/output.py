@@ -1,0 +1,95 @@
+"""What commands share: formats, tables, progress and places to print to."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+PATIENCE_S = 1.0
+PIPE_WIDTH = 140
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+class Plain(StrEnum):
+    """How a list or a record is printed."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+
+
+def console() -> "Console":
+    """Standard output; no colour when piped or with ``NO_COLOR``."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(highlight=False, emoji=False, markup=False, width=width)
+
+
+def warn(message: object) -> None:
+    """One line on standard error."""
+    from asap.core.text import plain
+
+    print(f"asap: {plain(message)}", file=sys.stderr)
+
+
+def print_json(value: "BaseModel | Sequence[BaseModel] | object") -> None:
+    """Print models, or plain data, as JSON."""
+    import json
+
+    def encode(item: object) -> object:
+        dump = getattr(item, "model_dump", None)
+        if dump is None:
+            return str(item)
+        return dump(mode="json", by_alias=True)
+
+    print(json.dumps(value, indent=2, default=encode, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows whose cells are made harmless."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from asap.core.text import plain
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    console().print(table)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Say on standard error what is being done, once it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    import threading
+
+    from rich.console import Console
+
+    from asap.core.text import plain
+
+    status = Console(stderr=True, markup=False).status("working …")
+    timer = threading.Timer(PATIENCE_S, status.start)
+    timer.start()
+    try:
+        yield lambda stage: status.update(f"{plain(stage, 80)} …")
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

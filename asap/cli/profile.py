@@ -1,0 +1,90 @@
+"""``asap profile``: what a profile says, fetcher by fetcher."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table, progress, warn
+
+if TYPE_CHECKING:
+    from asap.profiles import Profile
+
+app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, HLO operations, roofline.")
+
+Path = Annotated[str, typer.Argument(help="A log directory, a run folder or an xplane.pb.")]
+Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+
+
+@app.command()
+def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
+    """Step time, duty cycle, communication by kind of collective, idle and input."""
+    from asap.core.units import format_percent, format_seconds
+    from asap.reports.phrases import kpi_facts
+
+    profile = _read(path)
+    if form is Plain.JSON:
+        print_json(profile.kpis)
+    else:
+        rows = kpi_facts(profile.kpis)
+        for c in profile.kpis.collectives:
+            time = f", {format_seconds(c.time_s)}" if c.time_s is not None else ""
+            rows.append((c.kind, f"{format_percent(c.fraction)}{time}"))
+        print_table(("KPI", "value"), rows)
+    _tell(profile)
+
+
+@app.command()
+def ops(
+    path: Path, top: Annotated[int, typer.Option(min=1, help="How many.")] = 20, form: Form = Plain.TERMINAL
+) -> None:
+    """HLO operations by self time: occurrences, FLOP utilisation, memory bandwidth, shape, source."""
+    from asap.reports.phrases import operation_row
+
+    profile = _read(path)
+    if form is Plain.JSON:
+        print_json(profile.operations[:top])
+    else:
+        columns = (
+            "time",
+            "per " + profile.extent,
+            "times",
+            "FLOP util.",
+            "HBM",
+            "category",
+            "operation",
+            "shape",
+            "source",
+        )
+        print_table(columns, (operation_row(operation) for operation in profile.operations[:top]))
+    _tell(profile)
+
+
+@app.command()
+def roofline(
+    path: Path, top: Annotated[int, typer.Option(min=1, help="How many.")] = 20, form: Form = Plain.TERMINAL
+) -> None:
+    """Roofline of the program and of each operation: FLOPs, bytes, time, bound, efficiency."""
+    from asap.reports.phrases import roofline_facts, roofline_row
+
+    profile = _read(path)
+    if form is Plain.JSON:
+        print_json({"roofline": profile.roofline, "operations": profile.operations[:top]})
+    else:
+        print_table(("program", "value"), roofline_facts(profile.roofline))
+        columns = ("time", "FLOPs", "bytes", "bound", "of roofline", "operation")
+        print_table(columns, (roofline_row(operation) for operation in profile.operations[:top]))
+    _tell(profile)
+
+
+def _read(path: str) -> "Profile":
+    from asap.profiles import read_profile
+
+    with progress() as show:
+        return read_profile(path, progress=show)
+
+
+def _tell(profile: "Profile") -> None:
+    for warning in profile.warnings:
+        warn(warning)
+    for gap in profile.gaps:
+        warn(f"missing: {gap.what}" + (f"; capture with {gap.capture}" if gap.capture else ""))

@@ -1,0 +1,125 @@
+"""The words of a proposal: reasons, expected impact, trade-offs and confidence, each from the engine's facts."""
+
+import math
+from statistics import NormalDist
+
+from asap.core.provenance import Provenance, Quantity
+from asap.core.units import format_bytes, format_percent
+from asap.diagnosis.diagnosis import Bottleneck
+from asap.diagnosis.study import Study
+from asap.plans import Plan
+from asap.plans.torus import split_axes
+from asap.prediction.distance import doublings
+from asap.prediction.prediction import Prediction
+from asap.proposals.proposal import Citation, Confidence, Impact
+from asap.proposals.strategy import NAMES, changes
+
+Z_90 = NormalDist().inv_cdf(0.95)
+
+ADDRESSES = {
+    (Bottleneck.COMPUTE, "data", "more"): "The run is compute-bound; every device keeps its FLOPs and its tokens, and"
+    " more of the parallelism comes from the batch, which needs no exchange inside a layer.",
+    (Bottleneck.COMPUTE, "seq", "less"): "The run is compute-bound, so exchanges inside attention only add to it.",
+    (Bottleneck.HBM, "model", "more"): "The run is bound by HBM: slicing the weights is what lets a device read less.",
+    (Bottleneck.COMMUNICATION, "model", "less"): "Collectives lead: the reductions of activations over the model axis"
+    " sit on the critical path of every layer, and they shrink.",
+    (Bottleneck.COMMUNICATION, "seq", "less"): "Collectives lead: the exchange of keys and values shrinks.",
+    (Bottleneck.MEMORY_CAPACITY, "data", "more"): "HBM is full: parameters and optimizer state are sharded further.",
+    (Bottleneck.MEMORY_CAPACITY, "model", "more"): "HBM is full: weights and their activations are sliced further.",
+}
+"""How a change meets a bottleneck, where it does."""
+
+
+def reasons(study: Study, plan: Plan) -> tuple[str, ...]:
+    """Why this plan, change by change, the bottleneck first."""
+    moved = changes(plan, study.plan or Plan())
+    bottleneck = study.diagnosis.bottleneck
+    keys = ((bottleneck, change.axis, change.direction) for change in moved)
+    linked = [ADDRESSES[key] for key in keys if key in ADDRESSES]
+    if not linked and study.plan is not None and bottleneck is not Bottleneck.INSUFFICIENT_EVIDENCE:
+        linked = [
+            f"It does not meet the {bottleneck.value.replace('_', ' ')} bottleneck head-on; it tests another way."
+        ]
+    return (*linked, *(f"{change}: {change.principle.reason}." for change in moved))
+
+
+def trade_offs(study: Study, plan: Plan) -> tuple[str, ...]:
+    """What the plan costs or risks."""
+    moved = changes(plan, study.plan or Plan())
+    costs = [f"{change}: {change.principle.trade_off}." for change in moved]
+    topology = study.slice.topology if study.slice else None
+    if topology and study.plan is not None:
+        split = sorted(split_axes(plan.ici, topology) - split_axes(study.plan.ici, topology))
+        if split:
+            shape = "x".join(map(str, topology))
+            costs.append(f"On the {shape} torus, physical axes have to be shared now by {' and '.join(split)}.")
+    return tuple(costs)
+
+
+def impacts(study: Study, prediction: Prediction) -> tuple[Impact, ...]:
+    """Expected change of step time, duty cycle, communication and HBM."""
+    return (_step_time(prediction), _duty_cycle(study), _communication(study, prediction), _hbm(prediction))
+
+
+def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, ...]) -> Confidence:
+    """Probability of being faster, from the interval, and what that interval rests on."""
+    basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
+    if study.plan is not None:
+        moved = doublings(prediction.plan, study.plan)
+        basis.append(f"{moved:g} doubling(s) away from the plan that runs")
+    precedents = [citation.title for citation in citations if citation.kind == "precedent"]
+    basis += [f"precedent: {name}" for name in precedents] or ["no precedent is similar enough"]
+    basis += prediction.notes
+    return Confidence(faster=_faster(prediction.relative_step_time), basis=tuple(basis))
+
+
+def _faster(relative: Quantity | None) -> Quantity | None:
+    if relative is None or relative.low is None or relative.high is None or relative.low >= relative.high:
+        return None
+    deviation = math.log(relative.high / relative.low) / (2 * Z_90)
+    return Quantity(
+        value=NormalDist(math.log(relative.value), deviation).cdf(0.0),
+        unit="fraction",
+        provenance=Provenance.MODELLED,
+        source="log-normal distribution over the 90 % interval of the relative step time",
+    )
+
+
+def _step_time(prediction: Prediction) -> Impact:
+    relative = prediction.relative_step_time
+    if relative is None:
+        statement = "cannot be compared, as the plan that runs is not known"
+        return Impact(name="step time", statement=statement, quantity=prediction.step_time)
+    change = relative.value - 1
+    direction = "about the same" if abs(change) < 0.0005 else "shorter" if change < 0 else "longer"
+    amount = "" if direction == "about the same" else f"{format_percent(abs(change))} "
+    return Impact(name="step time", statement=f"{amount}{direction}", quantity=relative)
+
+
+def _duty_cycle(study: Study) -> Impact:
+    duty = study.profile.kpis.duty_cycle if study.profile else None
+    if duty is None:
+        return Impact(name="duty cycle", statement="unknown, as it was not measured")
+    return Impact(name="duty cycle", statement=f"stays near {format_percent(duty)}: sharding changes no host work")
+
+
+def _communication(study: Study, prediction: Prediction) -> Impact:
+    after = prediction.communication
+    before = study.profile.kpis.communication if study.profile else None
+    if after is None:
+        return Impact(name="communication", statement="cannot be predicted from what is known")
+    incumbent = study.plan or Plan()
+    added = [NAMES[c.axis] for c in changes(prediction.plan, incumbent) if c.before == 1]
+    start = f"{format_percent(before)} → " if before is not None else ""
+    extra = f", plus what {' and '.join(added)} will add" if added and prediction.method == "what_if" else ""
+    statement = f"{start}{format_percent(after.value)} of the step{extra}"
+    return Impact(name="communication", statement=statement, quantity=after)
+
+
+def _hbm(prediction: Prediction) -> Impact:
+    memory = prediction.memory
+    if memory is None:
+        return Impact(name="HBM", statement="cannot be predicted without the architecture")
+    verdict = "fits" if memory.fits else "does not fit"
+    statement = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}: {verdict}"
+    return Impact(name="HBM", statement=statement, quantity=memory.total)

@@ -1,0 +1,88 @@
+"""A proposal: a plan, what is expected of it, why, and what to paste."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.provenance import Quantity
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+
+
+class Citation(BaseModel):
+    """A principle or a precedent, and the sentence that it stands behind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["principle", "precedent"]
+    id: str = Field(description="opens with `asap knowledge show` or `asap history show`")
+    title: str
+    url: str | None = None
+    supports: str
+
+
+class Impact(BaseModel):
+    """What is expected of one KPI, in words and, where it can be predicted, in numbers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Literal["step time", "duty cycle", "communication", "HBM"]
+    statement: str
+    quantity: Quantity | None = None
+
+
+class Confidence(BaseModel):
+    """How likely the plan is faster than the incumbent, and on what that rests."""
+
+    model_config = ConfigDict(frozen=True)
+
+    faster: Quantity | None = Field(default=None, description="probability, from the interval of the prediction")
+    basis: tuple[str, ...]
+
+
+class Overrides(BaseModel):
+    """What to paste into a launcher."""
+
+    model_config = ConfigDict(frozen=True)
+
+    maxtext: str
+
+
+class Proposal(BaseModel):
+    """One of the three."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rank: int
+    title: str
+    plan: Plan
+    prediction: Prediction
+    reasoning: tuple[str, ...]
+    impact: tuple[Impact, ...]
+    trade_offs: tuple[str, ...]
+    citations: tuple[Citation, ...]
+    confidence: Confidence
+    overrides: Overrides
+    score: float = Field(description="expected gain in ln(step time), less doubt, plus precedents")
+
+
+class Recommendation(BaseModel):
+    """Which proposal to run first, or to keep what there is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    first: int | None = Field(description="rank of the proposal to run first; None if there is none")
+    keep_incumbent: bool
+    statement: str
+
+
+class ProposalSet(BaseModel):
+    """The three, the incumbent that they are compared with, and the advice."""
+
+    model_config = ConfigDict(frozen=True)
+
+    incumbent: Prediction | None
+    proposals: tuple[Proposal, ...]
+    recommendation: Recommendation
+    considered: int = Field(default=0, description="valid plans that were predicted")
+    warnings: tuple[str, ...] = ()

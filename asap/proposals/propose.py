@@ -1,0 +1,134 @@
+"""From a study to three proposals: enumerate, predict, rank, choose, explain."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_percent
+from asap.diagnosis.rules import NOISE
+from asap.diagnosis.study import Study
+from asap.plans import Plan
+from asap.plans.maxtext import paste_line, to_overrides
+from asap.plans.validity import unchecked
+from asap.prediction.expectation import candidate_plans, expect
+from asap.prediction.prediction import Prediction
+from asap.proposals.explain import confidence, impacts, reasons, trade_offs
+from asap.proposals.precedents import precedent_gains
+from asap.proposals.proposal import Citation, Overrides, Proposal, ProposalSet, Recommendation
+from asap.proposals.ranking import COUNT, Candidate, choose, expected_gain, rank
+from asap.proposals.strategy import title
+
+Cite = Callable[[Study, Plan], tuple[Citation, ...]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """All candidates of a study in their order, before three are chosen."""
+
+    study: Study
+    incumbent: Prediction | None
+    candidates: list[Candidate] = field(repr=False)
+
+
+def survey(study: Study, priors: Mapping[Plan, float] | None = None) -> Field:
+    """Predict and rank every valid plan.
+
+    Args:
+        study: the run.
+        priors: gain in ``ln(step time)`` that precedents add to a plan; looked up by default.
+
+    Raises:
+        InsufficientEvidenceError: too little is known to predict any plan.
+    """
+    plans = candidate_plans(study)
+    if study.plan is not None and study.plan not in plans:
+        plans = [study.plan, *plans]
+    predictions = expect(study, plans)
+    incumbent = next((p for p in predictions if p.plan == study.plan), None)
+    gains = precedent_gains(study, plans) if priors is None else priors
+    return Field(study, incumbent, rank(predictions, study.plan, gains))
+
+
+def propose(field: Field, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:
+    """Three plans, explained and cited: those picked, in their order, else the best of different strategy."""
+    study = field.study
+    chosen = choose(field.candidates, study.plan) if picked is None else picked
+    proposals = tuple(
+        draft(study, candidate, number, cite(study, candidate.plan)) for number, candidate in enumerate(chosen, 1)
+    )
+    return ProposalSet(
+        incumbent=field.incumbent,
+        proposals=proposals,
+        recommendation=recommend(proposals),
+        considered=len(field.candidates),
+        warnings=_warnings(study, len(chosen)),
+    )
+
+
+def nothing(error: InsufficientEvidenceError) -> ProposalSet:
+    """No proposals, and the reason."""
+    advice = f"; {error.hint}" if error.hint else ""
+    statement = f"No proposal: {error.message}{advice}."
+    return ProposalSet(
+        incumbent=None,
+        proposals=(),
+        recommendation=Recommendation(first=None, keep_incumbent=True, statement=statement),
+    )
+
+
+def draft(study: Study, candidate: Candidate, number: int, citations: tuple[Citation, ...]) -> Proposal:
+    """A candidate with everything that an engineer needs to judge it."""
+    return Proposal(
+        rank=number,
+        title=title(candidate.plan, study.plan or Plan()),
+        plan=candidate.plan,
+        prediction=candidate.prediction,
+        reasoning=reasons(study, candidate.plan),
+        impact=impacts(study, candidate.prediction),
+        trade_offs=trade_offs(study, candidate.plan),
+        citations=citations,
+        confidence=confidence(study, candidate.prediction, citations),
+        overrides=Overrides(maxtext=_paste_line(study, candidate.plan)),
+        score=candidate.score,
+    )
+
+
+def recommend(proposals: tuple[Proposal, ...]) -> Recommendation:
+    """Run the first proposal first, unless its gain could not even be measured."""
+    if not proposals:
+        statement = "Keep what you have: no other valid plan is known."
+        return Recommendation(first=None, keep_incumbent=True, statement=statement)
+    best = proposals[0]
+    if best.prediction.relative_step_time is None:
+        statement = f"Start with proposal 1 ({best.plan}): it has the lowest predicted step time."
+        return Recommendation(first=1, keep_incumbent=False, statement=statement)
+    gain = 1 - best.prediction.relative_step_time.value
+    if expected_gain(best.prediction) > NOISE:
+        statement = f"Start with proposal 1 ({best.plan}): the step is expected to take {format_percent(gain)} less."
+        return Recommendation(first=1, keep_incumbent=False, statement=statement)
+    statement = (
+        f"If you test one, test proposal 1 ({best.plan}). Its predicted gain of {format_percent(gain)} is below the "
+        f"{NOISE:.0%} by which undisturbed steps vary, so keeping what you have is as good an answer for now."
+    )
+    return Recommendation(first=1, keep_incumbent=True, statement=statement)
+
+
+def _warnings(study: Study, found: int) -> tuple[str, ...]:
+    warnings = []
+    if found < COUNT:
+        warnings.append(
+            f"Only {found} other valid plan(s) exist under what is known, so there are not three proposals."
+        )
+    unknown = unchecked(study.constraints)
+    if unknown:
+        warnings.append(f"Not checked, because it is not known: {', '.join(unknown)}.")
+    return tuple(warnings)
+
+
+def _paste_line(study: Study, plan: Plan) -> str:
+    experiment = study.experiment
+    layers = experiment.model.layers if experiment.model else None
+    overrides = to_overrides(
+        plan, experiment.hyperparameters, global_batch=experiment.workload.global_batch, layers=layers
+    )
+    return paste_line(overrides)

@@ -1,0 +1,91 @@
+"""The result of an analysis as a contract: ``asap.analysis/1``, what ``--format json`` prints."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.diagnosis import Diagnosis
+from asap.diagnosis.study import Study
+from asap.experiments import HardwareReference
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.profiles import Kpis, Operation, Roofline
+from asap.proposals import Proposal, ProposalSet, Recommendation
+
+SCHEMA = "asap.analysis/1"
+TOP = 5
+
+
+class ExperimentSummary(BaseModel):
+    """What was analysed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    description: str | None
+    model: Architecture | None
+    workload: Workload
+    hardware: HardwareReference
+    devices: int | None
+    plan: Plan | None
+    profile: str | None = Field(description="where the facts come from")
+    stated: bool = Field(description="facts copied from a report, not read from a profile")
+    provenance: dict[str, str]
+
+
+class Analysis(BaseModel):
+    """One analysis: the facts, the diagnosis, the proposals, and who made them."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    schema_: Literal["asap.analysis/1"] = Field(default=SCHEMA, alias="schema")
+    session: str = Field(description="its worklog: `asap memory show SESSION`")
+    agent_model: str = Field(description="the language model behind the agents, builtin/planner by default")
+    experiment: ExperimentSummary
+    kpis: Kpis | None
+    roofline: Roofline | None
+    top_operations: tuple[Operation, ...]
+    diagnosis: Diagnosis
+    incumbent: Prediction | None
+    proposals: tuple[Proposal, ...]
+    recommendation: Recommendation
+    considered: int = Field(description="valid plans that were predicted")
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """The contract as text."""
+        return self.model_dump_json(indent=2, by_alias=True)
+
+
+def assemble(
+    study: Study, proposals: ProposalSet, session: str, agent_model: str, warnings: tuple[str, ...] = ()
+) -> Analysis:
+    """Put a study and its proposals into the contract."""
+    experiment, profile = study.experiment, study.profile
+    summary = ExperimentSummary(
+        id=experiment.id,
+        description=experiment.description,
+        model=experiment.model,
+        workload=experiment.workload,
+        hardware=experiment.hardware,
+        devices=study.slice.devices if study.slice else experiment.hardware.devices or (profile and profile.devices),
+        plan=study.plan,
+        profile=profile.source if profile else None,
+        stated=bool(profile and profile.stated),
+        provenance=experiment.provenance,
+    )
+    return Analysis(
+        session=session,
+        agent_model=agent_model,
+        experiment=summary,
+        kpis=profile.kpis if profile else None,
+        roofline=profile.roofline if profile else None,
+        top_operations=profile.operations[:TOP] if profile else (),
+        diagnosis=study.diagnosis,
+        incumbent=proposals.incumbent,
+        proposals=proposals.proposals,
+        recommendation=proposals.recommendation,
+        considered=proposals.considered,
+        warnings=(*study.warnings, *proposals.warnings, *warnings),
+    )

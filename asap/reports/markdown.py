@@ -1,0 +1,85 @@
+"""The same report as Markdown, for files and comments. Everything that came from files is escaped."""
+
+from collections.abc import Iterable
+
+from asap.core.text import markdown, plain
+from asap.proposals import Proposal
+from asap.reports import phrases
+from asap.reports.analysis import Analysis
+
+
+def to_markdown(analysis: Analysis) -> str:
+    """A report in GitHub's Markdown."""
+    sections = [
+        f"# {markdown(analysis.experiment.id)}: {markdown(phrases.headline(analysis))}",
+        _table(("", ""), phrases.experiment_facts(analysis.experiment)),
+    ]
+    if analysis.kpis is not None:
+        sections += ["## KPIs", _table(("KPI", "value"), phrases.kpi_facts(analysis.kpis))]
+    if analysis.top_operations:
+        rows = [phrases.operation_cells(operation) for operation in analysis.top_operations]
+        sections += ["## Top operations", _table(("time", "bound", "of roofline", "operation"), rows)]
+    sections += ["## Diagnosis", _list(_diagnosis(analysis))]
+    if analysis.proposals:
+        sections += ["## Proposals", _overview(analysis), *(_proposal(proposal) for proposal in analysis.proposals)]
+    sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
+    if analysis.warnings:
+        sections += ["## Warnings", _list(analysis.warnings)]
+    sections.append(f"Session {markdown(analysis.session)}, agents on {markdown(analysis.agent_model)}.")
+    return "\n\n".join(sections) + "\n"
+
+
+def _diagnosis(analysis: Analysis) -> list[str]:
+    diagnosis = analysis.diagnosis
+    lines = [f.statement + (f" Next: {f.advice}." if f.advice else "") for f in diagnosis.findings]
+    lines += diagnosis.correlation
+    if diagnosis.missing:
+        lines.append(f"Missing: {phrases.missing(diagnosis.missing)}")
+    return lines
+
+
+def _overview(analysis: Analysis) -> str:
+    rows = [
+        (
+            str(proposal.rank),
+            str(proposal.plan),
+            phrases.relative_change(proposal.prediction),
+            phrases.memory_phrase(proposal.prediction),
+            phrases.probability(proposal.confidence.faster),
+        )
+        for proposal in analysis.proposals
+    ]
+    if analysis.experiment.plan is not None:
+        memory = phrases.memory_phrase(analysis.incumbent) if analysis.incumbent else phrases.UNKNOWN
+        rows.insert(0, ("now", str(analysis.experiment.plan), "", memory, ""))
+    return _table(("", "plan", "step time (90 % interval)", "HBM", "P(faster)"), rows)
+
+
+def _proposal(proposal: Proposal) -> str:
+    parts = [
+        f"### {proposal.rank}. {markdown(proposal.title)}",
+        _list(proposal.reasoning),
+        "Expected: " + "; ".join(markdown(f"{i.name} {i.statement}") for i in proposal.impact) + ".",
+        "Trade-offs:",
+        _list(proposal.trade_offs),
+        "Confidence rests on:",
+        _list(proposal.confidence.basis),
+    ]
+    if proposal.citations:
+        parts += ["Sources:", "\n".join(_citation(c.title, c.url, c.id) for c in proposal.citations)]
+    return "\n\n".join([*parts, f"```\n{plain(proposal.overrides.maxtext).replace('`', '')}\n```"])
+
+
+def _citation(title: str, url: str | None, identity: str) -> str:
+    text = f"{markdown(title)} ({markdown(identity)})"
+    safe = url if url and url.startswith("https://") and not set(url) & set("()<> \n`") else None
+    return f"- [{text}]({safe})" if safe else f"- {text}"
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown(line)}" for line in lines)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *(tuple(markdown(cell) for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

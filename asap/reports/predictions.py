@@ -1,0 +1,59 @@
+"""Predictions of plans as a table, and in full where there are few."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from asap.core.text import plain
+from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.diagnosis.study import Study
+from asap.prediction.prediction import Prediction
+from asap.reports import phrases
+
+IN_FULL = 3
+
+
+def print_predictions(study: Study, predictions: list[Prediction], console: Console) -> None:
+    """One line a plan; with at most three plans, their parts as well."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
+    for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", "distance"):
+        table.add_column(column, overflow="fold")
+    for prediction in predictions:
+        table.add_row(*_cells(prediction))
+    console.print(table)
+    if len(predictions) <= IN_FULL:
+        for prediction in predictions:
+            _print_parts(prediction, console)
+    notes = dict.fromkeys((*study.warnings, *(note for p in predictions for note in p.notes)))
+    for note in notes:
+        console.print(Text(f"! {plain(note)}", style="yellow"))
+
+
+def _cells(prediction: Prediction) -> tuple[str, ...]:
+    tokens, mfu, memory = prediction.tokens_per_second, prediction.mfu, prediction.memory
+    time = phrases.interval(prediction.step_time) if prediction.step_time else phrases.relative_change(prediction)
+    return (
+        str(prediction.plan),
+        time,
+        significant(tokens.value) if tokens else "",
+        format_percent(mfu.value) if mfu else "",
+        phrases.memory_phrase(prediction),
+        "" if memory is None else "yes" if memory.fits else "no",
+        f"{prediction.distance:.2f}",
+    )
+
+
+def _print_parts(prediction: Prediction, console: Console) -> None:
+    console.print(Text(str(prediction.plan), style="bold"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim")
+    for column in ("part of the step", "axis", "runs for", "adds"):
+        table.add_column(column)
+    for part in prediction.parts:
+        table.add_row(part.name, part.axis or "", format_seconds(part.busy_s), format_seconds(part.exposed_s))
+    console.print(table)
+    if prediction.memory is not None:
+        parts = ", ".join(f"{part.name} {format_bytes(part.size_bytes)}" for part in prediction.memory.parts)
+        console.print(Text(f"  HBM: {parts}"))
+    if prediction.step_time is not None:
+        source = f"{prediction.step_time.provenance.value}: {prediction.step_time.source}"
+        console.print(Text(f"  {plain(source)}", style="dim"))

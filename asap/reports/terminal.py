@@ -1,0 +1,123 @@
+"""The one-screen report for a terminal."""
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from asap.core.text import plain
+from asap.proposals import Proposal
+from asap.reports import phrases
+from asap.reports.analysis import Analysis
+
+LABEL = "bold cyan"
+WIDEST = 110
+SHOWN = 2
+MOST_WARNINGS = 4
+
+
+def print_analysis(analysis: Analysis, console: Console) -> None:
+    """Print a report. Colour and width are the console's affair."""
+    parts: list[RenderableType] = [_head(analysis), _operations(analysis), _diagnosis(analysis)]
+    if analysis.proposals:
+        parts += [_heading("Proposals"), _overview(analysis), *(_proposal(p) for p in analysis.proposals)]
+    parts += [_line("Recommendation", analysis.recommendation.statement), *_warnings(analysis)]
+    footer = f"session {analysis.session}, agents on {analysis.agent_model}"
+    parts.append(Text(plain(footer), style="dim"))
+    console.print(Group(*parts), width=min(console.width, WIDEST))
+
+
+def _head(analysis: Analysis) -> Group:
+    lines: list[RenderableType] = [Text(plain(analysis.experiment.id), style="bold")]
+    facts = phrases.experiment_facts(analysis.experiment)
+    lines += [_line(label, value) for label, value in facts]
+    if analysis.kpis is not None:
+        kpis = ", ".join(f"{label} {value}" for label, value in phrases.kpi_facts(analysis.kpis))
+        lines.append(_line("KPIs", kpis))
+    return Group(*lines)
+
+
+def _operations(analysis: Analysis) -> RenderableType:
+    if not analysis.top_operations:
+        return _line("operations", "none in the profile" if analysis.experiment.profile else "no profile")
+    table = _table("time", "bound", "of roofline", "operation")
+    for operation in analysis.top_operations:
+        share, bound, efficiency, name = phrases.operation_cells(operation)
+        table.add_row(share, bound, efficiency, Text(plain(name, 72)))
+    return Group(_heading("Top operations"), table)
+
+
+def _diagnosis(analysis: Analysis) -> Group:
+    diagnosis = analysis.diagnosis
+    head = _heading("Diagnosis")
+    head.append(f"  {phrases.headline(analysis)}", style="bold red")
+    lines: list[RenderableType] = [head]
+    lines += [_bullet(_finding(f.statement, f.advice)) for f in diagnosis.findings]
+    lines += [_bullet(sentence) for sentence in diagnosis.correlation]
+    if diagnosis.missing:
+        lines.append(_bullet(f"Missing: {phrases.missing(diagnosis.missing)}"))
+    return Group(*lines)
+
+
+def _finding(statement: str, advice: str | None) -> str:
+    return f"{statement[0].upper()}{statement[1:]}" + (f" Next: {advice}." if advice else "")
+
+
+def _overview(analysis: Analysis) -> Table:
+    table = _table("", "plan", "step time (90 % interval)", "HBM", "P(faster)")
+    if analysis.experiment.plan is not None:
+        memory = phrases.memory_phrase(analysis.incumbent) if analysis.incumbent else phrases.UNKNOWN
+        table.add_row("now", str(analysis.experiment.plan), "", memory, "")
+    for proposal in analysis.proposals:
+        table.add_row(
+            str(proposal.rank),
+            str(proposal.plan),
+            phrases.relative_change(proposal.prediction),
+            phrases.memory_phrase(proposal.prediction),
+            phrases.probability(proposal.confidence.faster),
+        )
+    return table
+
+
+def _proposal(proposal: Proposal) -> Group:
+    lines: list[RenderableType] = [Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")]
+    lines += [_bullet(reason, "+") for reason in proposal.reasoning[:SHOWN]]
+    lines += [_bullet(cost, "-") for cost in proposal.trade_offs[:SHOWN]]
+    lines += [_bullet(f"{c.title} [{c.id}]", "§") for c in proposal.citations[:SHOWN]]
+    lines.append(Padding(Text(plain(proposal.overrides.maxtext), style="green"), (0, 0, 0, 4)))
+    return Group(*lines)
+
+
+def _warnings(analysis: Analysis) -> list[RenderableType]:
+    shown = [Text(f"! {plain(warning)}", style="yellow") for warning in analysis.warnings[:MOST_WARNINGS]]
+    hidden = len(analysis.warnings) - len(shown)
+    if hidden:
+        shown.append(Text(f"! {hidden} more with --format markdown", style="yellow"))
+    return [*shown]
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _heading(text: str) -> Text:
+    return Text(text, style=LABEL)
+
+
+def _line(label: str, value: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=15)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label, style=LABEL), Text(plain(value)))
+    return grid
+
+
+def _bullet(text: str, mark: str = "·") -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=4, justify="right")
+    grid.add_column(overflow="fold")
+    grid.add_row(mark, Text(plain(text)))
+    return grid

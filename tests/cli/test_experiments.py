@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+MAXTEXT = """
+run_name: a-run
+base_emb_dim: 4096
+base_num_query_heads: 32
+base_num_kv_heads: 8
+base_mlp_dim: 14336
+base_num_decoder_layers: 32
+head_dim: 128
+vocab_size: 128256
+per_device_batch_size: 2
+max_target_length: 8192
+ici_fsdp_parallelism: -1
+ici_tensor_parallelism: 4
+remat_policy: full
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "train config.yml"
+    path.write_text(MAXTEXT)
+    return str(path)
+
+
+def test_a_maxtext_configuration_becomes_a_record(asap, config):
+    done = asap("experiments", "add", "mine", "--config", config, "ici_tensor_parallelism=2", "--hardware", "v5e-16")
+    assert done.code == 0, done.err
+    record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
+    assert record["plan"]["ici"] == {"replica": 1, "data": 8, "seq": 1, "model": 2, "expert": 1, "stage": 1}
+    assert record["workload"]["global_batch"] == 32
+    assert record["model"]["layers"] == 32
+    assert record["provenance"]["plan.ici.model"].startswith("override")
+    shown = asap("experiments", "show", "mine").out
+    assert "model.layers" in shown
+    assert "override" in shown
+
+
+def test_experiments_are_listed_and_removed(asap):
+    assert asap("experiments", "add", "mine", "--hardware", "v5e-16", "--plan", "data=16").code == 0
+    assert "mine" in asap("experiments", "list").out
+    assert asap("experiments", "remove", "mine").code == 0
+    listed = json.loads(asap("experiments", "list", "--format", "json").out)
+    assert {"paper-v5p-512", "paper-v6e-16", "paper-v5e-256", "cpu-8dev"} <= {entry["id"] for entry in listed}
+    assert "mine" not in {entry["id"] for entry in listed}
+
+
+def test_what_the_user_says_wins_and_is_marked(asap, config):
+    said = ["--plan", "data=4 model=4", "--batch", "64", "--sequence", "4096", "--goodput", "0.9"]
+    assert asap("experiments", "add", "mine", "--config", config, "--hardware", "v5e-16", *said).code == 0
+    record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
+    assert record["plan"]["ici"]["data"] == 4
+    assert record["workload"]["global_batch"] == 64
+    assert record["goodput"] == 0.9
+    assert record["provenance"]["plan"] == "stated by the user"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["show", "paper-v5p-51"], 3, "nearest: paper-v5p-512"),
+        (["remove", "paper-v5p-512"], 2, "bundled"),
+        (["add", "../x"], 2, "an ID has letters"),
+        (["add", "x", "--plan", "data=4 model=8", "--hardware", "v5e-16"], 4, "32 devices, and the hardware has 16"),
+        (["add", "x", "--plan", "tensor=4"], 4, "axes are replica"),
+        (["add", "x", "--hardware", "v9x-16"], 3, "v9x"),
+        (["add", "x", "--hardware", "v5e-16", "--topology", "8x8"], 4, "means 16 chips, but 8x8 has 64"),
+        (["add", "x", "--config", "nowhere.yml"], 3, "nowhere.yml"),
+        (["add", "x", "--profile", "nowhere"], 3, "no such profile"),
+        (["add", "x", "ici_fdsp_parallelism=4"], 4, "ici_fsdp_parallelism"),
+        (["add", "x", "ici_fsdp_parallelism=-1", "ici_tensor_parallelism=-1", "--hardware", "v5e-16"], 4, "-1"),
+    ],
+)
+def test_bad_input_is_one_clear_line(asap, arguments, code, words):
+    done = asap("experiments", *arguments)
+    assert done.code == code, done.err
+    assert words in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert "Traceback" not in done.err
+
+
+def test_an_id_is_taken_once(asap):
+    assert asap("experiments", "add", "x").code == 0
+    again = asap("experiments", "add", "x")
+    assert again.code == 2
+    assert "exists" in again.err
+    assert asap("experiments", "add", "x", "--replace").code == 0
+
+
+def test_a_name_with_two_readings_says_both(asap):
+    done = asap("experiments", "add", "x", "--hardware", "v5p-512", "--topology", "8x8x8")
+    assert done.code == 0
+    assert "256 chips" in done.err
+    assert "512 chips" in done.err
+    assert json.loads(asap("experiments", "show", "x", "--format", "json").out)["hardware"]["devices"] == 512

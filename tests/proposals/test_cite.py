@@ -1,0 +1,67 @@
+"""Citations: a principle behind each change, and the precedent that made the same move, for or against."""
+
+import pytest
+
+from asap.diagnosis.study import open_study
+from asap.experiments import ExperimentStore, HardwareReference
+from asap.history import HistoryRecord, Outcome, Source, add, get_record
+from asap.knowledge import get_note
+from asap.plans import Plan
+from asap.proposals.cite import cite
+
+MOVES = {
+    "halved-seq": ("data=4 seq=4", "data=8 seq=2", Outcome.IMPROVED, 1.25),
+    "all-seq": ("data=4 seq=4", "data=2 seq=8", Outcome.OUT_OF_MEMORY, None),
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASAP_HOME", str(tmp_path_factory.mktemp("home")))
+        add(*(record(name, *move) for name, move in MOVES.items()))
+        yield open_study("paper-v6e-16", ExperimentStore())
+
+
+def record(name, before, after, outcome, speedup):
+    return HistoryRecord(
+        id=name,
+        title=f"{name}\x1b[31m",
+        hardware=HardwareReference(chip="v6e", devices=16),
+        before=Plan.parse(before),
+        after=Plan.parse(after),
+        bottleneck="hbm",
+        outcome=outcome,
+        speedup=speedup,
+        summary="A run on the same chips.",
+        source=Source(text="a colleague"),
+        confidence=1.0,
+    )
+
+
+def precedents(study, plan):
+    return [citation for citation in cite(study, Plan.parse(plan)) if citation.kind == "precedent"]
+
+
+def test_every_principle_resolves_to_a_note(study):
+    principles = [c for c in cite(study, Plan.parse("data=2 model=8")) if c.kind == "principle"]
+    assert len({citation.id for citation in principles}) == len(principles) > 0
+    for citation in principles:
+        assert get_note(citation.id).citation.url == citation.url
+
+
+def test_the_same_move_in_a_run_like_this_one_is_cited(study):
+    (precedent,) = precedents(study, "data=8 seq=2")
+    assert get_record(precedent.id).after == Plan.parse("data=8 seq=2")
+    assert precedent.supports.startswith("The same move was faster (1.25 times as fast)")
+    assert "\x1b" not in precedent.title
+
+
+def test_a_precedent_that_failed_is_cited_as_such(study):
+    (precedent,) = precedents(study, "data=2 seq=8")
+    assert precedent.id == "all-seq"
+    assert "ran out of memory" in precedent.supports
+
+
+def test_a_move_that_nobody_made_has_no_precedent(study):
+    assert not {citation.id for citation in precedents(study, "replica=16")} & set(MOVES)

@@ -1,0 +1,109 @@
+import pytest
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.diagnosis.study import open_study
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Workload
+from asap.plans import Plan
+from asap.plans.maxtext import from_overrides
+from asap.plans.validity import violations
+from asap.proposals.propose import nothing, propose, survey
+from asap.proposals.strategy import changes, strategy, title
+
+PAPER = {
+    "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
+    "paper-v6e-16": ("hbm", "data=4 model=4"),
+    "paper-v5e-256": ("communication", "data=8 seq=16 model=2"),
+}
+"""Bottleneck and expert mesh of the three experiments of the ASAP paper (section 3)."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return ExperimentStore(tmp_path_factory.mktemp("experiments"))
+
+
+def no_citations(study, plan):
+    return ()
+
+
+@pytest.mark.parametrize("experiment", PAPER)
+def test_the_paper_is_reproduced(store, experiment):
+    bottleneck, expert = PAPER[experiment]
+    study = open_study(experiment, store)
+    result = propose(survey(study), no_citations)
+    assert study.diagnosis.bottleneck == bottleneck
+    assert Plan.parse(expert) in [proposal.plan for proposal in result.proposals]
+
+
+@pytest.mark.parametrize("experiment", PAPER)
+def test_three_valid_plans_of_different_strategy(store, experiment):
+    study = open_study(experiment, store)
+    result = propose(survey(study), no_citations)
+    assert [proposal.rank for proposal in result.proposals] == [1, 2, 3]
+    assert len({strategy(proposal.plan, study.plan) for proposal in result.proposals}) == 3
+    for proposal in result.proposals:
+        assert proposal.plan != study.plan
+        assert not violations(proposal.plan, study.constraints)
+        assert proposal.reasoning
+        assert proposal.trade_offs
+        assert proposal.prediction.relative_step_time.low < proposal.prediction.relative_step_time.high
+        assert 0 < proposal.confidence.faster.value < 1
+    scores = [proposal.score for proposal in result.proposals]
+    assert scores == sorted(scores, reverse=True)
+    assert result.incumbent.plan == study.plan
+
+
+@pytest.mark.parametrize("experiment", PAPER)
+def test_the_line_to_paste_reads_back_as_the_plan(store, experiment):
+    study = open_study(experiment, store)
+    for proposal in propose(survey(study), no_citations).proposals:
+        settings = dict(term.split("=") for term in proposal.overrides.maxtext.split())
+        assert from_overrides(settings, study.plan.devices).ici == proposal.plan.ici
+
+
+def test_what_cannot_be_predicted_is_said_in_words(store):
+    proposal = propose(survey(open_study("paper-v6e-16", store)), no_citations).proposals[0]
+    impact = {entry.name: entry for entry in proposal.impact}
+    assert impact["HBM"].quantity is None
+    assert "without the architecture" in impact["HBM"].statement
+    assert "what tensor parallelism will add" in impact["communication"].statement
+
+
+def test_a_gain_below_the_noise_recommends_to_keep_what_runs(store):
+    small = propose(survey(open_study("paper-v5p-512", store)), no_citations).recommendation
+    assert small.keep_incumbent
+    assert small.first == 1
+    large = propose(survey(open_study("paper-v6e-16", store)), no_citations).recommendation
+    assert not large.keep_incumbent
+
+
+def test_an_unknown_batch_is_never_split_further_than_it_was(store):
+    study = open_study("paper-v6e-16", store)
+    shards = study.plan.batch_shards
+    assert all(shards % c.plan.batch_shards == 0 for c in survey(study).candidates)
+
+
+def test_a_precedent_moves_the_ranking(store):
+    study = open_study("paper-v5e-256", store)
+    favourite = Plan.parse("data=8 seq=8 model=4")
+    assert survey(study).candidates[0].plan != favourite
+    assert survey(study, {favourite: 0.5}).candidates[0].plan == favourite
+
+
+def test_without_facts_there_is_no_proposal_but_a_reason(store):
+    experiment = Experiment(id="bare", hardware=HardwareReference(devices=8), workload=Workload(global_batch=8))
+    store.add(experiment, replace=True)
+    with pytest.raises(InsufficientEvidenceError) as caught:
+        survey(open_study("bare", store))
+    result = nothing(caught.value)
+    assert result.proposals == ()
+    assert result.recommendation.first is None
+    assert "architecture" in result.recommendation.statement
+
+
+def test_a_strategy_is_named_by_what_changes():
+    before, after = Plan.parse("data=4 seq=4"), Plan.parse("data=4 model=4")
+    assert title(after, before) == "More tensor parallelism, less sequence parallelism"
+    assert [str(change) for change in changes(after, before)] == ["model 1→4", "seq 4→1"]
+    assert strategy(before, before) == frozenset()

@@ -1,0 +1,107 @@
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from asap.diagnosis.study import Study, open_study
+from asap.experiments import Experiment, ExperimentStore
+from asap.plans import Plan
+from asap.plans.validity import Constraints
+from asap.profiles import Kpis, Operation, Profile
+from asap.proposals import Citation
+from asap.proposals.propose import propose, survey
+from asap.reports.analysis import Analysis, assemble
+from asap.reports.markdown import to_markdown
+from asap.reports.terminal import print_analysis
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def analysis_of(study):
+    note = Citation(kind="principle", id="a-note", title=HOSTILE, url="javascript:alert(1)", supports="s")
+    return assemble(study, propose(survey(study), lambda study, plan: (note,)), "a-session", "builtin/planner")
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    return analysis_of(open_study("paper-v6e-16", ExperimentStore(tmp_path_factory.mktemp("store"))))
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    operations = (
+        Operation(name=HOSTILE, category=HOSTILE, fraction=0.5, bound="hbm"),
+        Operation(name="all-reduce.1", category="all-reduce", fraction=0.3, collective="all-reduce"),
+    )
+    profile = Profile(source=HOSTILE, operations=operations, kpis=Kpis(step_time_s=1.0), warnings=(HOSTILE,))
+    experiment = Experiment(id="x", description=HOSTILE, plan=Plan.parse("data=8"), notes=(HOSTILE,))
+    return analysis_of(Study(experiment, profile, None, Constraints(devices_per_slice=8, slices=1), (HOSTILE,)))
+
+
+def terminal(analysis, **console):
+    stream = io.StringIO()
+    print_analysis(analysis, Console(file=stream, width=110, markup=False, emoji=False, highlight=False, **console))
+    return stream.getvalue()
+
+
+def test_the_report_follows_the_order_of_the_job(paper):
+    text = terminal(paper)
+    places = [text.index(word) for word in ("paper-v6e-16", "KPIs", "Top operations", "Diagnosis", "Proposals")]
+    assert places == sorted(places)
+    assert "hbm" in text
+    assert "ici_tensor_parallelism=4" in text
+    assert "Recommendation" in text
+
+
+def test_the_report_is_about_one_screen(paper):
+    assert len(terminal(paper).splitlines()) < 75
+
+
+def test_unknown_is_written_as_unknown_and_never_as_zero(paper):
+    text = terminal(paper)
+    assert "goodput unknown" in " ".join(text.split())
+    assert "unknown number of sequences of unknown length" in text
+
+
+def test_hostile_text_cannot_control_a_terminal(hostile):
+    text = ESCAPES.sub("", terminal(hostile, force_terminal=True, color_system="standard"))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+
+
+def test_hostile_text_is_inert_in_markdown(hostile):
+    text = to_markdown(hostile)
+    assert "<script" not in text
+    assert "@everyone" not in text
+    assert "javascript:" not in text.replace("javascript&#58;", "")
+    assert "](javascript" not in text
+    assert not re.search(r"^# e", text, re.MULTILINE)
+
+
+def test_json_is_the_contract(paper):
+    data = json.loads(paper.to_json())
+    assert data["schema"] == "asap.analysis/1"
+    assert data["diagnosis"]["bottleneck"] == "hbm"
+    assert data["diagnosis"]["findings"]
+    assert data["proposals"][0]["plan"]["ici"] == {
+        "replica": 1, "data": 4, "seq": 1, "model": 4, "expert": 1, "stage": 1,
+    }  # fmt: skip
+    assert "ici_tensor_parallelism=4" in data["proposals"][0]["overrides"]["maxtext"]
+    assert {"experiment", "kpis", "recommendation", "warnings"} <= set(data)
+    assert Analysis.model_validate_json(paper.to_json()) == paper
+
+
+def test_json_of_hostile_text_reads_back_unchanged(hostile):
+    assert Analysis.model_validate_json(hostile.to_json()).top_operations[0].name == HOSTILE
+
+
+def test_markdown_holds_what_the_terminal_shortens(paper):
+    text = to_markdown(paper)
+    assert text.startswith("# paper&#45;v6e&#45;16")
+    assert text.count("### ") == 3
+    for proposal in paper.proposals:
+        assert proposal.overrides.maxtext in text
