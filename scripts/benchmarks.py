@@ -8,8 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asap.hardware import Slice
+    from asap.models import Architecture, Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 ASAP = Path(sys.executable).parent / "asap"
@@ -87,6 +93,127 @@ def _walk(files: Sequence[Path]) -> None:
                     _ = event.name, event.start_ns, event.duration_ns, dict(event.stats)
 
 
+def knowledge_cold() -> Result:
+    """``asap knowledge search`` from cold, the index being written already."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"ASAP_HOME": folder}
+        command = [str(ASAP), "knowledge", "search", "all-reduce dominates the step"]
+        _run(command, environment)
+        return {"seconds": statistics.median(_run(command, environment) for _ in range(RUNS)), "limit_seconds": 1.0}
+
+
+def knowledge_build() -> Result:
+    """Writing the bundled index anew."""
+    with _home():
+        from asap.knowledge import rebuild
+
+        return {"seconds": _time(rebuild), "limit_seconds": 5.0}
+
+
+def knowledge_query() -> Result:
+    """A hybrid query over 2,000 notes, then one over 5,000 records, both warm."""
+    return _warm_query(2_000, 5_000, 0.010)
+
+
+def knowledge_query_large() -> Result:
+    """A hybrid query over 20,000 ingested chunks, warm."""
+    return _warm_query(20_000, 0, 0.050)
+
+
+def predict_one() -> Result:
+    """One plan with its intervals and parts, warm."""
+    from asap.plans import Plan
+    from asap.prediction import predict
+
+    case = _decoder()
+    plan = Plan.parse("data=64 model=8 remat=full")
+    return {"seconds": _median(lambda: predict(plan, *case)), "limit_seconds": 0.010}
+
+
+def predict_space() -> Result:
+    """All plans of 512 devices over six axes with four rematerialisation policies, warm."""
+    score, plans = _space(1)
+    return {"plans": plans, "seconds": _median(score), "limit_seconds": 0.050}
+
+
+def predict_rate() -> Result:
+    """Plans a second on one core, over the same space many times."""
+    score, plans = _space(50)
+    seconds = _median(score)
+    return {"plans": plans, "seconds": seconds, "plans_per_second": plans / seconds, "limit_plans_per_second": 1e6}
+
+
+def _space(times: int) -> tuple[Callable[[], object], int]:
+    import numpy as np
+
+    from asap.plans import Remat
+    from asap.plans.enumeration import factorisations
+    from asap.prediction import remat_codes, score_plans
+
+    table = factorisations(512)
+    policies = [Remat.NONE, Remat.SELECTIVE, Remat.FULL, Remat.OFFLOAD]
+    ici = np.tile(table, (len(policies) * times, 1))
+    codes = np.repeat(np.tile(remat_codes(policies), times), len(table))
+    case = _decoder()
+    return lambda: score_plans(ici, codes, *case), len(ici)
+
+
+def _decoder() -> tuple["Architecture", "Workload", "Slice"]:
+    from asap.hardware import resolve_hardware
+    from asap.models import Architecture, Workload, find_architecture
+
+    architecture = find_architecture("llama2-70b")
+    assert isinstance(architecture, Architecture)
+    workload = Workload(global_batch=512, sequence_length=4096, framework="MaxText")
+    return architecture, workload, resolve_hardware("v5p", "8x8x8").slice
+
+
+def _warm_query(notes: int, records: int, limit: float) -> Result:
+    with _home() as folder:
+        from asap.history import HistoryQuery, list_records, search_history
+        from asap.history.files import add_records
+        from asap.knowledge import ingest, list_notes, search_knowledge
+
+        source = Path(folder) / "source"
+        source.mkdir()
+        bundled = list_notes()
+        for number in range(max(notes - len(bundled), 0)):
+            note = bundled[number % len(bundled)]
+            (source / f"note-{number}.md").write_text(f"# {note.title} {number}\n\n{note.body}\n")
+        ingest(source, "copies")
+        known = list_records()
+        copies = [
+            record.model_copy(update={"id": f"copy-{n}", "summary": f"{record.summary} ({n})"})
+            for n, record in ((n, known[n % len(known)]) for n in range(max(records - len(known), 0)))
+        ]
+        add_records(copies)
+        query = "all-reduce of the tensor axis dominates"
+        result: Result = {"seconds": _median(lambda: search_knowledge(query)), "limit_seconds": limit}
+        if copies:
+            asked = HistoryQuery(text=query, chip="v5e", devices=256)
+            result["history_seconds"] = _median(lambda: search_history(asked))
+        return result
+
+
+@contextmanager
+def _home() -> Iterator[str]:
+    before = os.environ.get("ASAP_HOME")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ASAP_HOME"] = folder
+        try:
+            yield folder
+        finally:
+            if before is None:
+                del os.environ["ASAP_HOME"]
+            else:
+                os.environ["ASAP_HOME"] = before
+
+
+def _median(call: Callable[[], object]) -> float:
+    call()
+    return statistics.median(_time(call) for _ in range(RUNS))
+
+
 def _calls(ours: Callable[[], object], peers: Callable[[], object], limit: float) -> Result:
     ours()
     peers()
@@ -124,6 +251,13 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "start_version": start_version,
     "analyze_bundled": analyze_bundled,
     "profile_adapter": profile_adapter,
+    "knowledge_cold": knowledge_cold,
+    "knowledge_build": knowledge_build,
+    "knowledge_query": knowledge_query,
+    "knowledge_query_large": knowledge_query_large,
+    "predict_one": predict_one,
+    "predict_space": predict_space,
+    "predict_rate": predict_rate,
 }
 
 if __name__ == "__main__":

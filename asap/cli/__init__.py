@@ -11,9 +11,12 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"asap {__version__}")
         return
+    import warnings
+
     from asap.cli.app import app
     from asap.core.errors import AsapError
 
+    warnings.showwarning = _show_warning
     try:
         app()
     except AsapError as error:
@@ -27,6 +30,14 @@ def main() -> None:
         if os.environ.get("ASAP_DEBUG"):
             raise
         _fail(f"internal error: {type(error).__name__}: {error} (ASAP_DEBUG=1 shows where)", AsapError.exit_code)
+
+
+def _show_warning(message: object, category: type[Warning], *place: object) -> None:
+    """Our own warnings are one line each; those of libraries are not for who runs a command."""
+    if category.__module__.startswith("asap."):
+        from asap.core.text import plain
+
+        print(f"asap: {plain(message)}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> None:

@@ -16,8 +16,12 @@ def analyze(
     hardware: Annotated[str | None, typer.Option(help="What it ran on, if not on record: v5e-256, h100-64.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     model: Annotated[
-        str, typer.Option(envvar="ASAP_MODEL", help="The language model behind the agents.")
-    ] = "builtin/planner",
+        str | None,
+        typer.Option(help="The language model behind the agents, also ASAP_MODEL; builtin/planner by default."),
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Calls of the model, at most.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens in and out, at most.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="US dollars, at most.")] = None,
     session: Annotated[str | None, typer.Option(help="Name of the worklog; a new one by default.")] = None,
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TERMINAL,
 ) -> None:
@@ -35,11 +39,17 @@ def analyze(
             model=model,
             session=session,
             progress=show,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
         )
     render(outcome.analysis, format)
     if outcome.worklog_failure is not None:
         warn(f"the worklog of this run is not whole: {outcome.worklog_failure}")
         raise typer.Exit(outcome.worklog_failure.exit_code)
+    if outcome.failure is not None:
+        warn(f"the agents gave no answer: {outcome.failure}")
+        raise typer.Exit(outcome.failure.exit_code)
     if _nothing_to_say(outcome.analysis):
         raise typer.Exit(5)
 

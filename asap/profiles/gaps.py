@@ -31,9 +31,7 @@ MEMORY = Gap(
 )
 NO_HOST = "The profile has no host plane: the end of the file is missing, or the host tracer was off."
 OVERLAP = "On GPUs collectives run beside computation: their share of the time is not all waiting."
-NOT_TRAINING = (
-    "No step is marked and no operation belongs to a backward pass or an optimizer: this may not be a training step."
-)
+NOT_TRAINING = "No step is marked and no name speaks of a backward pass or an optimizer: this may not be training."
 
 _TRAINING = re.compile(r"transpose\(|(?<![a-z])(?:grad|backward|backprop|optimi[sz]er|adam|train)", re.IGNORECASE)
 

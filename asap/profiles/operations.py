@@ -1,5 +1,6 @@
 """Operations from XProf's tables, from GPU kernels, and from the events of a CPU."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from asap.core.units import GIB, PERCENT
@@ -69,7 +70,7 @@ def _rates(row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float) -
 
 def _is_hidden(row: HloRow, peaks: Peaks) -> bool:
     """Half of an asynchronous pair whose bytes moved beside other operations: faster than HBM, so not in its time."""
-    return row.category.endswith(_ASYNC) and bool(peaks.peak_hbm_bw) and row.hbm_bw > (peaks.peak_hbm_bw or 0.0)
+    return row.category.endswith(_ASYNC) and row.hbm_bw > (peaks.peak_hbm_bw or math.inf)
 
 
 def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Operation, ...]:

@@ -49,7 +49,7 @@ def read_run(run: Run, progress: Callable[[str], None]) -> Profile:
     elif kernels_only and skeleton.active:
         facts = _from_kernels(conversion, skeleton, marked)
     elif skeleton.devices:
-        facts = _Facts(skeleton.active)
+        facts = _Facts(skeleton.devices)
     else:
         facts = _from_cpu(run, marked)
     return _profile(run, conversion, skeleton, facts, marked)
@@ -57,7 +57,7 @@ def read_run(run: Run, progress: Callable[[str], None]) -> Profile:
 
 def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleton, marked: Steps | None) -> _Facts:
     summary = conversion.summary
-    devices = skeleton.active or int(summary.device_core_count)
+    devices = skeleton.active or max(int(summary.device_core_count), 1)
     scale = Scale(devices, program.total_time * US / devices, marked)
     operations = hlo_operations(conversion, scale)
     on_tpu = summary.kind == "tpu"

@@ -1,0 +1,82 @@
+"""``asap chat``: argue with the engine about an analysis."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import progress, warn
+
+if TYPE_CHECKING:
+    from asap.agents.chat.turns import Chat
+
+
+def chat(
+    experiment: Annotated[str, typer.Argument(help="An experiment ID; its latest analysis is taken up.")],
+    model: Annotated[
+        str, typer.Option(envvar="ASAP_MODEL", help="The language model behind the answers.")
+    ] = "builtin/planner",
+    session: Annotated[str | None, typer.Option(help="Another session than the latest of the experiment.")] = None,
+) -> None:
+    """Talk about an analysis: ask, doubt, state facts. Lines may be piped in."""
+    from asap.agents.chat import open_conversation
+    from asap.agents.chat.turns import Chat
+    from asap.experiments import ExperimentStore
+
+    with progress() as show:
+        show("taking up the analysis")
+        conversation = open_conversation(experiment, ExperimentStore(), model, session, show)
+    talk(Chat(conversation, model))
+
+
+def talk(chat: "Chat") -> None:
+    """Turn by turn until the lines end. Ctrl-C ends a turn, Ctrl-D or /quit the chat."""
+    interactive = sys.stdin.isatty()
+    if interactive:
+        _print(f"{chat.conversation.id}, session {chat.conversation.session}. /help says what can be asked.\n")
+    for line in _typed() if interactive else sys.stdin:
+        if not line.strip():
+            continue
+        try:
+            chat.turn(line.strip(), _print)
+        except KeyboardInterrupt:
+            if not interactive:
+                raise
+            _print("\ninterrupted; the session goes on\n")
+        if chat.ended:
+            break
+    if chat.worklog.failed is not None:
+        warn(f"the worklog of this chat is not whole: {chat.worklog.failed}")
+        raise typer.Exit(chat.worklog.failed.exit_code)
+
+
+def _typed() -> Iterator[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    from asap.core.files import home
+
+    path = home() / "chat-history"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        history = FileHistory(str(path))
+    except OSError:
+        history = InMemoryHistory()
+    prompt: PromptSession[str] = PromptSession(history=history)
+    while True:
+        try:
+            yield prompt.prompt("> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _print(text: str) -> None:
+    from asap.core.text import plain, redact
+
+    lines = redact(text).split("\n")
+    shown = (line[: len(line) - len(line.lstrip(" "))] + plain(line) for line in lines)
+    print("\n".join(shown), end="", flush=True)

@@ -1,0 +1,112 @@
+"""``asap verify``: what the real TPU compiler makes of a plan, with no TPU."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import Plain, console, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from asap.compiler.verdict import Verification
+    from asap.experiments import Experiment
+    from asap.plans import Plan
+
+
+def verify(
+    experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
+    plan: Annotated[list[str] | None, typer.Option(help='A plan: "data=8 model=4"; may be given again.')] = None,
+    proposal: Annotated[int | None, typer.Option(min=1, help="The proposal of this rank.")] = None,
+    all: Annotated[bool, typer.Option("--all", help="The plan on record and all proposals.")] = False,
+    train_step: Annotated[
+        str | None, typer.Option(help="Your own step: package.module:function, called with the mesh.")
+    ] = None,
+    hardware: Annotated[str | None, typer.Option(help="Another slice than on record: v5e-256.")] = None,
+    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
+    engine: Annotated[str, typer.Option(envvar="ASAP_ENGINE", help="local, or ray://HOST:PORT.")] = "local",
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds for each compilation.")] = 900.0,
+    memory_limit: Annotated[float, typer.Option(min=0.5, help="GiB of host memory for each compilation.")] = 8.0,
+    format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
+) -> None:
+    """Compile the training step under a plan for the experiment's slice: does it fit, what does it send, how long."""
+    from asap.compiler.process import Limits
+    from asap.compiler.verify import verify as run_verification
+    from asap.core.units import GIB
+    from asap.experiments import ExperimentStore
+    from asap.experiments.intake import Statement, amend
+
+    record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
+    limits = Limits(time_limit, memory_limit * GIB)
+    with progress() as show:
+        found = run_verification(
+            record, _plans(record, plan or [], proposal, all),
+            train_step=train_step, engine=engine, limits=limits, progress=show,
+        )  # fmt: skip
+    if format is Plain.JSON:
+        print_json(found)
+    else:
+        for verification in found:
+            _print(verification)
+    if any(verification.fits is not True for verification in found):
+        raise typer.Exit(_EXIT_UNVERIFIED)
+
+
+_EXIT_UNVERIFIED = 4
+
+
+def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bool) -> "list[Plan]":
+    from asap.core.errors import InsufficientEvidenceError, NotFoundError
+    from asap.plans import Plan
+
+    plans = [Plan.parse(text) for text in texts]
+    if (all or not (plans or proposal)) and record.plan is not None:
+        plans.append(record.plan)
+    if proposal is not None or all:
+        proposed = _proposed(record)
+        if proposal is not None and proposal > len(proposed):
+            raise NotFoundError(f"there are {len(proposed)} proposals", where=f"--proposal {proposal}")
+        plans += proposed if all else proposed[(proposal or 1) - 1 : proposal]
+    if not plans:
+        raise InsufficientEvidenceError("no plan is on record", where=record.id, hint='give one: --plan "data=16"')
+    return list(dict.fromkeys(plans))
+
+
+def _proposed(record: "Experiment") -> "list[Plan]":
+    from asap.agents.run import analyze
+    from asap.experiments import ExperimentStore
+
+    analysis = analyze(record.id, store=ExperimentStore(), amend=lambda experiment: record).analysis
+    return [proposal.plan for proposal in analysis.proposals]
+
+
+def _print(found: "Verification") -> None:
+    from asap.core.text import plain
+    from asap.core.units import format_bytes, format_seconds
+
+    out = console()
+    out.print(f"\n{plain(found.plan)} on {plain(found.hardware)}, {plain(found.program)}", style="bold")
+    out.print(plain(found.verdict), style="green" if found.fits else "red")
+    if found.memory:
+        memory = found.memory
+        parts = {"arguments": memory.arguments, "temporaries": memory.temporaries, "code": memory.code}
+        out.print("HBM: " + ", ".join(f"{name} {format_bytes(size)}" for name, size in parts.items()))
+    if found.step_time:
+        out.print(f"step time {format_seconds(found.step_time.value)} (compiled: {found.step_time.source})")
+    if found.collectives:
+        print_table(
+            ("collective", "mesh axis", "form", "a step", "bytes", "busy", "exposed", "algorithm"),
+            [
+                (
+                    row.kind, row.axes, row.form, f"{row.count:.0f}", format_bytes(row.size_bytes),
+                    format_seconds(row.busy_s), format_seconds(row.exposed_s), ", ".join(row.algorithms),
+                )
+                for row in found.collectives
+            ],
+        )  # fmt: skip
+    if found.compute:
+        rows = [
+            (r.category, f"{r.count:.0f}", format_seconds(r.seconds), f"{r.unestimated:.0f}") for r in found.compute
+        ]
+        print_table(("compute", "a step", "time", "without estimate"), rows)
+    for title, lines in (("Against our prediction", found.differences), ("Notes", found.notes)):
+        for line in (f"{title}:", *(f"- {text}" for text in lines)) if lines else ():
+            out.print(plain(line))

@@ -1,0 +1,172 @@
+"""The honest scorecard: predictions of published runs against what they measured.
+
+A run of a development source is predicted with the fit that left this source out; a run of any other source with the
+full fit, which never saw it either.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.prediction.calibration import Calibration, load_calibration
+from asap.prediction.classes import framework_class
+from asap.prediction.judged import judge_each, stacked, with_policies
+from asap.prediction.pairs import grouped, pairs_of
+from asap.prediction.rivals import Rival, rival_step_times
+from asap.prediction.rows import read_models, read_rows
+from asap.prediction.runs import Run, read_runs
+from asap.prediction.scorecard import (
+    Errors,
+    MemoryScore,
+    Ranking,
+    WhatIf,
+    score_errors,
+    score_memory,
+    score_ranking,
+)
+
+Vector = NDArray[np.float64]
+
+OURS = "development sources: the fit without the row's own source; other sources: the full fit"
+
+
+class BacktestReport(BaseModel):
+    """Everything that ``asap backtest`` reports. Fractions, not percent."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rows: int = Field(description="rows in the file")
+    predicted: int = Field(description="rows with a prediction: of time or, where they died, of memory")
+    skipped: dict[str, int] = Field(description="reason → rows")
+    model: str = Field(description="ours, or the rival")
+    method: str = Field(description="which fit was used on which row")
+    calibrated: str = Field(description="date of the calibration")
+    step_time: Errors | None
+    by_hardware: dict[str, Errors]
+    by_source: dict[str, Errors]
+    by_framework: dict[str, Errors]
+    by_family: dict[str, Errors]
+    what_if: WhatIf | None
+    ranking: Ranking
+    memory: MemoryScore
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Timed runs with what was predicted of them."""
+
+    runs: Sequence[Run]
+    predicted: Vector
+    measured: Vector
+    half_widths: Vector | None
+
+    def errors(self, rows: Sequence[int]) -> Errors | None:
+        chosen = np.array(rows, dtype=int)
+        widths = None if self.half_widths is None else self.half_widths[chosen]
+        sources = [self.runs[row].source for row in rows]
+        return score_errors(self.predicted[chosen], self.measured[chosen], sources, widths)
+
+    def by(self, key: Callable[[Run], str]) -> dict[str, Errors]:
+        rows: dict[str, list[int]] = defaultdict(list)
+        for index, run in enumerate(self.runs):
+            rows[key(run)].append(index)
+        found = {name: self.errors(indices) for name, indices in sorted(rows.items())}
+        return {name: errors for name, errors in found.items() if errors is not None}
+
+
+def backtest(
+    runs_path: Path,
+    models_path: Path,
+    *,
+    baseline: Rival | None = None,
+    calibration: Calibration | None = None,
+) -> BacktestReport:
+    """Score predictions of the runs in a file.
+
+    Args:
+        runs_path: measured runs, one JSON object a line.
+        models_path: architectures, one JSON object a line.
+        baseline: score a rival instead of our model; its memory is ours.
+        calibration: the bundled one by default.
+
+    Raises:
+        ConfigError: a file cannot be read, or a line of it is not a JSON object.
+    """
+    rows = read_rows(runs_path)
+    known = calibration or load_calibration()
+    found = list(read_runs(rows, read_models(models_path)))
+    runs = with_policies([run for run in found if isinstance(run, Run)])
+    skipped = Counter(reason for reason in found if isinstance(reason, str))
+    table = _predictions([run for run in runs if run.step_time is not None], known, baseline)
+    return BacktestReport(
+        rows=len(rows),
+        predicted=len(runs),
+        skipped=dict(sorted(skipped.items())),
+        model=baseline or "ours",
+        method=OURS,
+        calibrated=known.date,
+        step_time=table.errors(range(len(table.runs))),
+        by_hardware=table.by(lambda run: run.chip),
+        by_source=table.by(lambda run: run.source),
+        by_framework=table.by(lambda run: framework_class(run.framework) or "other"),
+        by_family=table.by(lambda run: run.family),
+        what_if=_what_if(table, known),
+        ranking=_ranking(table),
+        memory=_memory(runs, known),
+    )
+
+
+def _predictions(runs: Sequence[Run], calibration: Calibration, baseline: Rival | None) -> _Table:
+    measured = np.array([run.step_time for run in runs], dtype=float)
+    if not runs:
+        return _Table(runs, measured, measured, None)
+    if baseline is not None:
+        return _Table(runs, rival_step_times(baseline, stacked(runs), runs, calibration), measured, None)
+    fits = [calibration.fit_for(run.source) for run in runs]
+    verdict = judge_each(runs, fits)
+    widths = [fit.step_widths.at(far) for fit, far in zip(fits, verdict.distance, strict=True)]
+    return _Table(runs, verdict.step_time, measured, np.array(widths))
+
+
+def _what_if(table: _Table, calibration: Calibration) -> WhatIf | None:
+    pairs = pairs_of(table.runs)
+    if not len(pairs.known):
+        return None
+    known, other = pairs.known, pairs.other
+    predicted = table.measured[known] * table.predicted[other] / table.predicted[known]
+    sources = [table.runs[index].source for index in known]
+    widths = None
+    if table.half_widths is not None:
+        fits = [calibration.fit_for(source) for source in sources]
+        widths = np.array([fit.what_if_widths.at(far) for fit, far in zip(fits, pairs.distance, strict=True)])
+    errors = score_errors(predicted, table.measured[other], sources, widths)
+    return WhatIf(pairs=len(known), **errors.model_dump()) if errors else None
+
+
+def _ranking(table: _Table) -> Ranking:
+    """Over groups with two or more shardings; runs of one plan are one sharding, with their mean."""
+    groups = []
+    for members in grouped(table.runs):
+        plans: dict[str, list[int]] = defaultdict(list)
+        for index in members:
+            plans[str(table.runs[index].plan)].append(index)
+        if len(plans) > 1:
+            rows = list(plans.values())
+            predicted = np.array([table.predicted[own].mean() for own in rows])
+            groups.append((predicted, np.array([table.measured[own].mean() for own in rows])))
+    return score_ranking(groups)
+
+
+def _memory(runs: Sequence[Run], calibration: Calibration) -> MemoryScore:
+    if not runs:
+        return score_memory(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
+    fits = [calibration.fit_for(run.source) for run in runs]
+    verdict = judge_each(runs, fits)
+    scales = np.array([fit.memory_scale.get(run.hardware.chip.kind, 1.0) for fit, run in zip(fits, runs, strict=True)])
+    accepted = verdict.memory_bytes * scales <= verdict.hbm_bytes
+    return score_memory(accepted, np.array([run.out_of_memory for run in runs]))

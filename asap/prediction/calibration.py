@@ -1,0 +1,121 @@
+"""The calibration as data: constants with their group effects, folds, residuals, and the region that they cover.
+
+``calibration.json`` is written by ``scripts/calibrate`` and by nothing else.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from asap.core.errors import ConfigError
+from asap.prediction.classes import Groups
+from asap.prediction.constants import NAMES, Constants
+
+BUNDLED = Path(__file__).with_name("calibration.json")
+DIMENSIONS = tuple(field.name for field in fields(Groups))
+
+
+class Constant(BaseModel):
+    """A constant for all, and the factors by which groups deviate from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: float
+    effects: dict[str, dict[str, float]] = Field(default_factory=dict, description="dimension → group → factor")
+
+    def of(self, groups: Mapping[str, str | None]) -> float:
+        """The value for a run of these groups; a group that was never seen has no effect."""
+        factors = (self.effects.get(dimension, {}).get(group or "", 1.0) for dimension, group in groups.items())
+        return self.value * math.prod(factors)
+
+
+class Widths(BaseModel):
+    """Half-widths of the 90 % interval of ln(measured / predicted), by distance: one for each bin, not decreasing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edges: tuple[float, ...] = Field(description="distances at which the next bin begins")
+    half_widths: tuple[float, ...]
+
+    def at(self, distance: float) -> float:
+        """The half-width at a distance, growing without bound beyond the last edge."""
+        bin_ = sum(distance >= edge for edge in self.edges)
+        last = self.edges[-1] if self.edges else 0.0
+        return self.half_widths[bin_] * max(1.0, 1.0 + (distance - last) / 4)
+
+
+class Region(BaseModel):
+    """What the development runs covered: ranges of log2 features, and the groups that occurred."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    low: dict[str, float]
+    high: dict[str, float]
+    chips: tuple[str, ...]
+    frameworks: tuple[str, ...]
+    precisions: tuple[str, ...]
+
+
+class Fit(BaseModel):
+    """One fit: of all development runs, or of all but one source's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    constants: dict[str, Constant]
+    region: Region
+    step_widths: Widths
+    what_if_widths: Widths
+    memory_scale: dict[str, float] = Field(
+        description="kind of chip → what the allocator and the runtime hold over the modelled bytes"
+    )
+
+    def resolve(self, groups: Sequence[Groups]) -> Constants:
+        """The constants of many runs as arrays."""
+        named = [asdict(group) for group in groups]
+        return Constants(**{name: np.array([self.constants[name].of(group) for group in named]) for name in NAMES})
+
+    def resolve_one(self, groups: Groups) -> Constants:
+        """The constants of one run as numbers."""
+        named = asdict(groups)
+        return Constants(**{name: self.constants[name].of(named) for name in NAMES})
+
+
+class Calibration(BaseModel):
+    """Everything that was learnt from the development runs, with its date and its own error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str = "asap.calibration/1"
+    date: str
+    rows: dict[str, int] = Field(description="development runs by source")
+    error: dict[str, float] = Field(description="of runs whose source was left out")
+    full: Fit
+    without: dict[str, Fit] = Field(description="source → the fit that never saw it")
+    utilisation: dict[str, dict[str, float]] = Field(description="chip → source → median MFU, for the rival")
+
+    def fit_for(self, source: str | None) -> Fit:
+        """The fit that may be used on a run of this source: never one that saw it."""
+        return self.without.get(source or "", self.full)
+
+
+def load_calibration(path: Path | None = None) -> Calibration:
+    """The bundled calibration, or one of your own.
+
+    Raises:
+        ConfigError: the file cannot be read or is not a calibration.
+    """
+    return _load(path or BUNDLED)
+
+
+@cache
+def _load(path: Path) -> Calibration:
+    try:
+        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError) as error:
+        raise ConfigError("is not a calibration", where=str(path), hint="write one with scripts/calibrate") from error

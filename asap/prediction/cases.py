@@ -1,0 +1,216 @@
+"""From the domain's words to the numbers of the formulas: Architecture, Workload, Slice and Plan to a Case."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.hardware.slices import Slice
+from asap.models import Architecture, Workload
+from asap.plans import Plan, Remat
+from asap.prediction.case import Case, Layout, Machine, Model, Work
+from asap.prediction.classes import attention_class, framework_class, precision_class
+
+FP32_MASTER = 4.0
+ADAM_MOMENTS = 8.0
+OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
+LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0}
+EAGER_LOGIT_BYTES = 12.0
+"""Bytes a logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron's keeps
+bf16 logits and gradients and fp32 copies of both."""
+SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
+SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
+"""Bytes a score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
+unfused, three fp32 copies and a bf16 one."""
+
+# Share computed again of (projections, MLP, attention, elementwise), and share of a layer's tensors kept.
+RECOMPUTED = {
+    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 1.0),
+    Remat.MINIMAL: (0.0, 0.0, 1.0, 1.0, 0.6),
+    Remat.SELECTIVE: (0.0, 0.0, 1.0, 0.0, 1.0),
+    Remat.OFFLOAD: (0.0, 2 / 3, 1.0, 1.0, 0.0),
+    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 0.0),
+}
+REMATS = tuple(Remat)
+RECOMPUTED_TABLE = np.array([RECOMPUTED[policy] for policy in REMATS])
+Integers = NDArray[np.int64]
+
+
+def case_of(plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice) -> Case:
+    """The numbers of one step under each plan.
+
+    Raises:
+        InsufficientEvidenceError: the architecture, the batch or the sequence is not known.
+    """
+    require(architecture, workload)
+    return Case(
+        model_numbers(architecture),
+        work_numbers(workload, architecture),
+        machine_numbers(hardware, workload),
+        layout_numbers(plans, workload),
+    )
+
+
+def require(architecture: Architecture | None, workload: Workload) -> Architecture:
+    """The architecture, if it, the batch and the sequence are known.
+
+    Raises:
+        InsufficientEvidenceError: names what is missing.
+    """
+    missing = ["the architecture"] if architecture is None else [*architecture.missing()]
+    missing += [name for name in ("global_batch", "sequence_length") if getattr(workload, name) is None]
+    if missing or architecture is None:
+        where = architecture.name if architecture else "model"
+        raise InsufficientEvidenceError(
+            f"a prediction needs {', '.join(missing)}", where=where, hint="add what is missing to the experiment"
+        )
+    return architecture
+
+
+def model_numbers(a: Architecture) -> Model:
+    """Widths of the decoder; MLA by its own projections (arXiv:2405.04434, section 2.1)."""
+    layers, width, heads = a.layers or 0, a.d_model or 0, a.heads or 0
+    if a.kv_lora_rank is not None:
+        nope, rope, value = a.qk_nope_head_dim or 0, a.qk_rope_head_dim or 0, a.v_head_dim or 0
+        query = nope + rope
+        query_rank = a.q_lora_rank or 0
+        into = width * query_rank + query_rank * heads * query if query_rank else width * heads * query
+        latent = width * (a.kv_lora_rank + rope) + a.kv_lora_rank * heads * (nope + value)
+        parameters = into + latent + heads * value * width
+        qkv, key_value = heads * (query + nope + value), heads * (nope + rope + value)
+    else:
+        query = value = a.head_dim or 0
+        key_value = 2 * (a.kv_heads or 0) * query
+        qkv = heads * query + key_value
+        parameters = width * (qkv + heads * value)
+    every = a.global_layer_every
+    local = 0.0 if a.sliding_window is None else layers * (1 - 1 / every if every else 1.0)
+    return Model(
+        layers=layers,
+        moe_layers=a.moe_layers,
+        width=width,
+        vocab=a.vocab or 0,
+        heads=heads,
+        qkv_width=qkv,
+        out_width=heads * value,
+        key_value_width=key_value,
+        attention_parameters=parameters,
+        score_width=heads * (query + value),
+        gates=2 if a.gated_mlp else 1,
+        ff=a.d_ff or 0,
+        experts=a.experts,
+        experts_per_token=a.experts_per_token,
+        expert_ff=a.expert_d_ff or 0,
+        shared_ff=a.shared_experts * (a.expert_d_ff or 0),
+        tied=float(a.tied_embeddings),
+        window=a.sliding_window or 0,
+        local_layers=local,
+    )
+
+
+def work_numbers(w: Workload, architecture: Architecture) -> Work:
+    """Bytes of operands and of the training state.
+
+    JAX keeps fp32 parameters; PyTorch stacks keep bf16 ones with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
+    """
+    framework = framework_class(w.framework)
+    moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
+    master = framework in (None, "megatron", "nemo")
+    kernel = attention_class(w.attention) or "flash"
+    name = (w.framework or "").casefold()
+    accumulates = "fp32" if name == "megatron-lm" else "bf16"
+    reduces = "fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"
+    sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
+    return Work(
+        batch=w.global_batch or 0,
+        sequence=w.sequence_length or 0,
+        operand_bytes=OPERAND_BYTES[precision_class(w.precision)],
+        parameter_bytes=2.0 if master else 4.0,
+        gradient_bytes=OPERAND_BYTES[accumulates] if framework != "fsdp" else 4.0,
+        reduced_bytes=OPERAND_BYTES[reduces],
+        logit_bytes=LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        optimizer_bytes=moments + (FP32_MASTER if master else 0.0),
+        fused_attention=float(kernel == "flash"),
+        score_passes=SCORE_PASSES[kernel],
+        score_bytes=SCORE_BYTES[kernel],
+        unfused_norm=float(has_unfused_norm(w, architecture)),
+        zero_stage=float(w.zero_stage or 0),
+        sequence_parallel=float(sharded),
+    )
+
+
+def has_unfused_norm(w: Workload, architecture: Architecture) -> bool:
+    """Whether RMS norms run as separate kernels in fp32: gated decoders in PyTorch, unless the run says otherwise.
+
+    XLA fuses norms, and so does Transformer Engine.
+    """
+    eager = framework_class(w.framework) in (None, "megatron", "fsdp")
+    return architecture.gated_mlp and eager and "rms" not in (w.attention or "").casefold()
+
+
+def machine_numbers(hardware: Slice, workload: Workload) -> Machine:
+    """Rates of one JAX device."""
+    chip, share = hardware.chip, hardware.chip.devices
+    half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
+    peak = chip.peak_flops.get(precision_class(workload.precision), half)
+    used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
+    if chip.torus is not None:
+        link = hardware.ring_bandwidth(used) / max(len(used), 1) / 2 or chip.torus.link_bandwidth
+        domain, latency = hardware.devices_per_slice, chip.torus.latency
+    else:
+        assert chip.scaleup is not None
+        link, domain, latency = chip.scaleup.bandwidth, chip.scaleup.domain, chip.scaleup.latency
+    return Machine(
+        tpu=float(chip.kind == "tpu"),
+        peak_matmul=peak / share,
+        peak_bf16=half / share,
+        hbm_bytes=chip.hbm_bytes / share,
+        hbm_bandwidth=chip.hbm_bandwidth / share,
+        link_bandwidth=link / share,
+        torus_axes=max(len(used), 1),
+        domain=domain,
+        latency=latency,
+        network_bandwidth=chip.network.bandwidth / share,
+        network_latency=chip.network.latency,
+    )
+
+
+def layout_numbers(plans: Sequence[Plan], workload: Workload) -> Layout:
+    """Plans as arrays; a plan that does not say what it recomputes is taken to recompute everything."""
+    return layout_arrays(
+        ici=np.array([plan.ici.degrees for plan in plans]),
+        dcn=np.array([plan.dcn.degrees for plan in plans]),
+        remat=np.array([REMATS.index(plan.remat or Remat.FULL) for plan in plans]),
+        microbatches=np.array([plan.microbatches or 0 for plan in plans]),
+        repeats=np.array([plan.pipeline_repeats for plan in plans]),
+        host_optimizer=np.array(["optimizer" in plan.offload for plan in plans]),
+        host_activations=np.array(["activations" in plan.offload for plan in plans]),
+        batch=workload.global_batch or 0,
+    )
+
+
+def layout_arrays(
+    ici: Integers, dcn: Integers, remat: Integers, microbatches: Integers, repeats: Integers,
+    host_optimizer: NDArray[np.bool_], host_activations: NDArray[np.bool_], batch: float,
+) -> Layout:  # fmt: skip
+    """Degrees of shape (plans, 6) in the order of AXES, and settings, each of shape (plans,) or (1,).
+
+    Microbatches of 0 are unknown: one sequence each in a pipeline, else one microbatch.
+    """
+    replica, data, seq, model, expert, stage = ici.T.astype(float)
+    far = dcn.T.astype(float)
+    shards = replica * data * expert * far[0] * far[1] * far[4]
+    stages = stage * far[5]
+    unknown = np.where(stages > 1, np.maximum(batch / shards, 1.0), 1.0)
+    again = RECOMPUTED_TABLE[remat].T
+    return Layout(
+        replica=replica, data=data, seq=seq * far[2], model=model * far[3], expert=expert * far[4], stage=stage,
+        dcn_replica=far[0], dcn_data=far[1], dcn_stage=far[5],
+        microbatches=np.where(microbatches > 0, microbatches, unknown),
+        repeats=np.where(stages > 1, repeats, 1).astype(float),
+        again_projections=again[0], again_mlp=again[1], again_attention=again[2], again_elementwise=again[3],
+        kept=again[4], host_optimizer=host_optimizer.astype(float),
+        host_activations=(host_activations | (remat == REMATS.index(Remat.OFFLOAD))).astype(float),
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""What runs have in common: framework class, chip generation, precision class, kind of attention kernel."""
+
+import re
+from dataclasses import dataclass
+
+from asap.hardware.slices import Slice
+from asap.models import Workload
+
+_FRAMEWORKS = (
+    ("nemo", r"nemo|bridge|megatron.?core|mcore|primus|transformer.?engine"),
+    ("maxtext", r"maxtext"),
+    ("megatron", r"megatron|aleph|aa-scaling|deepspeed|internevo|colossal|mindspeed"),
+    ("jax", r"jax|flax|pax|alpa|torchax|xla|levanter|easylm"),
+    ("fsdp", r"foundry|composer|fsdp|torchtitan|titan|pytorch|lightning|accelerate|hf\b|hugging"),
+)
+_PRECISIONS = (
+    ("fp4", r"fp4"),
+    ("fp8", r"fp8|float8|e4m3|hybrid"),
+    ("int8", r"int8|aqt"),
+    ("fp32", r"^(fp32|float32|tf32)$"),
+)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups that a run belongs to, for the effects on constants; ``None`` where it is not known."""
+
+    chip: str
+    framework: str | None
+    precision: str
+    kernel: str | None
+    fabric: str | None = None
+
+    @classmethod
+    def of(cls, hardware: Slice, workload: Workload, fabric: str | None = None) -> "Groups":
+        """Groups of a run."""
+        return cls(
+            chip=generation(hardware.chip.name),
+            framework=framework_class(workload.framework),
+            precision=precision_class(workload.precision),
+            kernel=kernel_class(workload.attention, hardware.chip.kind),
+            fabric=fabric,
+        )
+
+
+def framework_class(name: str | None) -> str | None:
+    """``Megatron-DeepSpeed`` → ``megatron``; ``None`` for what is unknown."""
+    return _first(_FRAMEWORKS, name)
+
+
+def precision_class(name: str | None) -> str:
+    """``MXFP8`` → ``fp8``; everything of 16 bits, and what is not said, is ``bf16``."""
+    return _first(_PRECISIONS, name) or "bf16"
+
+
+def generation(chip: str) -> str:
+    """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h200`` → ``h100``: chips that share their compute units."""
+    base = chip.split("-")[0].removeprefix("g")
+    return {"h200": "h100", "gh200": "h100"}.get(base, base)
+
+
+def attention_class(kernel: str | None) -> str | None:
+    """``flash`` (scores stay on the chip), ``softmax`` (a fused softmax over scores in HBM) or ``unfused``."""
+    if kernel is None:
+        return None
+    found = _first(
+        (("flash", r"flash|splash|cudnn|memory.?eff|sdpa|triton|autoselected"), ("softmax", r"fused")), kernel
+    )
+    return found or "unfused"
+
+
+def kernel_class(kernel: str | None, kind: str) -> str | None:
+    """``flash-1``, ``flash`` or ``splash`` for kernels that keep scores on the chip; ``None`` for others."""
+    if attention_class(kernel) not in (None, "flash"):
+        return None
+    if kind == "tpu":
+        return "splash"
+    return "flash-1" if re.search(r"v1|flash.?attention.?1|triton", (kernel or "").casefold()) else "flash"
+
+
+def _first(rules: tuple[tuple[str, str], ...], text: str | None) -> str | None:
+    low = (text or "").casefold()
+    return next((label for label, pattern in rules if re.search(pattern, low)), None)

@@ -1,0 +1,151 @@
+"""What the chip itself does in one microbatch: matrix multiplications, attention, elementwise traffic, logits.
+
+A matrix multiplication of M×K by K×N takes 2·M·N·K FLOPs at the sustained rate, plus the share of its operand
+traffic that is not hidden (roofline, "How to Scale Your Model", chapter 1; tile quantisation, Volkov & Demmel 2008):
+the rate falls off where one of M, N, K is small.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.prediction.case import Case, Number
+from asap.prediction.constants import Constants
+
+BACKWARD_FLASH = 2.5  # five matmuls for two: FlashAttention-2, arXiv:2307.08691, section 4.1
+BACKWARD_MATMUL = 2.0  # gradients of input and of weights: Kaplan et al., arXiv:2001.08361, table 1
+ACTIVATION_BYTES = 2.0  # bf16
+RESIDUAL_PASSES = 12.0  # two fused norms and two residual additions with dropout, each read and written
+NORM_PASSES = 24.0  # two norms: to fp32, square, mean, scale, back, each read and written
+LOGIT_BYTES = 4.0  # the cross entropy is taken in fp32
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Seconds of one device in one microbatch, by what bounds them: ``layer_`` for one layer, ``head_`` for logits."""
+
+    layer_matmul: Number
+    layer_attention: Number
+    layer_traffic: Number
+    head_matmul: Number
+    head_traffic: Number
+
+
+def tokens_per_microbatch(case: Case) -> Number:
+    """Tokens that one device works on in one microbatch, before tensor parallelism."""
+    return sequences_per_microbatch(case) * case.work.sequence / case.layout.seq
+
+
+def sequences_per_microbatch(case: Case) -> Number:
+    """Sequences of one batch shard in one microbatch; below one where the batch does not reach all devices."""
+    layout = case.layout
+    shards = layout.replica * layout.data * layout.expert * layout.dcn_replica * layout.dcn_data
+    return case.work.batch / (shards * layout.microbatches)
+
+
+def attended(case: Case) -> Number:
+    """Keys that a query meets on average: half the sequence (causal), less in local layers."""
+    model, sequence = case.model, case.work.sequence
+    full = sequence / 2
+    local = np.minimum(full, model.window)
+    share = model.local_layers / model.layers
+    return full * (1 - share) + local * share
+
+
+def compute(case: Case, constants: Constants) -> Compute:
+    """Time of one microbatch on one device, forward, backward and recomputation together."""
+    model, work, layout = case.model, case.work, case.layout
+    tokens = tokens_per_microbatch(case)
+    projections = _matmul(case, constants, tokens, model.qkv_width / layout.model, model.width)
+    projections = projections + _matmul(case, constants, tokens, model.width, model.out_width / layout.model)
+    projections = projections * model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
+    mlp = _mlp(case, constants, tokens)
+    attention, scores = _attention(case, constants, tokens)
+    elementwise = _elementwise(case, constants, tokens)
+
+    matmul = projections * (1 + BACKWARD_MATMUL + layout.again_projections)
+    matmul = matmul + mlp * (1 + BACKWARD_MATMUL + layout.again_mlp)
+    backward = np.where(work.fused_attention > 0, BACKWARD_FLASH, BACKWARD_MATMUL)
+    core = attention * (1 + backward + layout.again_attention)
+    traffic = elementwise * (2 + layout.again_elementwise) + scores * (2 + layout.again_attention)
+
+    logits = _matmul(case, constants, tokens, model.vocab / layout.model, model.width) * (1 + BACKWARD_MATMUL)
+    softmax = 4 * LOGIT_BYTES * tokens * model.vocab / layout.model / _hbm(case, constants)
+    return Compute(matmul, core, traffic, logits, softmax)
+
+
+def model_flops(case: Case) -> Number:
+    """FLOPs that the model needs for a step over all devices, without recomputation (PaLM, arXiv:2204.02311, B)."""
+    model, work = case.model, case.work
+    dense_layers = model.layers - model.moe_layers
+    per_layer = model.attention_parameters * model.layers
+    per_layer = per_layer + dense_layers * (model.gates + 1) * model.width * model.ff
+    routed = model.experts_per_token * model.expert_ff + model.shared_ff
+    per_layer = per_layer + model.moe_layers * (model.gates + 1) * model.width * routed
+    attention = 2 * attended(case) * model.score_width * model.layers
+    forward = 2 * (per_layer + model.vocab * model.width) + attention
+    return 3 * forward * work.batch * work.sequence
+
+
+def _hbm(case: Case, constants: Constants) -> Number:
+    return case.machine.hbm_bandwidth * constants.memory_efficiency
+
+
+def _matmul(case: Case, constants: Constants, rows: Number, columns: Number, inner: Number) -> Number:
+    flops = 2 * rows * columns * inner / (case.machine.peak_matmul * constants.matmul_efficiency)
+    moved = case.work.operand_bytes * (rows * inner + columns * inner) + ACTIVATION_BYTES * rows * columns
+    return flops + constants.operand_exposure * moved / _hbm(case, constants)
+
+
+def _mlp(case: Case, constants: Constants, tokens: Number) -> Number:
+    """Mean over layers of the MLP: dense layers, and MoE layers with routed and shared experts."""
+    model, layout = case.model, case.layout
+    dense = _gated(case, constants, tokens, model.ff / layout.model)
+    moe_share = model.moe_layers / model.layers
+    if not np.any(model.experts):
+        return dense
+    local = np.maximum(model.experts / layout.expert, 1)
+    routed = tokens * model.experts_per_token / local
+    one = _gated(case, constants, routed, model.expert_ff / layout.model)
+    experts = local * one / constants.grouped_efficiency
+    shared = _gated(case, constants, tokens, model.shared_ff / layout.model)
+    return dense * (1 - moe_share) + (experts + shared) * moe_share
+
+
+def _gated(case: Case, constants: Constants, rows: Number, hidden: Number) -> Number:
+    up = _matmul(case, constants, rows, case.model.gates * hidden, case.model.width)
+    return up + _matmul(case, constants, rows, case.model.width, hidden)
+
+
+def _attention(case: Case, constants: Constants, tokens: Number) -> tuple[Number, Number]:
+    """Seconds of the forward score and value products, and of the score matrix where it goes through HBM.
+
+    A fused kernel skips the masked half and keeps scores on the chip (FlashAttention, arXiv:2205.14135); an unfused
+    one computes all of them and passes over the matrix several times (mask, softmax, dropout).
+    """
+    model, work, layout = case.model, case.work, case.layout
+    fused = work.fused_attention > 0
+    keys = np.where(fused, attended(case), work.sequence)
+    rate = case.machine.peak_bf16 * constants.matmul_efficiency
+    rate = rate * np.where(fused, constants.attention_efficiency, 1.0)
+    products = 2 * tokens * keys * model.score_width / layout.model / rate
+    matrix = ACTIVATION_BYTES * tokens * work.sequence * model.heads / layout.model
+    scores = work.score_passes * constants.score_traffic * matrix / _hbm(case, constants)
+    return products, scores
+
+
+def _elementwise(case: Case, constants: Constants, tokens: Number) -> Number:
+    """Norms, residuals, rotary embedding and activation of a forward layer, as HBM passes over their tensors.
+
+    Korthikanti et al., arXiv:2205.05198, section 4: what is not split by tensor parallelism is split by sequence
+    parallelism, if it is on.
+    """
+    model, work, layout = case.model, case.work, case.layout
+    passes = RESIDUAL_PASSES + work.unfused_norm * NORM_PASSES * constants.norm_traffic
+    residual = passes * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
+    moe_share = model.moe_layers / model.layers
+    hidden = model.ff * (1 - moe_share)
+    hidden = hidden + moe_share * (model.experts_per_token * (model.expert_ff + 2 * model.width) + model.shared_ff)
+    inner = ((model.gates + 1) * hidden + 2 * model.qkv_width) / layout.model
+    traffic = ACTIVATION_BYTES * tokens * (residual + inner)
+    return constants.elementwise_traffic * traffic / _hbm(case, constants)

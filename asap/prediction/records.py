@@ -1,0 +1,130 @@
+"""One evaluated plan as a Prediction: parts, intervals, provenance and notes."""
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from asap.core.provenance import Provenance, Quantity
+from asap.plans import Plan
+from asap.prediction.calibration import Widths
+from asap.prediction.case import Number
+from asap.prediction.compute import model_flops
+from asap.prediction.evaluation import Evaluation
+from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
+from asap.prediction.what_if import plan_distance
+
+MODEL = "analytic step model, asap/prediction, constants of calibration.json"
+SCALED = "the measured step, scaled by the ratio of modelled steps"
+
+# name, mesh axis, field of Step that is busy, field that is exposed
+_PARTS = (
+    ("compute", None, "compute", "compute"),
+    ("hbm", None, "traffic", "traffic"),
+    ("all-reduce", "model", "tensor", "tensor_exposed"),
+    ("all-gather", "seq", "sequence", "sequence_exposed"),
+    ("all-to-all", "expert", "expert", "expert_exposed"),
+    ("all-gather and reduce-scatter", "data", "data", "data_exposed"),
+    ("all-reduce", "replica", "replica", "replica_exposed"),
+    ("all-reduce over slices", "replica", "slices", "slices_exposed"),
+    ("collective-permute", "stage", "stage", "stage_exposed"),
+    ("pipeline bubble", None, "bubble", "bubble"),
+    ("optimizer", None, "optimizer", "optimizer"),
+    ("host", None, "overhead", "overhead"),
+)
+_COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The plan that others are compared with: its index in the evaluation, and its step time if it was measured."""
+
+    index: int
+    step_time: float | None
+
+
+def record(evaluation: Evaluation, index: int, asked: Plan, anchor: Anchor | None) -> Prediction:
+    """The prediction of one plan of an evaluation."""
+    total = _at(evaluation.step.total, index)
+    distance = float(evaluation.distance[index])
+    relative, moved = _relative(evaluation, index, anchor)
+    method: Method = "architecture"
+    width, source, seconds = evaluation.fit.step_widths.at(distance), MODEL, total
+    if anchor and anchor.step_time and relative:
+        method, source = "calibrated_architecture", SCALED
+        width, seconds = evaluation.fit.what_if_widths.at(moved), anchor.step_time * relative.value
+    tokens = _at(evaluation.case.work.batch, 0) * _at(evaluation.case.work.sequence, 0)
+    flops = _at(model_flops(evaluation.case), index)
+    peak = _at(evaluation.case.machine.peak_matmul, 0) * asked.devices
+    scale = seconds / total
+    return Prediction(
+        plan=asked,
+        method=method,
+        step_time=_interval(seconds, "s", source, width),
+        relative_step_time=relative,
+        parts=_time_parts(evaluation, index, scale),
+        communication=_communication(evaluation, index),
+        memory=_memory(evaluation, index),
+        tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
+        mfu=_interval(flops / (peak * seconds), "fraction", source, width),
+        distance=distance,
+        notes=_notes(evaluation, index, asked),
+    )
+
+
+def _at(value: Number, index: int) -> float:
+    array = np.asarray(value, dtype=float)
+    return float(array.flat[index if array.size > 1 else 0])
+
+
+def _interval(value: float, unit: str, source: str, width: float) -> Quantity:
+    low, high = value * math.exp(-width), value * math.exp(width)
+    return Quantity(value=value, unit=unit, provenance=Provenance.MODELLED, source=source, low=low, high=high)
+
+
+def _relative(evaluation: Evaluation, index: int, anchor: Anchor | None) -> tuple[Quantity | None, float]:
+    if anchor is None:
+        return None, 0.0
+    ratio = _at(evaluation.step.total, index) / _at(evaluation.step.total, anchor.index)
+    moved = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
+    widths: Widths = evaluation.fit.what_if_widths
+    width = 0.0 if moved == 0 else widths.at(moved)
+    return _interval(ratio, "fraction", SCALED, width), moved
+
+
+def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:
+    found = []
+    for name, axis, busy, exposed in _PARTS:
+        seconds = _at(getattr(evaluation.step, busy), index) * scale
+        if seconds > 0:
+            shown = _at(getattr(evaluation.step, exposed), index) * scale
+            found.append(TimePart(name=name, axis=axis, busy_s=seconds, exposed_s=shown))
+    return tuple(found)
+
+
+def _communication(evaluation: Evaluation, index: int) -> Quantity:
+    exposed = sum(_at(getattr(evaluation.step, f"{name}_exposed"), index) for name in _COLLECTIVES)
+    share = exposed / _at(evaluation.step.total, index)
+    return Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=MODEL)
+
+
+def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
+    used, held = evaluation.memory, float(evaluation.held[index])
+    sizes = {field.name: _at(getattr(used, field.name), index) for field in fields(used)}
+    sizes["allocator and runtime"] = held - sum(sizes.values())
+    return MemoryPrediction(
+        total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL),
+        capacity_bytes=evaluation.capacity,
+        fits=held <= evaluation.capacity,
+        parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),
+    )
+
+
+def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
+    notes = []
+    policy = evaluation.plans[index].remat
+    if asked.remat is None and policy is not None:
+        notes.append(f"The plan does not say what it recomputes; {policy.value} is the least that fits.")
+    if evaluation.distance[index] > 0:
+        notes.append("This run lies outside of what was calibrated; the interval is wider for it.")
+    return tuple(notes)

@@ -1,0 +1,72 @@
+"""Rows of published measurements: JSON objects, one a line, and the numbers in them."""
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import BadInputError, ConfigError
+
+Row = Mapping[str, Any]
+
+
+class UnusableRowError(BadInputError):
+    """A row that cannot be used; the message is the reason."""
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All objects of a JSON-lines file, which may be compressed (``.gz``).
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is not a JSON object; says which.
+    """
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        lines = data.decode("utf-8").splitlines()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", where=str(path)) from error
+    return [_object(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def read_models(path: Path) -> dict[str, Row]:
+    """Architecture rows by name and alias."""
+    models: dict[str, Row] = {}
+    for row in read_rows(path):
+        aliases = row.get("alias")
+        for name in (*(aliases if isinstance(aliases, list) else ()), row.get("model")):
+            if isinstance(name, str):
+                models[name] = row
+    return models
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"is not JSON: {error}", where=where) from error
+    if not isinstance(value, dict):
+        raise ConfigError("is not a JSON object", where=where)
+    return value
+
+
+def number(row: Row, *keys: str) -> float | None:
+    """The first of the keys that holds a positive finite number."""
+    for key in keys:
+        value = row.get(key)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            try:
+                found = float(value)
+            except ValueError:
+                continue
+            if math.isfinite(found) and found > 0:
+                return found
+    return None
+
+
+def count(row: Row, *keys: str) -> int | None:
+    """The same as a whole number; ``None`` if it is not whole."""
+    value = number(row, *keys)
+    return None if value is None or value != int(value) else int(value)

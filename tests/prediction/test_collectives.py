@@ -1,0 +1,51 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.prediction.collectives import Channel, all_gather, all_reduce, all_to_all, reduce_scatter, send
+
+members = st.integers(2, 512)
+sizes = st.floats(1.0, 1e12)
+
+
+def ring(n: int, bandwidth: float = 1e11, latency: float = 0.0) -> Channel:
+    return Channel(n, bandwidth, latency)
+
+
+@given(members, sizes)
+def test_all_gather_moves_all_but_the_own_shard(n, size):
+    assert all_gather(size, ring(n)) == pytest.approx(size * (n - 1) / n / 1e11)
+
+
+@given(members, sizes)
+def test_reduce_scatter_costs_what_an_all_gather_costs(n, size):
+    assert reduce_scatter(size, ring(n)) == all_gather(size, ring(n))
+
+
+@given(members, sizes)
+def test_all_reduce_is_reduce_scatter_and_all_gather(n, size):
+    assert all_reduce(size, ring(n)) == pytest.approx(reduce_scatter(size, ring(n)) + all_gather(size, ring(n)))
+
+
+@pytest.mark.parametrize("collective", [all_gather, reduce_scatter, all_reduce, send])
+def test_one_member_has_nothing_to_say(collective):
+    assert collective(1e9, ring(1, latency=1e-5)) == 0
+
+
+def test_all_to_all_of_one_member_is_free():
+    assert all_to_all(1e9, ring(1, latency=1e-5), 0.0) == 0
+
+
+@given(members)
+def test_latency_counts_each_hop(n):
+    assert all_gather(0.0, ring(n, latency=1e-6)) == pytest.approx(1e-6 * (n - 1))
+
+
+@given(st.integers(8, 512), sizes)
+def test_all_to_all_travels_further_on_a_torus(n, size):
+    assert all_to_all(size, ring(n), 1.0) >= all_to_all(size, ring(n), 0.0)
+
+
+@given(members, sizes, st.floats(1.1, 10.0))
+def test_bandwidth_is_bytes_per_second(n, size, factor):
+    assert all_gather(size, ring(n, 1e11)) == pytest.approx(factor * all_gather(size, ring(n, 1e11 * factor)))

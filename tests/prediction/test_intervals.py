@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.prediction.calibration import Widths, load_calibration
+from asap.prediction.classes import Groups
+from asap.prediction.intervals import weighted_quantile, widths_of
+from asap.prediction.region import UNSEEN, unseen
+
+distances = st.floats(0.0, 20.0)
+
+
+def all_widths() -> list[Widths]:
+    known = load_calibration()
+    fits = [known.full, *known.without.values()]
+    return [width for fit in fits for width in (fit.step_widths, fit.what_if_widths)]
+
+
+@given(distances, distances)
+def test_intervals_never_narrow_with_distance(one, other):
+    near, far = sorted((one, other))
+    assert all(width.at(near) <= width.at(far) for width in all_widths())
+
+
+def test_the_half_width_covers_nine_of_ten():
+    residuals = np.linspace(-1, 1, 2001)
+    widths = widths_of(residuals, np.zeros(2001), ["s"] * 2001, (1.0,))
+    assert (np.abs(residuals) <= widths.at(0.0)).mean() == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_bin_without_residuals_takes_its_neighbours_width():
+    residuals = np.concatenate([np.full(50, 0.1), np.full(50, 0.5)])
+    places = np.concatenate([np.zeros(50), np.full(50, 1.5)])
+    widths = widths_of(residuals, places, ["s"] * 100, (1.0, 2.0))
+    assert widths.half_widths == (0.1, 0.5, 0.5)
+
+
+def test_a_heavy_value_rules_a_weighted_quantile():
+    values, weights = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 98.0])
+    assert weighted_quantile(values, weights, 0.5) == 3.0
+
+
+def test_the_unseen_lies_outside():
+    region = load_calibration().full.region
+    known = Groups(chip=region.chips[0], framework=region.frameworks[0], precision="bf16", kernel=None)
+    strange = Groups(chip="abacus", framework="clay", precision="fp4", kernel=None)
+    assert unseen(region, known) == 0
+    assert unseen(region, strange) >= UNSEEN["chips"] + UNSEEN["frameworks"]

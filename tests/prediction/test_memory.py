@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asap.hardware.names import resolve_hardware
+from asap.hardware.slices import Slice
+from asap.models import Architecture, Workload, count_parameters
+from asap.plans import Plan
+from asap.prediction import predict
+from asap.prediction.cases import case_of
+from asap.prediction.memory import memory, parameters_per_device
+
+MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
+WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
+H100 = resolve_hardware("h100-64").slice
+DEGREES = st.sampled_from([1, 2, 4, 8])
+
+
+def held(plan: str, model=MODEL, work=WORK, hardware=H100):
+    return memory(case_of([Plan.parse(plan)], model, work, hardware))
+
+
+@settings(deadline=None, max_examples=40)
+@given(DEGREES, st.sampled_from(["none", "minimal", "full"]), st.floats(1.0, 8.0))
+def test_a_bigger_hbm_never_makes_a_plan_stop_fitting(degree, policy, factor):
+    plan = Plan.parse(f"data={64 // degree} model={degree} remat={policy}")
+    chip = H100.chip.model_copy(update={"hbm_bytes": H100.chip.hbm_bytes * factor})
+    small = predict(plan, MODEL, WORK, H100)[0].memory
+    large = predict(plan, MODEL, WORK, Slice(chip, 64))[0].memory
+    assert small
+    assert large
+    assert large.fits >= small.fits
+
+
+def test_all_parameters_are_held_once_by_fully_sharded_devices():
+    owned = parameters_per_device(case_of([Plan.parse("data=64")], MODEL, WORK, H100))
+    assert float(np.sum(owned)) * 64 == pytest.approx(count_parameters(MODEL).total, rel=0.001)
+
+
+def test_experts_are_divided_by_the_expert_axis(mixture):
+    one = float(np.sum(parameters_per_device(case_of([Plan.parse("replica=64")], mixture, WORK, H100))))
+    sixteen = float(np.sum(parameters_per_device(case_of([Plan.parse("replica=4 expert=16")], mixture, WORK, H100))))
+    experts = 16 * 16 * 3 * 2048 * 1024
+    assert one - sixteen == pytest.approx(experts * 15 / 16)
+
+
+@pytest.mark.parametrize(("more", "less"), [("none", "minimal"), ("minimal", "full")])
+def test_recomputation_saves_activations(more, less):
+    template = "data=64 remat={}"
+    assert np.all(held(template.format(less)).activations < held(template.format(more)).activations)
+
+
+def test_zero_shards_the_optimizer_then_the_gradients():
+    def state(stage):
+        found = held("replica=64 remat=full", work=WORK.model_copy(update={"zero_stage": stage}))
+        return float(np.sum(found.optimizer)), float(np.sum(found.gradients))
+
+    (optimizer0, gradients0), (optimizer1, gradients1), (_, gradients2) = state(0), state(1), state(2)
+    assert optimizer1 == pytest.approx(optimizer0 / 64)
+    assert gradients1 == gradients0
+    assert gradients2 == pytest.approx(gradients0 / 64)
+
+
+def test_an_offloaded_optimizer_leaves_the_hbm():
+    assert np.all(held("data=64 remat=full offload=optimizer").optimizer == 0)
+
+
+def test_flash_attention_keeps_no_scores():
+    assert np.all(held("data=64 remat=none").attention == 0)
+    assert np.all(held("data=64 remat=none", work=WORK.model_copy(update={"attention": "torch"})).attention > 0)
+
+
+def test_the_parts_add_up(decoder, workload, h100):
+    found = predict(Plan.parse("replica=8 model=4 stage=2 microbatches=8"), decoder, workload, h100)[0].memory
+    assert found is not None
+    assert sum(part.size_bytes for part in found.parts) == pytest.approx(found.total.value)

@@ -1,0 +1,121 @@
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from asap.hardware.names import resolve_hardware
+from asap.plans import Plan, Remat
+from asap.prediction.calibration import load_calibration
+from asap.prediction.case import Case, stack
+from asap.prediction.cases import case_of
+from asap.prediction.classes import Groups
+from asap.prediction.compute import compute, model_flops
+from asap.prediction.step import Step, step
+
+
+def parts(step_: Step) -> dict[str, float]:
+    return {field.name: float(np.sum(getattr(step_, field.name))) for field in fields(step_)}
+
+
+def evaluated(plan, model, work, hardware):
+    constants = load_calibration().full.resolve_one(Groups.of(hardware, work))
+    return step(case_of([Plan.parse(plan)], model, work, hardware), constants)
+
+
+def test_twice_the_layers_take_twice_the_time_in_each_part_of_a_layer(decoder, workload, h100):
+    plan = "replica=16 model=4 microbatches=32 remat=full"
+    once = parts(evaluated(plan, decoder, workload, h100))
+    twice = parts(evaluated(plan, decoder.model_copy(update={"layers": 64}), workload, h100))
+    assert twice["tensor"] == pytest.approx(2 * once["tensor"])
+    constants = load_calibration().full.resolve_one(Groups.of(h100, workload))
+    case = case_of([Plan.parse(plan)], decoder, workload, h100)
+    double = case_of([Plan.parse(plan)], decoder.model_copy(update={"layers": 64}), workload, h100)
+    assert compute(double, constants).layer_matmul == pytest.approx(compute(case, constants).layer_matmul)
+
+
+def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
+    plan = "replica=2 expert=4 model=2 stage=4 microbatches=16 remat=full"
+    found = parts(evaluated(plan, mixture, workload, h100))
+    exposed = [name for name in found if name.endswith("_exposed")]
+    whole = ["compute", "traffic", "overhead", "bubble", "optimizer", *exposed]
+    assert sum(found[name] for name in whole) == pytest.approx(found["total"])
+    assert all(found[name] <= found[name.removesuffix("_exposed")] * (1 + 1e-9) for name in exposed)
+
+
+@pytest.mark.parametrize(
+    ("less", "more"), [("none", "selective"), ("selective", "full"), ("none", "minimal"), ("minimal", "full")]
+)
+def test_recomputation_takes_time(less, more, decoder, workload, h100):
+    template = "replica=16 model=4 microbatches=32 remat={}"
+    assert (
+        evaluated(template.format(less), decoder, workload, h100).total
+        < evaluated(template.format(more), decoder, workload, h100).total
+    )
+
+
+def test_the_bubble_shrinks_with_microbatches_and_virtual_stages(decoder, workload, h100):
+    def bubble(extra):
+        found = evaluated(f"replica=16 stage=4 remat=full {extra}", decoder, workload, h100)
+        return float(np.sum(found.bubble / found.total))
+
+    assert bubble("microbatches=32") < bubble("microbatches=8")
+    assert bubble("microbatches=8 pipeline_repeats=4") < bubble("microbatches=8")
+    assert bubble("microbatches=8") == pytest.approx(3 / (8 + 3), rel=0.3)
+
+
+def test_permuted_torus_axes_change_nothing(decoder, workload):
+    def total(topology):
+        return evaluated("data=16 model=4 remat=full", decoder, workload, resolve_hardware("v5p", topology).slice).total
+
+    assert total("2x4x8") == pytest.approx(total("8x4x2"))
+
+
+def test_tensor_parallelism_beyond_a_node_is_dearer(decoder, workload, h100):
+    inside = evaluated("replica=8 model=8 microbatches=16 remat=full", decoder, workload, h100)
+    across = evaluated("replica=2 model=32 microbatches=16 remat=full", decoder, workload, h100)
+    assert across.tensor > inside.tensor
+
+
+def test_flash_attention_is_not_charged_for_the_score_matrix(decoder, workload, h100):
+    def traffic(kernel, sequence):
+        work = workload.model_copy(update={"attention": kernel, "sequence_length": sequence, "global_batch": 64})
+        return evaluated("replica=64 remat=none", decoder, work, h100).traffic / sequence
+
+    assert traffic("flash", 32768) == pytest.approx(traffic("flash", 2048))
+    assert traffic("torch", 32768) > 5 * traffic("torch", 2048)
+
+
+def test_fp8_speeds_up_matmuls_only(decoder, workload, h100):
+    def run(precision):
+        return evaluated(
+            "replica=16 model=4 microbatches=32 remat=none",
+            decoder,
+            workload.model_copy(update={"precision": precision}),
+            h100,
+        )
+
+    assert run("fp8").compute < run("bf16").compute
+    assert run("fp8").tensor == pytest.approx(run("bf16").tensor)
+
+
+def test_model_flops_are_six_a_parameter_and_token(decoder, workload, h100):
+    case = case_of([Plan.parse("replica=64 remat=none")], decoder, workload, h100)
+    matrices = 32 * (4096 * (4096 + 2 * 1024 + 4096) + 3 * 4096 * 14336) + 32000 * 4096
+    attention = 3 * 2 * (4096 / 2) * 2 * 4096 * 32
+    assert model_flops(case) == pytest.approx((6 * matrices + attention) * 512 * 4096)
+
+
+def test_a_stack_of_runs_gives_what_each_gives_alone(decoder, mixture, workload, h100, v5p):
+    plan = Plan.parse("data=16 model=4 remat=full")
+    singles = [(decoder, h100), (mixture, h100), (decoder, v5p)]
+    groups = [Groups.of(hardware, workload) for _, hardware in singles]
+    fit = load_calibration().full
+    cases = [case_of([plan], model, workload, hardware) for model, hardware in singles]
+    together = step(stack(cases), fit.resolve(groups)).total
+    alone = [float(step(case, fit.resolve_one(group)).total[0]) for case, group in zip(cases, groups, strict=True)]
+    assert list(np.asarray(together)) == pytest.approx(alone)
+
+
+@pytest.mark.parametrize("policy", list(Remat))
+def test_every_policy_is_known(policy, decoder, workload, h100):
+    assert isinstance(case_of([Plan(remat=policy)], decoder, workload, h100), Case)
