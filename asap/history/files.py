@@ -1,0 +1,152 @@
+"""Where records lie: the bundled ones in ``history_db``, the user's in ``$ASAP_HOME/history``, one JSON a line."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from asap.core.errors import BadInputError, NotFoundError, ServiceError
+from asap.core.files import data_folder, home, unwritable, write_atomically
+from asap.core.text import plain, redact
+from asap.history.record import HistoryRecord
+from asap.knowledge.document import digest
+
+_TELLING = {"id", "title", "summary", "source", "confidence", "profile_links", "origin", "schema_"}
+_LOCK_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of records that were to be added: new ones, and those whose facts were known already."""
+
+    added: tuple[str, ...]
+    known: tuple[str, ...]
+
+
+def record_files() -> list[Path]:
+    """All files with records, the bundled ones first."""
+    own = _own_file()
+    return sorted(data_folder("history_db").glob("*.jsonl")) + ([own] if own.exists() else [])
+
+
+def load_records() -> list[HistoryRecord]:
+    """All records, the bundled ones first.
+
+    Raises:
+        BadInputError: a line is damaged or an ID is taken, with file and line.
+    """
+    records: list[HistoryRecord] = []
+    places: dict[str, str] = {}
+    for path in record_files():
+        origin = "user" if path == _own_file() else "bundled"
+        for place, record in read_records(path):
+            if record.id in places:
+                raise BadInputError(f"the ID {record.id} is taken by {places[record.id]}", where=place)
+            places[record.id] = place
+            records.append(record.model_copy(update={"origin": origin}))
+    return records
+
+
+def read_records(path: Path) -> Iterator[tuple[str, HistoryRecord]]:
+    """The records of a file, each with its place, ``file:line``.
+
+    Raises:
+        NotFoundError: there is no such file.
+        BadInputError: a line is not a record, with file and line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise NotFoundError("there is no such file", where=str(path)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError("cannot be read as text", where=str(path)) from error
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield f"{path}:{number}", parse_record(line, f"{path}:{number}")
+
+
+def parse_record(text: str, place: str) -> HistoryRecord:
+    """A record from JSON.
+
+    Raises:
+        BadInputError: it is none; says which field is wrong.
+    """
+    try:
+        return HistoryRecord.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        reason = plain(f"{field}: {first['msg']}" if field else first["msg"], 200)
+        raise BadInputError(f"is not a record: {reason}", where=place) from error
+
+
+def add_records(records: Iterable[HistoryRecord]) -> Added:
+    """Add all or, if one cannot be added, none. The same facts are added once, whoever brings them.
+
+    Raises:
+        BadInputError: an ID is taken by other facts.
+        ServiceError: another process is writing for too long.
+    """
+    with _locked():
+        present = load_records()
+        by_facts = {facts(record): record.id for record in present}
+        ids = {record.id for record in present}
+        own = [record for record in present if record.origin == "user"]
+        added: list[str] = []
+        known: list[str] = []
+        for record in map(_without_secrets, records):
+            if same := by_facts.get(facts(record)):
+                known.append(same)
+                continue
+            if record.id in ids:
+                raise BadInputError("the ID is taken by a record with other facts", where=record.id)
+            by_facts[facts(record)] = record.id
+            ids.add(record.id)
+            own.append(record)
+            added.append(record.id)
+        if added:
+            write_atomically(_own_file(), "".join(f"{line_of(record)}\n" for record in own))
+    return Added(tuple(added), tuple(known))
+
+
+def line_of(record: HistoryRecord) -> str:
+    """A record as one line of JSON, without what is unknown or as usual."""
+    told = record.model_dump(mode="json", exclude={"origin"}, exclude_defaults=True, exclude_none=True)
+    return json.dumps({"schema": record.schema_, **told}, ensure_ascii=False)
+
+
+def facts(record: HistoryRecord) -> str:
+    """A digest of what happened, apart from who tells it and how."""
+    return digest(record.model_dump_json(exclude=_TELLING, exclude_none=True))
+
+
+def _own_file() -> Path:
+    return home() / "history" / "records.jsonl"
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    folder = _own_file().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock", timeout=_LOCK_SECONDS):
+            yield
+    except Timeout as error:
+        raise ServiceError("another process is writing the history", where=str(folder), hint="try again") from error
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def _without_secrets(record: HistoryRecord) -> HistoryRecord:
+    update = {
+        "title": redact(record.title),
+        "summary": redact(record.summary),
+        "other_changes": tuple(map(redact, record.other_changes)),
+        "profile_links": tuple(map(redact, record.profile_links)),
+        "origin": "user",
+    }
+    return record.model_copy(update=update)

@@ -1,0 +1,88 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from asap.core.errors import BadInputError, NotFoundError
+from asap.history import add, export_records, get_record, import_records, list_records
+from asap.history.files import line_of, load_records
+
+
+def test_the_same_facts_are_added_once_whoever_tells_them(record):
+    assert add(record("mine")).added == ("mine",)
+    again = add(record("yours", title="told otherwise", summary="in other words", confidence=0.5))
+    assert (again.added, again.known) == ((), ("mine",))
+    assert get_record("mine").origin == "user"
+
+
+def test_an_id_stands_for_one_set_of_facts(record):
+    add(record("mine"))
+    with pytest.raises(BadInputError, match="mine: the ID is taken"):
+        add(record("other", speedup=2.0), record("mine", speedup=3.0))
+    assert [one.id for one in list_records() if one.origin == "user"] == ["mine"]
+
+
+def test_keys_do_not_get_into_the_history(record, home):
+    add(record("mine", summary="with hf_abcdefghijklmnopqrstuvwxyz", title="token=secretsecret on v5p"))
+    written = (home / "history" / "records.jsonl").read_text()
+    assert "hf_abcdef" not in written
+    assert "secretsecret" not in written
+
+
+def test_what_is_exported_is_what_is_imported(record, tmp_path, monkeypatch):
+    add(record("mine", other_changes=("remat",)), record("slow", outcome="slower", speedup=0.5))
+    count = export_records(tmp_path / "out.jsonl")
+    assert count == len(list_records())
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "other"))
+    result = import_records(tmp_path / "out.jsonl")
+    assert set(result.added) == {"mine", "slow"}
+    assert import_records(tmp_path / "out.jsonl").added == ()
+
+
+def test_an_import_is_all_or_nothing_and_names_the_line(record, tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text(line_of(record("good")) + "\n\n" + json.dumps({"id": "bad"}) + "\n")
+    with pytest.raises(BadInputError, match=r"in\.jsonl:3: is not a record: title: Field required"):
+        import_records(path)
+    assert not [one for one in list_records() if one.origin == "user"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[]", b"null", b'{"id": "a'])
+def test_what_is_no_record_is_refused(tmp_path, content):
+    (tmp_path / "in.jsonl").write_bytes(content)
+    with pytest.raises(BadInputError):
+        import_records(tmp_path / "in.jsonl")
+
+
+def test_what_is_not_there_is_said_so(tmp_path):
+    with pytest.raises(NotFoundError):
+        import_records(tmp_path / "none.jsonl")
+    with pytest.raises(NotFoundError, match="no-such"):
+        get_record("no-such")
+
+
+def test_a_damaged_file_of_ones_own_is_named_with_its_line(record, home):
+    add(record("mine"))
+    path = home / "history" / "records.jsonl"
+    path.write_text(path.read_text() + "half a li")
+    with pytest.raises(BadInputError, match=r"records\.jsonl:2"):
+        list_records()
+
+
+WRITER = """
+import sys
+from asap.history import HistoryRecord, add
+for turn in range(10):
+    add(HistoryRecord.model_validate({
+        "id": f"p{sys.argv[1]}-{turn}", "title": "t", "summary": "s", "source": {"text": "x"}, "confidence": 0.5,
+        "before": {"ici": {"model": 2}}, "after": {"ici": {"data": 2}}, "outcome": "improved",
+        "speedup": 1.1 + turn + int(sys.argv[1]) / 10,
+    }))
+"""
+
+
+def test_no_record_is_lost_between_processes(home):
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(number)]) for number in range(3)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert len([one for one in load_records() if one.origin == "user"]) == 30
