@@ -80,12 +80,13 @@ class LatentSemanticEmbedder:
 
     def _vector(self, weights: Counter[str]) -> Vectors:
         vector = np.zeros(DIMENSION, dtype=np.float32)
-        for term, weight in weights.items():
-            if (row := self._rows.get(term)) is not None:
-                vector[:LATENT] += np.log1p(weight) * self._projection[row]
-            else:
-                side, place = divmod(zlib.crc32(term.encode()), HASHED)
-                vector[LATENT + place] += np.log1p(weight) * self._rarest * (1 if side % 2 else -1)
+        known = [(self._rows[term], weight) for term, weight in weights.items() if term in self._rows]
+        if known:
+            rows, counted = zip(*known, strict=True)
+            vector[:LATENT] = np.log1p(np.array(counted, dtype=np.float32)) @ self._projection[list(rows)]
+        for term in (term for term in weights if term not in self._rows):
+            side, place = divmod(zlib.crc32(term.encode()), HASHED)
+            vector[LATENT + place] += np.log1p(weights[term]) * self._rarest * (1 if side % 2 else -1)
         return _unit(vector)
 
     def save(self, path: Path) -> None:

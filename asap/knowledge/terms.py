@@ -8,7 +8,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 CONCEPT = "c_"
@@ -59,10 +59,11 @@ def _stems(words: Sequence[str]) -> list[str]:
     return _stemmer()(words)
 
 
-def terms(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def terms(text: str) -> tuple[str, ...]:
     """Stems without function words, then one concept term for each phrase found."""
     words = stems(text)
-    return [word for word in words if word not in _stop_stems()] + concepts(words)
+    return (*(word for word in words if word not in _stop_stems()), *concepts(words))
 
 
 def stems(text: str) -> list[str]:

@@ -33,7 +33,7 @@ if "," not in command:
         assert f"turn{turn}turn" in found.body, found
 else:
     import time
-    wanted, end = set(command.split(",")), time.monotonic() + 30
+    wanted, end = set(command.split(",")), time.monotonic() + 240
     while wanted and time.monotonic() < end:
         wanted -= {name for name in wanted if search_knowledge(f"subject{name}", 1, origin="ingested")
                    and "turn2turn" in search_knowledge(f"subject{name}", 1, origin="ingested")[0].note.body}
@@ -216,7 +216,7 @@ def test_writers_and_readers_of_a_team(server, few_notes, tmp_path, monkeypatch)
 
     team = [client(f"write{number}", number) for number in range(3)]
     team += [client("write0,write1,write2", number) for number in (3, 4)]
-    assert [member.wait(timeout=120) for member in team] == [0] * 5
+    assert [member.wait(timeout=300) for member in team] == [0] * 5
 
 
 def test_the_local_mirror_may_be_damaged(server, document, home):

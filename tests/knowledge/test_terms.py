@@ -40,7 +40,7 @@ def test_british_and_american_spelling_and_plurals_are_one():
 
 
 def test_function_words_carry_nothing():
-    assert terms("what is the of and") == []
+    assert terms("what is the of and") == ()
 
 
 def test_terms_are_shown_as_the_query_wrote_them():
