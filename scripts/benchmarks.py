@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 ASAP = Path(sys.executable).parent / "asap"
-PROFILE = ROOT / "asap" / "experiments" / "bundled" / "cpu-8dev"
 RUNS = 7
 
 Result = dict[str, object]
@@ -64,33 +63,23 @@ def analyze_bundled() -> Result:
 
 
 def profile_adapter() -> Result:
-    """Reading a profile against the bare XProf conversion of the same tools, in one process.
-
-    For a CPU, XProf has no operations, so the peer walks the bare events as well.
-    """
-    from asap.profiles import locate, read_profile
+    """Reading a profile of a TPU against the bare XProf conversion of the same tools, in one process."""
+    from asap.profiles import locate
     from asap.profiles.conversion import convert_bare
     from asap.profiles.reading import read_run
 
-    run = locate(Path(os.environ.get("ASAP_BENCH_PROFILE", PROFILE)))
-    on_cpu = read_profile(run.files[0]).device_type == "CPU"
-
-    def bare() -> None:
-        convert_bare(run.files)
-        if on_cpu:
-            _walk(run.files)
-
-    return _calls(lambda: read_run(run, lambda stage: None), bare, 1.10)
+    with tempfile.TemporaryDirectory() as folder:
+        run = locate(os.environ.get("ASAP_BENCH_PROFILE") or _synthetic_profile(Path(folder)))
+        return _calls(lambda: read_run(run, lambda stage: None), lambda: convert_bare(run.files), 1.10)
 
 
-def _walk(files: Sequence[Path]) -> None:
-    from jax.profiler import ProfileData
+def _synthetic_profile(folder: Path) -> Path:
+    sys.path.insert(0, str(ROOT / "tests" / "profiles"))
+    from xspaces import TRAINING, tpu_profile  # pyright: ignore[reportMissingImports]
 
-    for file in files:
-        for plane in ProfileData.from_file(str(file)).planes:
-            for line in plane.lines:
-                for event in line.events:
-                    _ = event.name, event.start_ns, event.duration_ns, dict(event.stats)
+    path = folder / "host.xplane.pb"
+    path.write_bytes(tpu_profile(TRAINING, devices=8, steps=500))
+    return path
 
 
 def knowledge_cold() -> Result:

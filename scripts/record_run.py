@@ -5,9 +5,9 @@ On the CPU eight virtual devices form the mesh ``data=2 seq=2 model=2``; on GPUs
     python scripts/record_run.py --out build/cpu-8dev
     python scripts/record_run.py --out build/gpu --device gpu
 
-The profile carries no machine path and no host name: source paths are cut to file names, and the file is called
-``host.xplane.pb``. Of a CPU profile only operations and steps are kept: the other four fifths of the events are the
-thread pools of the host. What the experiment record needs to know about the run is printed as JSON.
+Of a CPU profile only operations and steps are kept: the other four fifths of the events are the thread pools of the
+host, and with them go its paths and names. A GPU profile is kept whole, with source paths cut to file names: look for
+the name of the host in it before you share it. What the experiment record needs to know is printed as JSON.
 """
 
 import argparse

@@ -1,10 +1,13 @@
 """``asap cost``: what runs have used of a language model."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.output import Plain, print_json, print_table
+
+if TYPE_CHECKING:
+    from asap.agents.usage import Usage
 
 
 def cost(
@@ -20,20 +23,10 @@ def cost(
     if format is Plain.JSON:
         print_json([{"session": name, **usage.model_dump()} for name, usage in runs])
         return
-    rows = (
-        (
-            name,
-            used.model,
-            used.calls,
-            used.input_tokens,
-            used.output_tokens,
-            _money(used.cost),
-            used.price_source or "",
-        )
-        for name, used in runs
-    )
+    rows = (_cells(name, usage) for name, usage in runs)
     print_table(("session", "model", "calls", "tokens in", "tokens out", "USD", "price by"), rows)
 
 
-def _money(cost: float | None) -> str:
-    return "unknown" if cost is None else f"{cost:.4f}"
+def _cells(session: str, used: "Usage") -> tuple[object, ...]:
+    money = "unknown" if used.cost is None else f"{used.cost:.4f}"
+    return session, used.model, used.calls, used.input_tokens, used.output_tokens, money, used.price_source or ""

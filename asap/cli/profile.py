@@ -27,7 +27,7 @@ def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
     else:
         rows = kpi_facts(profile.kpis)
         for c in profile.kpis.collectives:
-            time = f", {format_seconds(c.time_s)}" if c.time_s is not None else ""
+            time = f", {format_seconds(c.time_s)} a {profile.extent}" if c.time_s is not None else ""
             rows.append((c.kind, f"{format_percent(c.fraction)}{time}"))
         print_table(("KPI", "value"), rows)
     _tell(profile)
@@ -71,7 +71,14 @@ def roofline(
         print_json({"roofline": profile.roofline, "operations": profile.operations[:top]})
     else:
         print_table(("program", "value"), roofline_facts(profile.roofline))
-        columns = ("time", "FLOPs", "bytes", "bound", "of roofline", "operation")
+        columns = (
+            "time",
+            f"FLOPs a {profile.extent}",
+            f"bytes a {profile.extent}",
+            "bound",
+            "of roofline",
+            "operation",
+        )
         print_table(columns, (roofline_row(operation) for operation in profile.operations[:top]))
     _tell(profile)
 

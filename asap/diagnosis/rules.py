@@ -71,8 +71,7 @@ def hbm_bound(facts: Facts) -> Finding | None:
     efficiency = _mean_efficiency(operations)
     statement = f"{_of_time(facts, share)} goes to operations bound by HBM bandwidth"
     if efficiency is not None:
-        statement += f", at {format_percent(efficiency)} of it on average"
-        statement += ": they wait more than they stream" if efficiency < STREAMING else ""
+        statement += f", at {format_percent(efficiency)} of it on average{_streaming(efficiency)}"
     unsharded = facts.plan is not None and facts.plan.degree("model") == 1
     reason = "; every device reads whole weight matrices, as the plan has no model axis" if unsharded else ""
     return Finding(
@@ -195,6 +194,12 @@ RULES = (
 def _of_time(facts: Facts, share: float) -> str:
     whole = "of the listed time" if facts.shares.partial else f"of the {facts.profile.extent}"
     return f"{format_percent(share)} {whole}"
+
+
+def _streaming(efficiency: float) -> str:
+    if efficiency > 1:
+        return ": more than HBM can give, so caches serve a part of the bytes, or the peak is set too low"
+    return ": they wait more than they stream" if efficiency < STREAMING else ""
 
 
 def _mean_efficiency(operations: tuple[Operation, ...]) -> float | None:

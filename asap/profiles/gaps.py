@@ -45,7 +45,7 @@ def module_as_step(module: str, runs: int) -> str:
     """The sentence for a step time that is the duration of a module."""
     return (
         f"As no step is marked, the step time is the mean duration of {plain(module, 60)}, which took most of the time "
-        f"({runs} runs on each device); shares are of the whole window."
+        f"({runs} runs on each device); shares, times and counts are of the whole window."
     )
 
 

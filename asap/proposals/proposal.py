@@ -64,6 +64,9 @@ class Proposal(BaseModel):
     confidence: Confidence
     overrides: Overrides
     score: float = Field(description="expected gain in ln(step time), less doubt, plus precedents")
+    engine_rank: int | None = Field(default=None, description="rank among all candidates of the engine")
+    regret: Quantity | None = Field(default=None, description="what the engine expects to be lost against its first")
+    prose: str | None = Field(default=None, description="what the agent wrote for it; every figure was checked")
 
 
 class Recommendation(BaseModel):
@@ -74,6 +77,7 @@ class Recommendation(BaseModel):
     first: int | None = Field(description="rank of the proposal to run first; None if there is none")
     keep_incumbent: bool
     statement: str
+    prose: str | None = Field(default=None, description="what the agent wrote; every figure was checked")
 
 
 class ProposalSet(BaseModel):

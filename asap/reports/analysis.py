@@ -42,6 +42,9 @@ class Analysis(BaseModel):
     schema_: Literal["asap.analysis/1"] = Field(default=SCHEMA, alias="schema")
     session: str = Field(description="its worklog: `asap memory show SESSION`")
     agent_model: str = Field(description="the language model behind the agents, builtin/planner by default")
+    answered_by: Literal["agents", "engine"] = Field(
+        default="agents", description="engine: the agents failed, and this is the engine's own choice"
+    )
     experiment: ExperimentSummary
     kpis: Kpis | None
     roofline: Roofline | None
@@ -59,25 +62,38 @@ class Analysis(BaseModel):
 
 
 def assemble(
-    study: Study, proposals: ProposalSet, session: str, agent_model: str, warnings: tuple[str, ...] = ()
+    study: Study, proposals: ProposalSet, session: str, agent_model: str, failure: str | None = None
 ) -> Analysis:
-    """Put a study and its proposals into the contract."""
+    """Put a study and its proposals into the contract.
+
+    Args:
+        study: the run.
+        proposals: the agents' or the engine's.
+        session: name of the worklog.
+        agent_model: name of the language model.
+        failure: why the agents gave no answer, if these proposals are the engine's own.
+    """
     experiment, profile = study.experiment, study.profile
+    hardware, provenance = experiment.hardware, experiment.provenance
+    if study.chip is not None and not (hardware.name or hardware.chip):
+        hardware = hardware.model_copy(update={"chip": study.chip.name})
+        provenance = provenance | {"hardware.chip": f"profile: {study.chip.name} is what its device type names"}
     summary = ExperimentSummary(
         id=experiment.id,
         description=experiment.description,
         model=experiment.model,
         workload=experiment.workload,
-        hardware=experiment.hardware,
+        hardware=hardware,
         devices=study.slice.devices if study.slice else experiment.hardware.devices or (profile and profile.devices),
         plan=study.plan,
         profile=profile.source if profile else None,
         stated=bool(profile and profile.stated),
-        provenance=experiment.provenance,
+        provenance=provenance,
     )
     return Analysis(
         session=session,
         agent_model=agent_model,
+        answered_by="engine" if failure else "agents",
         experiment=summary,
         kpis=profile.kpis if profile else None,
         roofline=profile.roofline if profile else None,
@@ -87,5 +103,11 @@ def assemble(
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
         considered=proposals.considered,
-        warnings=(*study.warnings, *proposals.warnings, *warnings),
+        warnings=(*_told(failure), *study.warnings, *proposals.warnings),
     )
+
+
+def _told(failure: str | None) -> tuple[str, ...]:
+    if failure is None:
+        return ()
+    return (f"The agents gave no answer: {failure}. These proposals are the engine's own, without their judgement.",)

@@ -23,9 +23,11 @@ def to_markdown(analysis: Analysis) -> str:
     if analysis.proposals:
         sections += ["## Proposals", _overview(analysis), *(_proposal(proposal) for proposal in analysis.proposals)]
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
+    if analysis.recommendation.prose:
+        sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
     if analysis.warnings:
         sections += ["## Warnings", _list(analysis.warnings)]
-    sections.append(f"Session {markdown(analysis.session)}, agents on {markdown(analysis.agent_model)}.")
+    sections.append(f"Session {markdown(analysis.session)}, {markdown(phrases.answered_by(analysis))}.")
     return "\n\n".join(sections) + "\n"
 
 
@@ -64,6 +66,7 @@ def _proposal(proposal: Proposal) -> str:
         _list(proposal.trade_offs),
         "Confidence rests on:",
         _list(proposal.confidence.basis),
+        *(markdown(said) for said in phrases.agents_words(proposal)),
     ]
     if proposal.citations:
         parts += ["Sources:", "\n".join(_citation(c.title, c.url, c.id) for c in proposal.citations)]

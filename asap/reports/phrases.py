@@ -1,11 +1,14 @@
 """Short phrases for facts and predictions, shared by the terminal and Markdown. Plain text, not escaped."""
 
+import math
+
 from asap.core.provenance import Quantity
 from asap.core.text import plain
 from asap.core.units import GIB, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.models import Architecture
 from asap.prediction.prediction import Prediction
 from asap.profiles import Gap, Kpis, Operation, Roofline
+from asap.proposals import Proposal
 from asap.reports.analysis import Analysis, ExperimentSummary
 
 UNKNOWN = "unknown"
@@ -121,6 +124,21 @@ def missing(gaps: tuple[Gap, ...]) -> str:
 def headline(analysis: Analysis) -> str:
     """``compute``, ``insufficient evidence`` …"""
     return analysis.diagnosis.bottleneck.value.replace("_", " ")
+
+
+def answered_by(analysis: Analysis) -> str:
+    """Who chose the proposals."""
+    if analysis.answered_by == "engine":
+        return f"the engine alone, as {analysis.agent_model} gave no answer"
+    return f"agents on {analysis.agent_model}"
+
+
+def agents_words(proposal: Proposal) -> list[str]:
+    """What an agent wrote for a proposal, with both ranks and the predicted regret."""
+    if proposal.prose is None:
+        return []
+    regret = f", predicted regret {format_percent(math.expm1(proposal.regret.value))}" if proposal.regret else ""
+    return [f"The agent: {proposal.prose} (its rank {proposal.rank}, the engine's {proposal.engine_rank}{regret})"]
 
 
 def _hardware(experiment: ExperimentSummary) -> str:

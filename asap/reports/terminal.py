@@ -12,8 +12,8 @@ from asap.reports.analysis import Analysis
 
 LABEL = "bold cyan"
 WIDEST = 110
-SHOWN = 2
-MOST_WARNINGS = 4
+SOURCES = 2
+MOST_WARNINGS = 3
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -21,8 +21,11 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     parts: list[RenderableType] = [_head(analysis), _operations(analysis), _diagnosis(analysis)]
     if analysis.proposals:
         parts += [_heading("Proposals"), _overview(analysis), *(_proposal(p) for p in analysis.proposals)]
-    parts += [_line("Recommendation", analysis.recommendation.statement), *_warnings(analysis)]
-    footer = f"session {analysis.session}, agents on {analysis.agent_model}"
+    parts.append(_line("Recommendation", analysis.recommendation.statement))
+    if analysis.recommendation.prose:
+        parts.append(_line("The agent", analysis.recommendation.prose))
+    parts += _warnings(analysis)
+    footer = f"session {analysis.session}, {phrases.answered_by(analysis)}"
     parts.append(Text(plain(footer), style="dim"))
     console.print(Group(*parts), width=min(console.width, WIDEST))
 
@@ -81,9 +84,10 @@ def _overview(analysis: Analysis) -> Table:
 
 def _proposal(proposal: Proposal) -> Group:
     lines: list[RenderableType] = [Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")]
-    lines += [_bullet(reason, "+") for reason in proposal.reasoning[:SHOWN]]
-    lines += [_bullet(cost, "-") for cost in proposal.trade_offs[:SHOWN]]
-    lines += [_bullet(f"{c.title} [{c.id}]", "§") for c in proposal.citations[:SHOWN]]
+    lines += [_bullet(reason, "+") for reason in proposal.reasoning[:1]]
+    lines += [_bullet(cost, "-") for cost in proposal.trade_offs[:1]]
+    lines += [_bullet(f"{c.title} [{c.id}]", "§") for c in proposal.citations[:SOURCES]]
+    lines += [_bullet(said, "»") for said in phrases.agents_words(proposal)]
     lines.append(Padding(Text(plain(proposal.overrides.maxtext), style="green"), (0, 0, 0, 4)))
     return Group(*lines)
 
@@ -92,7 +96,7 @@ def _warnings(analysis: Analysis) -> list[RenderableType]:
     shown = [Text(f"! {plain(warning)}", style="yellow") for warning in analysis.warnings[:MOST_WARNINGS]]
     hidden = len(analysis.warnings) - len(shown)
     if hidden:
-        shown.append(Text(f"! {hidden} more with --format markdown", style="yellow"))
+        shown.append(Text(f"! {hidden} more, as all else that is left out here: --format markdown", style="yellow"))
     return [*shown]
 
 

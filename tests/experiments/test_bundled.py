@@ -1,8 +1,8 @@
-import json
 import math
 
 import pytest
 
+from asap.diagnosis.study import open_study
 from asap.experiments import ExperimentStore
 from asap.profiles import Profile
 
@@ -77,6 +77,6 @@ def test_calls_without_a_bound_are_opaque_and_completions_wait(store):
 
 
 def test_both_readings_of_v5p_512_are_noted(store):
-    note = json.dumps(store.get("paper-v5p-512").notes)
-    assert "4x8x8" in note
-    assert "8x8x8" in note
+    note = next(warning for warning in open_study("paper-v5p-512", store).warnings if "v5p-512" in warning)
+    assert "256 chips" in note
+    assert "8x8x8 decides: 512 chips" in note

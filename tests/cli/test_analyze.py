@@ -1,0 +1,115 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+BUNDLED = Path(__file__).resolve().parents[2] / "asap" / "experiments" / "bundled" / "cpu-8dev"
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    target = tmp_path / "a run"
+    shutil.copytree(BUNDLED, target)
+    return target
+
+
+def test_json_is_all_that_is_printed(asap):
+    done = asap("analyze", "paper-v5p-512", "--format", "json")
+    assert done.code == 0, done.err
+    data = json.loads(done.out)
+    assert data["schema"] == "asap.analysis/1"
+    assert len(data["proposals"]) == 3
+    assert data["proposals"][0]["citations"]
+
+
+def test_a_pipe_gets_no_control_sequences(asap):
+    done = asap("analyze", "paper-v5p-512")
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    assert "Recommendation" in done.out
+
+
+def test_markdown_is_a_document(asap):
+    assert asap("analyze", "paper-v5p-512", "--format", "markdown").out.startswith("# paper&#45;v5p&#45;512")
+
+
+@pytest.mark.parametrize("part", ["", "plugins/profile", "plugins/profile/run", "plugins/profile/run/host.xplane.pb"])
+def test_a_profile_can_be_given_in_every_usual_form(asap, run_folder, part):
+    done = asap("analyze", str(run_folder / part), "--plan", "data=2 seq=2 model=2", "--format", "json")
+    assert done.code == 0, done.err
+    data = json.loads(done.out)
+    assert data["diagnosis"]["bottleneck"] == "communication"
+    assert len(data["proposals"]) == 3
+
+
+def test_without_a_plan_there_is_a_diagnosis_and_the_reason_why_nothing_is_proposed(asap, run_folder):
+    done = asap("analyze", str(run_folder), "--format", "json")
+    assert done.code == 0
+    data = json.loads(done.out)
+    assert data["proposals"] == []
+    assert "--plan" in data["recommendation"]["statement"]
+
+
+def test_nothing_known_is_insufficient_evidence(asap):
+    asap("experiments", "add", "bare", "--hardware", "v5e-16")
+    done = asap("analyze", "bare", "--format", "json")
+    assert done.code == 5
+    assert json.loads(done.out)["diagnosis"]["bottleneck"] == "insufficient_evidence"
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "words"),
+    [("paper-v5p-51", 3, "nearest: paper-v5p-512"), ("no/such/path", 3, "no/such/path")],
+)
+def test_what_is_not_there_is_one_line(asap, target, code, words):
+    done = asap("analyze", target)
+    assert done.code == code
+    assert words in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 100])
+def test_a_broken_profile_is_one_line(asap, tmp_path, content):
+    path = tmp_path / "x.xplane.pb"
+    path.write_bytes(content)
+    done = asap("analyze", str(path))
+    assert done.code == 4
+    assert "x.xplane.pb" in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+def test_a_mesh_for_another_number_of_devices_is_refused(asap):
+    done = asap("analyze", "paper-v5e-256", "--plan", "data=4")
+    assert done.code == 4
+    assert "4 devices" in done.err
+
+
+def test_an_unwritable_home_still_gives_the_report_and_says_so_once(asap, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "file" / "home"))
+    done = asap("analyze", "paper-v5p-512", "--format", "json")
+    assert len(json.loads(done.out)["proposals"]) == 3
+    assert done.code == 7
+    assert done.err.count("worklog") == 1
+
+
+def test_every_step_is_in_the_worklog(asap):
+    session = json.loads(asap("analyze", "paper-v5p-512", "--format", "json").out)["session"]
+    assert session in asap("memory", "list").out
+    assert "whole" in asap("memory", "verify", session).out
+    shown = asap("memory", "show", session).out
+    for kind in ("user_input", "tool_call", "tool_result", "model_response", "result"):
+        assert kind in shown
+    exported = json.loads(asap("memory", "export", session, "--format", "json").out)
+    assert exported["verdict"]["ok"]
+
+
+def test_an_altered_record_is_found(asap, tmp_path):
+    session = json.loads(asap("analyze", "paper-v5p-512", "--format", "json").out)["session"]
+    path = next((tmp_path / "home" / "sessions").glob(f"{session}.jsonl"))
+    path.write_bytes(path.read_bytes().replace(b"paper-v5p-512", b"paper-v5p-513", 1))
+    done = asap("memory", "verify", session)
+    assert done.code == 4
+    assert "altered" in done.err

@@ -1,0 +1,93 @@
+import json
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "measurements"
+CONFIG = """
+base_emb_dim: 4096
+base_num_query_heads: 32
+base_num_kv_heads: 8
+base_mlp_dim: 14336
+base_num_decoder_layers: 32
+head_dim: 128
+vocab_size: 128256
+per_device_batch_size: 2
+max_target_length: 8192
+remat_policy: full
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "train.yml"
+    path.write_text(CONFIG)
+    return str(path)
+
+
+def test_all_plans_are_ranked(asap, config):
+    done = asap("predict", "--config", config, "--hardware", "v5e-64", "--top", "5", "--format", "json")
+    assert done.code == 0, done.err
+    predictions = json.loads(done.out)["predictions"]
+    times = [prediction["step_time"]["value"] for prediction in predictions]
+    assert len(times) == 5
+    assert times == sorted(times)
+    for prediction in predictions:
+        assert prediction["step_time"]["low"] < prediction["step_time"]["value"] < prediction["step_time"]["high"]
+        assert prediction["memory"]["fits"]
+        assert {part["name"] for part in prediction["memory"]["parts"]} >= {"parameters", "optimizer", "activations"}
+
+
+def test_named_plans_are_shown_part_by_part(asap, config):
+    done = asap("predict", "--config", config, "--hardware", "v5e-64", "--plan", "data=16 model=4")
+    assert done.code == 0, done.err
+    assert "all-reduce" in done.out
+    assert "HBM:" in done.out
+    assert "modelled" in done.out
+
+
+def test_overrides_change_the_configuration(asap, config):
+    def step(*overrides):
+        arguments = ["--config", config, "--hardware", "v5e-64", "--plan", "data=64", "--format", "json"]
+        return json.loads(asap("predict", *overrides, *arguments).out)["predictions"][0]["step_time"]["value"]
+
+    assert step("per_device_batch_size=4") > 1.5 * step()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "give one experiment"),
+        (["paper-v5p-512", "--plan", "data=3"], 4, "3 devices"),
+        (["--config", "nowhere.yml"], 3, "nowhere.yml"),
+    ],
+)
+def test_bad_input_is_one_clear_line(asap, arguments, code, words):
+    done = asap("predict", *arguments)
+    assert done.code == code
+    assert words in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+def test_what_is_missing_is_named(asap):
+    asap("experiments", "add", "bare", "--hardware", "v5e-16", "--plan", "data=16")
+    done = asap("predict", "bare")
+    assert done.code == 5
+    assert "architecture" in done.err
+    assert "global batch" in done.err
+
+
+def test_the_scorecard_beats_the_simple_rivals(asap):
+    def score(*options):
+        runs, models = str(DATA / "runs.jsonl.gz"), str(DATA / "models.jsonl")
+        done = asap("backtest", runs, "--models", models, "--format", "json", *options)
+        assert done.code == 0, done.err
+        return json.loads(done.out)
+
+    ours, constant, roofline = score(), score("--baseline", "constant-mfu"), score("--baseline", "roofline")
+    keys = {"rows", "predicted", "skipped", "step_time", "by_hardware", "by_source", "what_if", "ranking", "memory"}
+    assert keys <= set(ours)
+    for rival in (constant, roofline):
+        assert ours["step_time"]["macro_median_ape"] < rival["step_time"]["macro_median_ape"]
+        assert ours["what_if"]["macro_median_ape"] < rival["what_if"]["macro_median_ape"]
+        assert ours["ranking"]["mean_regret"] < rival["ranking"]["mean_regret"]

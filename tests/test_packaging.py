@@ -1,0 +1,57 @@
+"""The wheel, installed somewhere else, works without the checkout."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)]
+    subprocess.run(command, check=True, capture_output=True)
+    return target
+
+
+def run(installed, folder, *arguments):
+    program = (
+        f"import sys; sys.path.insert(0, {str(installed)!r}); sys.argv[1:] = {list(arguments)!r};"
+        "import asap.cli; print(asap.cli.__file__, file=sys.stderr); asap.cli.main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"ASAP_HOME": str(folder)},
+    )
+
+
+def test_prompts_knowledge_and_history_are_inside(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    for folder in ("prompts", "knowledge", "history_db"):
+        expected = {f"asap/_data/{folder}/{path.name}" for path in (ROOT / folder).iterdir()}
+        assert expected
+        assert expected <= set(names)
+
+
+def test_an_installed_wheel_analyses_from_another_folder(installed, tmp_path):
+    done = run(installed, tmp_path, "analyze", "paper-v5p-512", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert str(installed) in done.stderr
+    assert '"schema": "asap.analysis/1"' in done.stdout
+    assert "principle" in done.stdout
