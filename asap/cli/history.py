@@ -31,7 +31,7 @@ def search(
     from pydantic import ValidationError
 
     from asap.core.errors import UsageError
-    from asap.history import HistoryQuery, search_history
+    from asap.history import HistoryQuery, search_history, understood
     from asap.plans import Plan
 
     said = {"bottleneck": bottleneck, "chip": chip, "devices": devices, "parameters": parameters, "text": text}
@@ -40,7 +40,7 @@ def search(
     except ValidationError as error:
         problem = error.errors()[0]
         raise UsageError(problem["msg"], where=f"--{problem['loc'][0]}") from error
-    hits = search_history(query, limit)
+    hits = search_history(understood(query), limit)
     if format is Plain.JSON:
         print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
         return

@@ -3,6 +3,7 @@
 from asap.history.files import Added
 from asap.history.prior import agreement, precedent_prior, precedent_weight
 from asap.history.query import HistoryQuery
+from asap.history.reading import understood
 from asap.history.record import HistoryRecord, Model, Outcome, Source
 from asap.history.recording import record_from
 from asap.history.search import (
@@ -35,4 +36,5 @@ __all__ = [
     "rebuild",
     "record_from",
     "search_history",
+    "understood",
 ]

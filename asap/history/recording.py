@@ -80,7 +80,7 @@ def record_from(
             confidence=MORE_CHANGED if others else MESH_ALONE,
         )
     except ValidationError as error:
-        raise BadInputError(plain(error.errors()[0]["msg"], 200), where=where) from error
+        raise BadInputError(plain(error.errors()[0]["msg"].removeprefix("Value error, "), 200), where=where) from error
     except ValueError as error:
         raise BadInputError(str(error), where=where) from error
 

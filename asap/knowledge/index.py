@@ -4,7 +4,7 @@ Cormack, Clarke and Büttcher, *Reciprocal rank fusion outperforms Condorcet and
 SIGIR 2009.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,6 @@ class Index:
         ]
 
 
-def _shared(asked: list[str], document: Stored, query: str) -> tuple[str, ...]:
+def _shared(asked: Sequence[str], document: Stored, query: str) -> tuple[str, ...]:
     common = [term for term in dict.fromkeys(asked) if term in document.terms]
     return tuple(dict.fromkeys(readable(common, query)))
