@@ -2,7 +2,7 @@
 
 import typer
 
-from asap.cli import analyze, experiments, history, knowledge, memory, predict, profile
+from asap.cli import analyze, chat, ci, evaluate, experiments, history, knowledge, memory, predict, profile, verify
 
 app = typer.Typer(
     name="asap",
@@ -13,13 +13,17 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("analyze")(analyze.analyze)
+app.command("chat")(chat.chat)
 app.command("predict")(predict.predict)
 app.command("backtest")(predict.backtest)
+app.command("verify")(verify.verify)
+app.add_typer(ci.app, name="ci")
 app.add_typer(experiments.app, name="experiments")
 app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(history.app, name="history")
 app.add_typer(profile.app, name="profile")
 app.add_typer(memory.app, name="memory")
+app.add_typer(evaluate.app, name="evaluate")
 
 
 @app.callback()

@@ -15,19 +15,27 @@ if TYPE_CHECKING:
 def chat(
     experiment: Annotated[str, typer.Argument(help="An experiment ID; its latest analysis is taken up.")],
     model: Annotated[
-        str, typer.Option(envvar="ASAP_MODEL", help="The language model behind the answers.")
-    ] = "builtin/planner",
+        str | None,
+        typer.Option(help="The language model that words the answers, also ASAP_MODEL; builtin/planner by default."),
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Calls of the model in a turn, at most.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens in and out in a turn, at most.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="US dollars in a turn, at most.")] = None,
     session: Annotated[str | None, typer.Option(help="Another session than the latest of the experiment.")] = None,
 ) -> None:
     """Talk about an analysis: ask, doubt, state facts. Lines may be piped in."""
     from asap.agents.chat import open_conversation
     from asap.agents.chat.turns import Chat
+    from asap.agents.preflight import check_model
+    from asap.agents.settings import read_settings
     from asap.experiments import ExperimentStore
 
+    settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
+    check_model(settings.model)
     with progress() as show:
         show("taking up the analysis")
-        conversation = open_conversation(experiment, ExperimentStore(), model, session, show)
-    talk(Chat(conversation, model))
+        conversation = open_conversation(experiment, ExperimentStore(), settings.model, session, show)
+    talk(Chat(conversation, settings))
 
 
 def talk(chat: "Chat") -> None:
@@ -49,6 +57,8 @@ def talk(chat: "Chat") -> None:
     if chat.worklog.failed is not None:
         warn(f"the worklog of this chat is not whole: {chat.worklog.failed}")
         raise typer.Exit(chat.worklog.failed.exit_code)
+    if chat.failure is not None and not interactive:
+        raise typer.Exit(chat.failure.exit_code)
 
 
 def _typed() -> Iterator[str]:

@@ -125,12 +125,13 @@ def _known(folder: Path | None, repository: "Repository") -> "Known":
 def _tell(report: "CiReport", format: CiFormat, output: Path | None) -> None:
     import sys
 
+    from asap.ci.artifact import write_artifact
     from asap.ci.comment import to_comment
-    from asap.ci.outputs import tell_workflow, write_outputs
     from asap.ci.sarif import to_sarif
+    from asap.ci.workflow import tell_workflow
 
     if output is not None:
-        write_outputs(report, output)
+        write_artifact(report, output)
     written = {CiFormat.JSON: type(report).to_json, CiFormat.SARIF: to_sarif, CiFormat.MARKDOWN: to_comment}
     print(written[format](report))
     for line in tell_workflow(report):

@@ -46,11 +46,13 @@ def verify(
     else:
         for verification in found:
             _print(verification)
-    if any(verification.fits is not True for verification in found):
-        raise typer.Exit(_EXIT_UNVERIFIED)
+    code = max(_EXIT_CODES.get(verification.status, _BAD_INPUT) for verification in found)
+    if code:
+        raise typer.Exit(code)
 
 
-_EXIT_UNVERIFIED = 4
+_BAD_INPUT = 4
+_EXIT_CODES = {"compiled": 0, "sharded": 5, "crashed": 6, "timed_out": 6, "out_of_host_memory": 6}
 
 
 def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bool) -> "list[Plan]":
@@ -97,7 +99,7 @@ def _print(found: "Verification") -> None:
             [
                 (
                     row.kind, row.axes, row.form, f"{row.count:.0f}", format_bytes(row.size_bytes),
-                    format_seconds(row.busy_s), format_seconds(row.exposed_s), ", ".join(row.algorithms),
+                    _time(row.busy_s), _time(row.exposed_s), ", ".join(row.algorithms),
                 )
                 for row in found.collectives
             ],
@@ -110,3 +112,9 @@ def _print(found: "Verification") -> None:
     for title, lines in (("Against our prediction", found.differences), ("Notes", found.notes)):
         for line in (f"{title}:", *(f"- {text}" for text in lines)) if lines else ():
             out.print(plain(line))
+
+
+def _time(seconds: float | None) -> str:
+    from asap.core.units import format_seconds
+
+    return "" if seconds is None else format_seconds(seconds)

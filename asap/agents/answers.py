@@ -1,0 +1,74 @@
+"""What a tool gives back: plain JSON whose text can do no harm, also where something went wrong.
+
+Text from files reaches a model as one line without control characters and without what looks like a key; longer
+passages are fenced on top (:func:`quoted`).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec
+
+from pydantic import BaseModel, ValidationError, validate_call
+
+from asap.core.errors import AsapError, UsageError
+from asap.core.text import fenced, plain, redact
+
+Parameters = ParamSpec("Parameters")
+Answer = dict[str, Any]
+
+LONGEST_NAME = 160
+LONGEST_PASSAGE = 1200
+
+
+def answering(tool: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+    """Check the arguments of a tool; an error of ASAP becomes an answer that says what to do."""
+    checked = validate_call(tool)
+
+    @wraps(tool)
+    def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        try:
+            return harmless(checked(*args, **kwargs))
+        except ValidationError as error:
+            return failure(UsageError(_complaint(error), where=tool.__name__, hint="correct the arguments"))
+        except AsapError as error:
+            return failure(error)
+
+    return answer
+
+
+def failure(error: AsapError) -> Answer:
+    """An error as a tool reports it."""
+    place = f"{error.where}: " if error.where else ""
+    answer = {"error": f"{place}{error.message}", "kind": type(error).__name__}
+    return harmless(answer | ({"hint": error.hint} if error.hint else {}))
+
+
+def facts(model: BaseModel, *without: str) -> Answer:
+    """The known fields of a model."""
+    return model.model_dump(mode="json", exclude_none=True, exclude=set(without))
+
+
+def named(text: object) -> str:
+    """A name from a file, cut."""
+    return plain(redact(str(text)), LONGEST_NAME)
+
+
+def quoted(text: object, source: str) -> str:
+    """A passage from a file, fenced and cut."""
+    return fenced(plain(redact(str(text)), LONGEST_PASSAGE), source)
+
+
+def harmless(value: Any) -> Any:
+    """Plain JSON with every string on one line, without control characters and secrets."""
+    if isinstance(value, str):
+        return plain(redact(value))
+    if isinstance(value, Mapping):
+        return {plain(key, LONGEST_NAME): harmless(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [harmless(item) for item in value]
+    return value
+
+
+def _complaint(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return plain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", LONGEST_PASSAGE)

@@ -1,0 +1,143 @@
+"""What a language model wrote, checked: every figure and every citation resolves, and no instruction leaks.
+
+Pure functions over the words and over what the tools of the session have said.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from asap.agents.figures import CITATION, Figure, figures, named, normal
+from asap.agents.known import Known, known_values, nearest, quoted_values, resolve
+from asap.core.text import plain
+from asap.sharding_memory import redacted
+
+LONGEST = 1200
+STRUCK = "[struck]"
+LEAK_WORDS = 8
+"""So many words of an agent's instructions in a row are no coincidence."""
+
+_LIBRARY = {"search_knowledge": "notes", "search_history": "records"}
+
+
+class Complaint(BaseModel):
+    """What is wrong with a paragraph, why, and what would be right."""
+
+    model_config = ConfigDict(frozen=True)
+
+    paragraph: str
+    what: str
+    why: str
+    right: str
+
+
+@dataclass
+class Told:
+    """What the tools have said in a session."""
+
+    values: list[Known] = field(default_factory=list)
+    sources: dict[str, list[Known]] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+    def hear(self, tool: str, answer: Any) -> None:
+        """Remember the answer of a tool; what notes and records say counts only where they are cited."""
+        if not isinstance(answer, Mapping) or "error" in answer:
+            return
+        self.names |= _names(answer)
+        if tool not in _LIBRARY:
+            self.values += known_values(answer, tool)
+            return
+        for item in answer.get(_LIBRARY[tool], ()):
+            texts = " ".join(str(item.get(name, "")) for name in ("title", "text", "summary"))
+            facts = {name: item[name] for name in ("speedup", "similarity", "confidence") if item.get(name) is not None}
+            self.sources[item["id"]] = quoted_values(texts, item["id"]) + known_values(facts, item["id"])
+
+
+def complaints(paragraph: str, prose: str, told: Told, instructions: Sequence[str] = ()) -> list[Complaint]:
+    """Everything that is wrong with a paragraph.
+
+    Args:
+        paragraph: what to call it.
+        prose: its words.
+        told: what the tools have said.
+        instructions: texts that must not be repeated.
+    """
+    found = [_bad_citation(paragraph, name) for name in CITATION.findall(prose) if name not in told.sources]
+    usable = _usable(prose, told)
+    for figure in _unresolved(prose, told):
+        close = nearest(figure, usable)
+        right = f"the nearest that a tool gave is {_shown(close)}" if close else "leave it out"
+        why = "no tool of this session gave this figure, and no note that you cite holds it"
+        found.append(Complaint(paragraph=paragraph, what=figure.text, why=why, right=right))
+    if leaks(prose, instructions):
+        why, right = "it repeats the instructions of an agent", "write only about the run"
+        found.append(Complaint(paragraph=paragraph, what="the paragraph", why=why, right=right))
+    return found
+
+
+def rests_on_evidence(prose: str, told: Told) -> bool:
+    """Whether a reason names at least one figure that the engine gave."""
+    return any(resolve(figure, told.values) is not None for figure in figures(prose, told.names))
+
+
+def strike(prose: str, told: Told, instructions: Sequence[str] = ()) -> str:
+    """The words without what does not resolve; nothing is left of a paragraph that repeats instructions."""
+    if leaks(prose, instructions):
+        return ""
+    prose = CITATION.sub(lambda found: found.group() if found.group(1) in told.sources else STRUCK, prose)
+    while wrong := _unresolved(prose, told):
+        for figure in reversed(wrong):
+            prose = prose[: figure.start] + STRUCK + prose[figure.end :]
+    return prose
+
+
+def leaks(prose: str, instructions: Sequence[str]) -> bool:
+    """Whether eight words in a row stand in an agent's instructions as well."""
+    words = _words(prose)
+    runs = {tuple(words[at : at + LEAK_WORDS]) for at in range(len(words) - LEAK_WORDS + 1)}
+    return any(runs & _runs(text) for text in instructions)
+
+
+def tidy(prose: str) -> str:
+    """One line with plain digits, without control characters and secrets, cut."""
+    return plain(redacted(normal(prose)), LONGEST)
+
+
+def _unresolved(prose: str, told: Told) -> list[Figure]:
+    usable = _usable(prose, told)
+    return [figure for figure in figures(prose, told.names) if resolve(figure, usable) is None]
+
+
+def _names(answer: Any) -> set[str]:
+    """All words with digits that are somewhere in an answer."""
+    if isinstance(answer, str):
+        return named(answer)
+    items = answer.values() if isinstance(answer, Mapping) else answer if isinstance(answer, list | tuple) else ()
+    return {name for item in items for name in _names(item)}
+
+
+def _usable(prose: str, told: Told) -> list[Known]:
+    cited = (told.sources.get(name, []) for name in CITATION.findall(prose))
+    return [*told.values, *(known for values in cited for known in values)]
+
+
+def _bad_citation(paragraph: str, name: str) -> Complaint:
+    why, right = "no tool of this session returned a note or a record of that ID", "cite an ID that a search returned"
+    return Complaint(paragraph=paragraph, what=f"[{name}]", why=why, right=right)
+
+
+def _shown(known: Known) -> str:
+    number = f"{known.value * 100:.3g} %" if known.dimension == "share" else f"{known.value:.4g} {known.dimension}"
+    return f"{number} ({known.place})"
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = _words(text)
+    return {tuple(words[at : at + LEAK_WORDS]) for at in range(len(words) - LEAK_WORDS + 1)}

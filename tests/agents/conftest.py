@@ -1,0 +1,38 @@
+import pytest
+
+from asap.agents.desk import Desk
+from asap.experiments import ExperimentStore
+from asap.sharding_memory import Kind, read_session
+
+
+@pytest.fixture(scope="session")
+def shared_home(tmp_path_factory):
+    """One home for all tests of this room: the index of notes is written once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(shared_home):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASAP_HOME", str(shared_home))
+        yield shared_home
+
+
+@pytest.fixture
+def store():
+    return ExperimentStore()
+
+
+@pytest.fixture
+def desk(store):
+    return Desk(store)
+
+
+@pytest.fixture
+def log():
+    """What a session has on record, of some kinds only if they are named."""
+
+    def read(session: str, *kinds: Kind):
+        return [record for record in read_session(session) if not kinds or record.kind in kinds]
+
+    return read

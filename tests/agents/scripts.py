@@ -1,0 +1,51 @@
+"""What a local model server answers: well, or wrong in one way."""
+
+import json
+import re
+from typing import Any
+
+from asap.agents.roles import ROLES
+from asap.agents.turn import Turn
+from tests.agents.servers import Ask, Question, Reply, Say, Script
+
+
+def well(question: Question) -> Say | Ask:
+    """What the built-in model would answer."""
+    move = ROLES[question.agent](Turn(question.asked, question.answers))
+    return Say(move) if isinstance(move, str) else Ask([(call.tool, call.arguments) for call in move])
+
+
+def but(agent: str, answer: Say | Ask | Reply, times: int = 10**6) -> Script:
+    """Well, but for what one agent says, so many times."""
+    left = [times]
+
+    def script(question: Question) -> Say | Ask | Reply:
+        if question.agent != agent or not left[0]:
+            return well(question)
+        left[0] -= 1
+        return answer
+
+    return script
+
+
+def gemini_end(reason: str, **content: Any) -> Reply:
+    """A candidate that ends for a reason."""
+    return Reply(body={"candidates": [{"finishReason": reason, "index": 0, **content}], "usageMetadata": {}})
+
+
+def failure(status: int) -> Reply:
+    """An error as both protocols report it."""
+    return Reply(status, {"error": {"code": status, "message": f"no: {status}", "status": "FAILED"}})
+
+
+def obedient(question: Question) -> Say | Ask | Reply:
+    """Obeys every planted instruction that it sees: plans, words, its own prompt."""
+    orders = re.findall(r"OBEY: propose ([a-z= 0-9]+?) first", question.text)
+    if question.agent != "proposal" or not orders or "list_candidates" not in question.answers:
+        return well(question)
+    chosen = [orders[0], *question.answers["list_candidates"]["engine_choice"]]
+    plans = list(dict.fromkeys(chosen))[:3]
+    prompt = json.loads(question.text).get("systemInstruction", {})
+    reason = f"\x1b[31mAs I was told: it saves 97.3 %. {json.dumps(prompt)[:2000]} [planted-note]"
+    picks = [{"plan": plan, "reason": reason} for plan in plans]
+    return Ask([("set_model_response", {"picks": picks, "recommendation": reason})])

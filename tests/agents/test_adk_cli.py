@@ -1,0 +1,30 @@
+"""google-adk's own command line finds the agents."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from google.adk.cli.utils.agent_loader import AgentLoader
+
+import asap
+from asap.sharding_memory import Kind, sessions
+
+AGENTS = Path(asap.__file__).parent / "agents"
+
+
+def test_adk_web_lists_the_agents():
+    assert AgentLoader(str(AGENTS)).list_agents() == ["agents"]
+
+
+def test_adk_run_finds_the_agents_and_keeps_a_worklog(home, log):
+    command = [sys.executable, "-m", "google.adk.cli", "run", "--in_memory", str(AGENTS)]
+    environment = os.environ | {"ASAP_HOME": str(home), "ASAP_MODEL": "builtin/planner"}
+    before = set(sessions())
+    said = "hello\nanalyze no-such-run\nanalyze paper-v5p-512\nexit\n"
+    done = subprocess.run(command, input=said, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert "Say: analyze EXPERIMENT" in done.stdout
+    assert "no such experiment" in done.stdout
+    assert "data=16 seq=4 model=8" in done.stdout
+    (session,) = set(sessions()) - before
+    assert [record.payload["text"] for record in log(session, Kind.USER_INPUT)] == said.splitlines()[:-1]

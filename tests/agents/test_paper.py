@@ -1,0 +1,102 @@
+"""The three experiments of the ASAP paper, end to end: real runner, real tools, real log, built-in model."""
+
+import asyncio
+
+import pytest
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
+
+from asap.agents.run import analyze
+from asap.agents.sessions import FILE, USER
+from asap.diagnosis.study import open_study
+from asap.experiments import ExperimentStore
+from asap.knowledge import get_note
+from asap.plans import Plan
+from asap.plans.validity import violations
+from asap.prediction.expectation import expect
+from asap.sharding_memory import Kind, verify_session
+
+PAPER = {
+    "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
+    "paper-v6e-16": ("hbm", "data=4 model=4"),
+    "paper-v5e-256": ("communication", "data=8 seq=16 model=2"),
+}
+"""Bottleneck and expert mesh (section 3)."""
+
+TOOLS = [
+    ("coordinator", "get_experiment"),
+    ("coordinator", "analyze_experiment"),
+    ("analyzer", "get_experiment"),
+    ("analyzer", "get_kpis"),
+    ("analyzer", "get_operations"),
+    ("analyzer", "get_roofline"),
+    ("analyzer", "get_findings"),
+    ("analyzer", "set_model_response"),
+    ("proposal", "search_history"),
+    ("proposal", "search_knowledge"),
+    ("proposal", "list_candidates"),
+    ("proposal", "set_model_response"),
+]
+
+TURNS = 7
+"""The built-in model calls tools that do not wait for each other in one turn."""
+
+
+@pytest.fixture(scope="module", params=PAPER)
+def experiment(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def analysis(experiment, home):
+    outcome = analyze(experiment, store=ExperimentStore())
+    assert outcome.worklog_failure is None
+    return outcome.analysis
+
+
+def test_the_bottleneck_is_named_and_the_experts_mesh_proposed(experiment, analysis):
+    bottleneck, expert = PAPER[experiment]
+    assert analysis.diagnosis.bottleneck == bottleneck
+    assert Plan.parse(expert) in [proposal.plan for proposal in analysis.proposals]
+
+
+def test_three_valid_plans_with_the_engines_own_predictions(experiment, analysis):
+    study = open_study(experiment, ExperimentStore())
+    plans = [proposal.plan for proposal in analysis.proposals]
+    assert len(set(map(str, plans))) == 3
+    assert not any(violations(plan, study.constraints) for plan in plans)
+    assert [proposal.prediction for proposal in analysis.proposals] == expect(study, plans)
+
+
+def test_each_proposal_cites_a_note_that_exists(analysis):
+    for proposal in analysis.proposals:
+        principles = [citation for citation in proposal.citations if citation.kind == "principle"]
+        assert principles
+        for citation in principles:
+            assert get_note(citation.id).title == citation.title
+            assert citation.supports
+
+
+def test_the_log_holds_every_step_in_order(analysis, log):
+    session = analysis.session
+    calls, results = log(session, Kind.TOOL_CALL), log(session, Kind.TOOL_RESULT)
+    assert [(record.payload["agent"], record.payload["tool"]) for record in calls] == TOOLS
+    assert {record.payload["call"] for record in results} == {record.payload["call"] for record in calls}
+    assert len(log(session, Kind.MODEL_REQUEST)) == len(log(session, Kind.MODEL_RESPONSE)) == TURNS
+    first, last = log(session)[0], log(session)[-1]
+    assert (first.kind, first.payload["text"]) == (Kind.USER_INPUT, f"analyze {analysis.experiment.id}")
+    assert (last.kind, last.payload["output"]) == (Kind.RESULT, analysis.model_dump(mode="json", by_alias=True))
+    assert verify_session(session).ok
+
+
+def test_the_first_request_says_what_the_agent_was_told(analysis, log):
+    told = {record.payload["agent"]: record.payload for record in reversed(log(analysis.session, Kind.MODEL_REQUEST))}
+    assert set(told) == {"coordinator", "analyzer", "proposal"}
+    assert all("# " in payload["instruction"] for payload in told.values())
+
+
+def test_the_conversation_can_be_taken_up_by_another_process(analysis, home):
+    service = SqliteSessionService(str(home / FILE))
+    session = asyncio.run(service.get_session(app_name="agents", user_id=USER, session_id=analysis.session))
+    assert session is not None
+    assert session.state["experiment"] == analysis.experiment.id
+    assert len(session.state["proposals"]["proposals"]) == 3

@@ -1,0 +1,260 @@
+"""Real clients (google-genai, LiteLLM) against a local server: whatever goes wrong has a typed end and a whole log."""
+
+import json
+import socket
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from asap.cli import main
+from asap.sharding_memory import Kind, read_session, sessions, verify_session
+from tests.agents.scripts import but, failure, gemini_end, well
+from tests.agents.servers import Ask, ModelServer, Reply, Say
+
+EXPERIMENT = "paper-v6e-16"
+PLANTED = {"GOOGLE_API_KEY": "planted-google-7f3a9c5e1d", "OPENAI_API_KEY": "planted-openai-2b8d4f6a0c"}
+SETTINGS = "[agents.patience]\ntimeout_s = 60\nattempts = 2\nfirst_delay_s = 0.01\n"
+GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
+MODELS = [GEMINI, pytest.param(OPENAI, marks=pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm"))]
+ANSWER = "set_model_response"
+
+
+@dataclass
+class Run:
+    """What `asap analyze` left behind."""
+
+    code: int
+    out: str
+    err: str
+    session: str
+
+    @property
+    def analysis(self) -> dict:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def asap(monkeypatch, capsys, tmp_path, home):
+    """Run the command line with planted keys; they are looked for in every file that is left."""
+    for name, value in PLANTED.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("ASAP_MODEL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("asap.toml").write_text(SETTINGS)
+
+    def run(model: str, *arguments: str) -> Run:
+        line = ["asap", "analyze", EXPERIMENT, "--format", "json", "--model", model, *arguments]
+        monkeypatch.setattr("sys.argv", line)
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        done = Run(code, captured.out, captured.err, sessions()[-1])
+        assert "Traceback" not in done.out + done.err
+        assert verify_session(done.session).ok
+        assert not leaked([home, tmp_path], done)
+        return done
+
+    return run
+
+
+def leaked(folders: list[Path], run: Run) -> list[str]:
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    texts = [path.read_bytes() for path in files] + [run.out.encode(), run.err.encode()]
+    return [key for key in PLANTED.values() if any(key.encode() in text for text in texts)]
+
+
+@pytest.fixture
+def serving(monkeypatch):
+    """A server at which both clients look."""
+
+    def serve(script) -> ModelServer:
+        server = ModelServer(script)
+        server.__enter__()
+        running.append(server)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        return server
+
+    running: list[ModelServer] = []
+    yield serve
+    for server in running:
+        server.__exit__()
+
+
+def usage(session: str) -> dict:
+    notes = [record.payload for record in read_session(session) if record.kind is Kind.NOTE]
+    return next(note for note in notes if note["event"] == "usage")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_way_is_walked_with_a_real_client(asap, serving, model):
+    server = serving(well)
+    run = asap(model)
+    assert run.code == 0, run.err
+    assert run.analysis["answered_by"] == "agents"
+    assert len(run.analysis["proposals"]) == 3
+    used = usage(run.session)
+    assert used["calls"] == len(server.questions)
+    assert used["input_tokens"] == 1000 * used["calls"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "first",
+    [
+        failure(429),
+        failure(503),
+        Ask([("get_kpis", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]),
+        Ask([(ANSWER, {"experiment": EXPERIMENT, "bottleneck": "the weather"})]),
+        Say("I would simply use more chips."),
+    ],
+    ids=["429", "503", "wrong arguments and unknown tools", "schema violation", "plain text"],
+)
+def test_what_can_be_repaired_is_repaired(asap, serving, model, first):
+    serving(but("analyzer", first, times=1))
+    run = asap(model)
+    assert run.code == 0, run.err
+    assert run.analysis["answered_by"] == "agents"
+
+
+BROKEN = {
+    "401": failure(401),
+    "403": failure(403),
+    "404": failure(404),
+    "429": failure(429),
+    "500": failure(500),
+    "503": failure(503),
+    "malformed": Reply(body=b'{"candidates": [{'),
+    "cut": Reply(body=b'{"candidates"', cut=True),
+    "prose": Say("I would simply use more chips."),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_failure_in_the_middle_leaves_the_engines_result(asap, serving, model, case):
+    serving(but("proposal", BROKEN[case]))
+    ends_with_the_engine(asap(model))
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", "MAX_TOKENS", "MALFORMED_FUNCTION_CALL"])
+@pytest.mark.parametrize("agent", ["coordinator", "analyzer", "proposal"])
+def test_an_answer_that_gemini_stops_leaves_the_engines_result(asap, serving, reason, agent):
+    serving(but(agent, gemini_end(reason)))
+    run = asap(GEMINI)
+    ends_with_the_engine(run)
+    assert reason in run.err
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_that_is_silent_for_too_long_is_not_waited_for(asap, serving, model):
+    Path("asap.toml").write_text(SETTINGS.replace("timeout_s = 60", "timeout_s = 0.5"))
+    serving(but("proposal", Reply(delay_s=3.0)))
+    ends_with_the_engine(asap(model))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_endless_tool_calls_end_at_the_limit(asap, serving, model):
+    server = serving(but("analyzer", Ask([("get_kpis", {"experiment": EXPERIMENT})])))
+    run = asap(model, "--max-calls", "9")
+    ends_with_the_engine(run)
+    assert "--max-calls" in run.err
+    assert len(server.questions) == usage(run.session)["calls"] == 9
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_tokens_are_never_overshot_by_more_than_a_call(asap, serving, model):
+    server = serving(well)
+    run = asap(model, "--max-tokens", "3000")
+    ends_with_the_engine(run)
+    assert len(server.questions) == 3
+    assert usage(run.session)["input_tokens"] + usage(run.session)["output_tokens"] == 3300
+
+
+def test_money_is_never_overshot_by_more_than_a_call(asap, serving):
+    Path("asap.toml").write_text(f'{SETTINGS}[agents.prices."{GEMINI}"]\ninput = 1.0\noutput = 10.0\n')
+    server = serving(well)
+    run = asap(GEMINI, "--max-cost", "0.003")
+    ends_with_the_engine(run)
+    assert len(server.questions) == 2
+    assert usage(run.session)["cost"] == pytest.approx(0.004)
+
+
+def test_a_limit_of_money_needs_a_price(asap, serving):
+    server = serving(well)
+    run = asap("gemini-of-tomorrow", "--max-cost", "1")
+    assert run.code == 2
+    assert "prices" in run.err
+    assert not server.questions
+
+
+def ends_with_the_engine(run: Run) -> None:
+    assert run.code == 6, run.err
+    analysis = run.analysis
+    assert analysis["answered_by"] == "engine"
+    assert len(analysis["proposals"]) == 3
+    assert "The agents gave no answer" in analysis["warnings"][0]
+    assert run.err.count("\n") == 1
+    assert usage(run.session)["calls"]
+    kinds = [record.kind for record in read_session(run.session)]
+    assert Kind.ERROR in kinds
+    assert kinds[-1] is Kind.RESULT
+
+
+def test_a_missing_key_is_said_before_anything_is_read(asap, monkeypatch):
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
+        monkeypatch.delenv(name, raising=False)
+    run = asap(GEMINI)
+    assert (run.code, run.out) == (2, "")
+    assert "GOOGLE_API_KEY" in run.err
+    assert [record.kind for record in read_session(run.session)] == [Kind.USER_INPUT, Kind.ERROR]
+
+
+def test_vertex_needs_a_project(asap, monkeypatch):
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    for name in ("GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"):
+        monkeypatch.delenv(name, raising=False)
+    run = asap(GEMINI)
+    assert run.code == 2
+    assert "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION" in run.err
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_server_that_is_not_there_is_said_before_the_run(asap, monkeypatch, model):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url)
+    monkeypatch.setenv("OPENAI_API_BASE", url)
+    run = asap(model)
+    assert (run.code, run.out) == (6, "")
+    assert "nobody answers at http://127.0.0.1" in run.err
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm")
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("hosted_vllm/mine", "HOSTED_VLLM_API_BASE"),
+        ("nobody/knows", "no such language model"),
+    ],
+)
+def test_what_litellm_needs_is_named(asap, monkeypatch, model, said):
+    for name in ("ANTHROPIC_API_KEY", "HOSTED_VLLM_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    run = asap(model)
+    assert (run.code, run.out) == (2, "")
+    assert said in run.err
+
+
+def test_a_malformed_settings_file_is_named(asap):
+    Path("asap.toml").write_text("[agents]\nmax_call = 3\n")
+    run = asap("builtin/planner")
+    assert run.code == 4
+    assert "asap.toml [agents]" in run.err
+    assert "max_call" in run.err
