@@ -1,0 +1,155 @@
+"""The result of a check as a contract: ``asap.ci/1``.
+
+The job that comments reads it from an artifact that a stranger may have written: every text and every list has a
+limit, and nothing in it is a link.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from asap.core.provenance import Quantity
+
+SCHEMA = "asap.ci/1"
+MOST_CONFIGURATIONS = 500
+
+Text = Annotated[str, StringConstraints(max_length=600)]
+Lines = Annotated[str, StringConstraints(max_length=8000)]
+Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+Few = Annotated[tuple[Text, ...], Field(max_length=40)]
+Status = Literal["added", "modified", "renamed", "deleted", "affected"]
+Level = Literal["error", "warning", "note"]
+Rule = Literal["invalid", "out_of_memory", "regression", "budget", "repeated_failure"]
+
+RULES: dict[Rule, str] = {
+    "invalid": "The configuration cannot run",
+    "out_of_memory": "The plan is predicted not to fit into HBM",
+    "regression": "The change is predicted to cost more chip time a token",
+    "budget": "The configuration is predicted to exceed a budget",
+    "repeated_failure": "The change repeats a known failure",
+}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Expectation(_Part):
+    """What is predicted of a configuration at one commit."""
+
+    step_time: Quantity | None = None
+    tokens_per_second: Quantity | None = None
+    mfu: Quantity | None = None
+    hbm: Quantity | None = None
+    hbm_capacity: float | None = Field(default=None, description="bytes a device")
+    fits: bool | None = None
+    chip_hours: Quantity | None = Field(default=None, description="for 10⁹ tokens")
+    money_per_day: Quantity | None = Field(default=None, description="in the unit of the prices")
+    money: Quantity | None = Field(default=None, description="for 10⁹ tokens")
+    calibrated: bool = Field(default=False, description="anchored at the measured step of the experiment")
+
+
+class Side(_Part):
+    """A configuration at one commit."""
+
+    plan: Text | None = None
+    model: Text | None = None
+    batch: Text | None = None
+    hardware: Text | None = None
+    problem: Text | None = Field(default=None, description="why it cannot be read")
+    violations: Few = ()
+    expectation: Expectation | None = None
+    unpredicted: Text | None = Field(default=None, description="why nothing is predicted")
+
+
+class Change(_Part):
+    """One thing that differs."""
+
+    what: Text
+    before: Text
+    after: Text
+
+
+class Citation(_Part):
+    """What opens with ``asap knowledge show`` or ``asap history show``."""
+
+    kind: Literal["principle", "precedent"]
+    id: Text
+    title: Text
+
+
+class Suggestion(_Part):
+    """A proposal for the new configuration."""
+
+    title: Text
+    plan: Text
+    step_time: Quantity | None = None
+    relative_step_time: Quantity | None = Field(default=None, description="over that of the configuration")
+    hbm: Quantity | None = None
+    faster: float | None = Field(default=None, description="probability")
+    reasons: Few
+    trade_offs: Few
+    citations: Annotated[tuple[Citation, ...], Field(max_length=20)]
+    overrides: Annotated[str, StringConstraints(max_length=4000)]
+    diff: Lines | None = Field(default=None, description="of the file, in the unified format")
+
+
+class Precedent(_Part):
+    """A past change of the same kind."""
+
+    id: Text
+    title: Text
+    outcome: Literal["improved", "slower", "out_of_memory"]
+    supports: Text
+
+
+class ConfigurationReport(_Part):
+    """Everything about one configuration."""
+
+    path: Text
+    previous_path: Text | None = None
+    status: Status
+    line: int = Field(default=1, ge=1, description="of the head, that a finding points to")
+    experiment: Text | None = Field(default=None, description="the known run behind it")
+    before: Side | None = None
+    after: Side | None = None
+    changes: Annotated[tuple[Change, ...], Field(max_length=40)] = ()
+    relative_cost: Quantity | None = Field(default=None, description="chip-seconds a token, after over before")
+    precedent: Precedent | None = None
+    suggestions: Annotated[tuple[Suggestion, ...], Field(max_length=3)] = ()
+    recommendation: Text | None = None
+    notes: Few = ()
+
+
+class Finding(_Part):
+    """What the policy says about a configuration."""
+
+    level: Level
+    rule: Rule
+    message: Text
+    path: Text
+    line: int = Field(default=1, ge=1)
+
+
+class CiReport(BaseModel):
+    """One check of a head against a base."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["asap.ci/1"] = Field(default=SCHEMA, alias="schema")
+    version: Text
+    base: Commit
+    head: Commit
+    currency: Annotated[str, StringConstraints(max_length=8)] = "USD"
+    configurations: Annotated[tuple[ConfigurationReport, ...], Field(max_length=MOST_CONFIGURATIONS)] = ()
+    findings: Annotated[tuple[Finding, ...], Field(max_length=4 * MOST_CONFIGURATIONS)] = ()
+    notes: Few = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the policy breaks the check."""
+        return any(finding.level == "error" for finding in self.findings)
+
+    def to_json(self) -> str:
+        """The contract as text."""
+        return self.model_dump_json(indent=2, by_alias=True, exclude_none=True)

@@ -1,0 +1,103 @@
+"""One configuration in a comment."""
+
+from asap.ci.figures import UNKNOWN, facts_table, interval, relative_phrase, unchanged
+from asap.ci.harmless import fence, listing, prose, table
+from asap.ci.report import CiReport, ConfigurationReport, Finding, Level, Suggestion
+from asap.core.text import plain
+from asap.core.units import format_bytes, format_seconds
+
+VERDICTS: dict[Level, str] = {"error": "Fails", "warning": "Warning", "note": "Note"}
+SEVERITY: dict[Level, int] = {"error": 0, "warning": 1, "note": 2}
+_IN_THE_FIGURES = {"plan", "batch", "hardware"}
+
+
+def section(report: CiReport, one: ConfigurationReport, whole: bool) -> str:
+    """Everything about a configuration, or, if not ``whole``, what it does and whether it passes.
+
+    Where there are several, those of which the policy says nothing are folded.
+    """
+    findings = [f"**{VERDICTS[finding.level]}**: {prose(finding.message)}" for finding in findings_of(report, one)]
+    parts = [listing([*findings, *_facts(one)])]
+    head, rows = facts_table(one, report.currency)
+    if rows:
+        parts.append(table(head, rows))
+    if whole:
+        changes = [(c.what, c.before, c.after) for c in one.changes if c.what not in _IN_THE_FIGURES]
+        parts.append(table(("setting", "before", "after"), changes) if changes else "")
+        parts.append(_proposals(one))
+        parts.append(listing(prose(note) for note in one.notes))
+    text = "\n\n".join(part for part in parts if part)
+    moved = f", was {prose(one.previous_path)}" if one.previous_path else ""
+    title = f"{prose(one.path)} ({one.status}{moved})"
+    if findings or len(report.configurations) == 1:
+        return f"### {title}\n\n{text}"
+    return folded(f"<b>{title}</b>", text)
+
+
+def findings_of(report: CiReport, one: ConfigurationReport) -> list[Finding]:
+    """What the policy says about a configuration, the worst first."""
+    found = [finding for finding in report.findings if finding.path == one.path]
+    return sorted(found, key=lambda finding: SEVERITY[finding.level])
+
+
+def folded(summary: str, text: str) -> str:
+    """Markdown that opens at a click."""
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
+
+
+def _facts(one: ConfigurationReport) -> list[str]:
+    facts = []
+    if one.relative_cost is not None:
+        facts.append(f"Chip time a token: {prose(relative_phrase(one.relative_cost))}, after over before.")
+    if one.precedent is not None:
+        title = f"{prose(one.precedent.title)} ({prose(one.precedent.id)})"
+        facts.append(f"Precedent: {title}. {prose(one.precedent.supports)}")
+    if same := unchanged(one):
+        facts.append(f"Unchanged: {prose(same)}.")
+    if one.experiment:
+        side = one.after or one.before
+        anchored = bool(side and side.expectation and side.expectation.calibrated)
+        how = "its measured step anchors the prediction" if anchored else "it was measured as another run, so not used"
+        facts.append(f"Known experiment {prose(one.experiment)}: {how}.")
+    if one.before and one.before.problem:
+        facts.append(f"Before, it could not be read: {prose(one.before.problem)}")
+    if one.after and one.after.unpredicted:
+        facts.append(f"Not predicted: {prose(one.after.unpredicted)}")
+    return facts
+
+
+def _proposals(one: ConfigurationReport) -> str:
+    if not one.suggestions:
+        return prose(one.recommendation or "")
+    rows = [
+        (str(number), s.plan, _step(s), _hbm(s), _probability(s.faster)) for number, s in enumerate(one.suggestions, 1)
+    ]
+    overview = table(("", "proposal", "step time", "HBM a device", "P(faster)"), rows)
+    details = "\n\n".join(_suggestion(number, s) for number, s in enumerate(one.suggestions, 1))
+    return "\n\n".join([prose(one.recommendation or ""), overview, folded("What to change for each proposal", details)])
+
+
+def _suggestion(number: int, suggestion: Suggestion) -> str:
+    sources = [f"{prose(c.title)} ({prose(c.id)})" for c in suggestion.citations]
+    pasted = fence(suggestion.diff, "diff") if suggestion.diff else fence(plain(suggestion.overrides))
+    lists = {
+        "For it:": [prose(line) for line in suggestion.reasons],
+        "Against it:": [prose(line) for line in suggestion.trade_offs],
+        "Sources:": sources,
+    }
+    told = [part for label, lines in lists.items() if lines for part in (label, listing(lines))]
+    return "\n\n".join([f"**{number}. {prose(suggestion.title)}**", pasted, *told])
+
+
+def _step(suggestion: Suggestion) -> str:
+    if suggestion.relative_step_time is None:
+        return interval(suggestion.step_time, format_seconds)
+    return relative_phrase(suggestion.relative_step_time)
+
+
+def _hbm(suggestion: Suggestion) -> str:
+    return format_bytes(suggestion.hbm.value) if suggestion.hbm else UNKNOWN
+
+
+def _probability(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.0%}"

@@ -1,0 +1,45 @@
+"""What a GitHub workflow shows of a report by itself: the summary of the step, and annotations of lines."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from asap.ci.comment import MARKER, to_comment
+from asap.ci.report import RULES, CiReport
+from asap.core.files import unwritable
+from asap.core.text import plain
+
+LARGEST_SUMMARY = 1_000_000
+"""Bytes of a step's summary, a little below GitHub's 1 MiB."""
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def tell_workflow(report: CiReport, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Append to the step's summary where there is one; the annotations to print where a workflow reads them."""
+    summary = environment.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        text = to_comment(report, LARGEST_SUMMARY).removeprefix(MARKER).lstrip()
+        try:
+            with Path(summary).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise unwritable(Path(summary).parent, error) from error
+    return annotations(report) if environment.get("GITHUB_ACTIONS") == "true" else []
+
+
+def annotations(report: CiReport) -> list[str]:
+    """``::error file=…,line=…,title=…::…``, one a finding."""
+    return [
+        f"::{_COMMANDS[finding.level]} file={_property(finding.path)},line={finding.line},"
+        f"title={_property(RULES[finding.rule])}::{_data(finding.path)}: {_data(finding.message)}"
+        for finding in report.findings
+    ]
+
+
+def _data(text: str) -> str:
+    return plain(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,110 @@
+import re
+from html import unescape
+
+import pytest
+from ci_reports import EVIL, configuration, report
+from ci_scratch import CONFIG
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from asap.ci.comment import LONGEST, MARKER, to_comment
+from asap.ci.harmless import fence, prose
+
+MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9]")
+REFERENCE = re.compile(r"#\d")
+ADDRESS = re.compile(r"(?i)https?://|www\.[a-z]|[\w.]@[\w.]")
+
+
+def rendered(text: str) -> str:
+    return MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+
+
+def visible(html: str) -> str:
+    """Text outside of code, where GitHub looks for mentions, references and addresses."""
+    outside = re.sub(r"(?s)<code.*?</code>|<pre.*?</pre>|<!--.*?-->", "", html)
+    return unescape(re.sub(r"<[^>]*>", "", outside))
+
+
+def tags(html: str) -> set[str]:
+    return set(re.findall(r"<([a-zA-Z][a-zA-Z0-9]*)", html))
+
+
+def assert_harmless(body: str) -> None:
+    html = rendered(body)
+    assert tags(html) <= {
+        *("h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong", "em"),
+        *("code", "pre", "details", "summary", "sub", "b"),
+    }
+    text = visible(html)
+    assert not MENTION.search(text)
+    assert not REFERENCE.search(text)
+    assert not ADDRESS.search(text)
+    assert html.count("<!--") == 1
+    assert body.startswith(MARKER)
+
+
+def test_a_comment_says_what_fails_first():
+    body = to_comment(report(configuration("configs/b.yml"), configuration("configs/a.yml")))
+    assert body.splitlines()[2] == "## ASAP: 2 configurations changed, 1 fails"
+    assert "**Fails**: is slow" in body
+    assert body.index("### configs/b.yml") < body.index("configs/a.yml (modified")
+
+
+def test_what_passes_is_folded_beside_what_fails():
+    html = rendered(to_comment(report(configuration("configs/b.yml"), configuration("configs/a.yml"))))
+    assert re.search(r"<summary><b>configs/a\.yml ", html)
+    assert re.search(r"<h3>configs/b\.yml ", html)
+    assert "<h3>configs/a.yml " in rendered(to_comment(report(configuration("configs/a.yml"))))
+
+
+def test_nothing_to_say_is_said():
+    assert "nothing to say" in to_comment(report())
+
+
+@pytest.mark.parametrize("diff", [None, "--- a\n+++ b\n+```\n+@everyone\n+``````\n+</details>\n"])
+def test_hostile_texts_stay_texts(diff):
+    assert_harmless(to_comment(report(configuration(EVIL[:200], EVIL, diff), text=EVIL)))
+
+
+def test_a_hostile_run_name_in_a_repository_stays_text(repo):
+    repo.commit(**{"a.yml": CONFIG})
+    hostile = CONFIG.replace("llama70", "'@everyone <img src=x> [a](http://e) #1 www.e.com'") + "# @everyone ```\n"
+    body = to_comment(repo.change(**{"<b>@all [x](y).yml": hostile, "a.yml": hostile + "steps: 1 # ``` @x\n"}))
+    assert "everyone" in body
+    assert_harmless(body)
+
+
+@given(st.text(max_size=200))
+def test_no_text_becomes_markup(text):
+    html = rendered(f"- {prose(text)}")
+    assert tags(html) <= {"ul", "li"}
+    assert not MENTION.search(visible(html).replace("\u200b", "​"))
+
+
+@given(st.text(alphabet="`~ab\n <", max_size=60))
+def test_no_text_closes_its_fence(text):
+    html = rendered(fence(text, "diff") + "\n\nafter")
+    assert html.count("<pre>") == 1
+    assert html.endswith("<p>after</p>\n")
+
+
+def test_a_long_report_is_shortened_with_a_pointer():
+    many = [configuration(f"configs/{number:03}.yml", "x" * 300) for number in range(200)]
+    body = to_comment(report(*many))
+    assert len(body.encode()) <= LONGEST
+    assert "asap-ci.json" in body
+    assert body.count("<details>") == body.count("</details>") > 0
+    assert "### configs/000.yml" in body
+
+
+def test_the_longest_texts_that_the_schema_takes_still_fit():
+    many = [configuration(f"configs/{number:03}" + "@" * 500, "@" * 400) for number in range(500)]
+    body = to_comment(report(*many, text="@" * 600))
+    assert len(body.encode()) <= LONGEST
+
+
+def test_a_secret_in_a_diff_is_not_posted():
+    token = "hf_" + "a" * 30
+    body = to_comment(report(configuration(diff=f"--- a\n+++ b\n hf_access_token: {token}\n", text=token)))
+    assert token not in body

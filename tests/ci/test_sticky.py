@@ -1,0 +1,163 @@
+import threading
+import time
+
+import pytest
+from ci_github import BOT, Failure, FakeGitHub, serve
+
+from asap.ci.comment import MARKER
+from asap.ci.github import GitHub
+from asap.ci.sticky import upsert
+from asap.core.errors import ServiceError, UsageError
+
+BODY = f"{MARKER}\n\nnew"
+
+
+@pytest.fixture
+def state():
+    return FakeGitHub()
+
+
+@pytest.fixture
+def waits():
+    return []
+
+
+@pytest.fixture
+def github(state, waits):
+    with serve(state) as address:
+        client = GitHub("secret-token", address, waits.append)
+        yield client
+        client.close()
+
+
+def test_the_first_report_makes_a_comment_and_the_next_updates_it(state, github):
+    assert upsert(github, "o/r", 7, BODY).action == "created"
+    assert upsert(github, "o/r", 7, BODY + "er").action == "updated"
+    assert upsert(github, "o/r", 7, BODY + "er").action == "kept"
+    assert [one["body"] for one in state.comments.values()] == [BODY + "er"]
+
+
+def test_a_comment_beyond_the_first_page_is_found(state, github):
+    for _ in range(250):
+        state.add("talk")
+    number = state.add(f"{MARKER}\nold", BOT)
+    assert upsert(github, "o/r", 7, BODY).id == number
+    assert len(state.of()) == 1
+
+
+def test_a_strangers_comment_with_our_marker_is_left_alone(state, github):
+    number = state.add(f"{MARKER}\nmine", "mallory")
+    upsert(github, "o/r", 7, BODY)
+    assert state.comments[number]["body"] == f"{MARKER}\nmine"
+    assert len(state.of()) == 1
+
+
+def test_our_own_comment_without_marker_is_left_alone(state, github):
+    number = state.add(f"somebody quoted {MARKER}", BOT)
+    upsert(github, "o/r", 7, BODY)
+    assert state.comments[number]["body"] == f"somebody quoted {MARKER}"
+
+
+def test_doubles_are_taken_away(state, github):
+    first = state.add(f"{MARKER}\na", BOT)
+    state.add(f"{MARKER}\nb", BOT)
+    upsert(github, "o/r", 7, BODY)
+    assert [(one["id"], one["body"]) for one in state.of()] == [(first, BODY)]
+
+
+def test_nothing_to_say_makes_no_comment_but_updates_an_old_one(state, github):
+    assert upsert(github, "o/r", 7, BODY, quiet=True).id is None
+    assert state.comments == {}
+    state.add(f"{MARKER}\nold", BOT)
+    assert upsert(github, "o/r", 7, BODY, quiet=True).action == "updated"
+
+
+def test_jobs_that_post_at_once_leave_one_comment(state):
+    together = threading.Barrier(4, timeout=10)
+    state.before_create = together.wait
+    with serve(state) as address:
+        clients = [GitHub("t", address, lambda s: None) for _ in range(4)]
+        jobs = [threading.Thread(target=upsert, args=(c, "o/r", 7, f"{BODY} {i}")) for i, c in enumerate(clients)]
+        for job in jobs:
+            job.start()
+        for job in jobs:
+            job.join()
+        for client in clients:
+            client.close()
+    assert len(state.of()) == 1
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_a_failing_server_is_asked_again(state, github, waits, method):
+    state.add(f"{MARKER}\nold", BOT)
+    state.failures.append(Failure(method, 502, times=2))
+    assert upsert(github, "o/r", 7, BODY).action == "updated"
+    assert waits == [1.0, 2.0]
+
+
+def test_a_post_that_may_have_arrived_is_not_repeated_blindly(state, github):
+    state.failures.append(Failure("POST", 502, after=True))
+    upsert(github, "o/r", 7, BODY)
+    assert [one["body"] for one in state.of()] == [BODY]
+
+
+def test_a_comment_that_somebody_deletes_meanwhile_is_made_anew(state, github):
+    state.add(f"{MARKER}\nold", BOT)
+    state.before_patch = state.comments.clear
+    assert upsert(github, "o/r", 7, BODY).action == "created"
+    assert [one["body"] for one in state.of()] == [BODY]
+
+
+def test_a_server_that_stays_down_is_one_clear_error(state, github):
+    state.failures.append(Failure("GET", 503, times=99))
+    with pytest.raises(ServiceError, match=r"did not answer: HTTP 503"):
+        upsert(github, "o/r", 7, BODY)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "wait"),
+    [
+        (429, {"Retry-After": "7"}, 7),
+        (403, {"Retry-After": "3"}, 3),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "soon"}, 60),
+    ],
+)
+def test_a_rate_limit_is_waited_for(state, github, waits, status, headers, wait):
+    state.failures.append(Failure("GET", status, headers))
+    assert upsert(github, "o/r", 7, BODY).action == "created"
+    assert waits == [wait]
+
+
+def test_a_rate_limit_of_an_hour_is_not_waited_for(state, github, waits):
+    reset = str(int(time.time()) + 3600)
+    state.failures.append(Failure("GET", 403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}, times=9))
+    with pytest.raises(ServiceError, match="run the job again later"):
+        upsert(github, "o/r", 7, BODY)
+    assert waits == []
+
+
+def test_a_missing_permission_is_said(state, github, waits):
+    state.failures.append(Failure("POST", 403))
+    with pytest.raises(ServiceError, match="pull-requests: write"):
+        upsert(github, "o/r", 7, BODY)
+    assert waits == []
+
+
+def test_a_redirect_is_not_followed(state, github):
+    state.failures.append(Failure("GET", 301, {"Location": "http://127.0.0.1:1/"}))
+    with pytest.raises(ServiceError, match="has moved"):
+        upsert(github, "o/r", 7, BODY)
+
+
+@pytest.mark.parametrize(
+    "api", ["http://example.org", "ftp://localhost", "file:///etc/passwd", "http://localhost.evil"]
+)
+def test_a_token_goes_nowhere_without_encryption(api):
+    with pytest.raises(UsageError, match="https only"):
+        GitHub("t", api)
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nX-Evil: 1", "ü"])
+def test_a_token_is_one_word(token):
+    with pytest.raises(UsageError, match="no token"):
+        GitHub(token, "https://api.github.com")
