@@ -2,7 +2,20 @@
 
 import typer
 
-from asap.cli import analyze, chat, ci, evaluate, experiments, history, knowledge, memory, predict, profile, verify
+from asap.cli import (
+    analyze,
+    chat,
+    ci,
+    cost,
+    evaluate,
+    experiments,
+    history,
+    knowledge,
+    memory,
+    predict,
+    profile,
+    verify,
+)
 
 app = typer.Typer(
     name="asap",
@@ -17,6 +30,7 @@ app.command("chat")(chat.chat)
 app.command("predict")(predict.predict)
 app.command("backtest")(predict.backtest)
 app.command("verify")(verify.verify)
+app.command("cost")(cost.cost)
 app.add_typer(ci.app, name="ci")
 app.add_typer(experiments.app, name="experiments")
 app.add_typer(knowledge.app, name="knowledge")
