@@ -132,6 +132,39 @@ def predict_rate() -> Result:
     return {"plans": plans, "seconds": seconds, "plans_per_second": plans / seconds, "limit_plans_per_second": 1e6}
 
 
+def ci_one() -> Result:
+    """``asap ci`` of one changed configuration; on a new machine, where the index is not written yet, beside it."""
+    return _ci(1, 3.0)
+
+
+def ci_fifty() -> Result:
+    """``asap ci`` of fifty changed configurations of five models, without a profile."""
+    return _ci(50, 10.0)
+
+
+def _ci(count: int, limit: float) -> Result:
+    with tempfile.TemporaryDirectory() as folder:
+        _pull_request(Path(folder) / "repository", count)
+        environment = os.environ | {"ASAP_HOME": str(Path(folder) / "home")}
+        command = [str(ASAP), "ci", "--base", "HEAD~1", "--repository", str(Path(folder) / "repository")]
+        first = _run(command, environment)
+        seconds = statistics.median(_run(command, environment) for _ in range(3))
+    return {"seconds": seconds, "limit_seconds": limit, "new_machine_seconds": first}
+
+
+def _pull_request(folder: Path, count: int) -> None:
+    models = ("llama3.1-8b", "llama3.1-70b", "gemma2-27b", "llama2-70b", "mixtral-8x7b")
+    config = "model_name: {}\ncompile_topology: v5p-512\nper_device_batch_size: 2\nremat_policy: full\n"
+    folder.mkdir()
+    git = ["git", "-C", str(folder), "-c", "user.name=bench", "-c", "user.email=bench@example.org"]
+    _run([*git, "init", "-q"])
+    for mesh in ("ici_fsdp_parallelism: 256\n", "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\n"):
+        for number in range(count):
+            (folder / f"{number}.yml").write_text(config.format(models[number % len(models)]) + mesh)
+        _run([*git, "add", "-A"])
+        _run([*git, "commit", "-q", "-m", "step"])
+
+
 def _space(times: int) -> tuple[Callable[[], object], int]:
     import numpy as np
 
@@ -247,6 +280,8 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "predict_one": predict_one,
     "predict_space": predict_space,
     "predict_rate": predict_rate,
+    "ci_one": ci_one,
+    "ci_fifty": ci_fifty,
 }
 
 if __name__ == "__main__":

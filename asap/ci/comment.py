@@ -13,14 +13,24 @@ LONGEST = 65_536
 
 _NOTHING = "No training configuration differs from the base."
 _SHORTENED = "_Shortened: the artifact of this check holds the whole report (`asap-ci.json`, `comment.md`)._"
+_READING = (
+    " Figures are predictions with 90 % intervals, unless they are said to be measured. `asap knowledge show ID` and"
+    " `asap history show ID` open the sources."
+)
 _GAP = "\n\n"
 
 
-def to_comment(report: CiReport, limit: int = LONGEST) -> str:
-    """The comment, with the hidden marker by which it is found again."""
+def to_comment(report: CiReport, limit: int = LONGEST, remark: str | None = None) -> str:
+    """The comment, with the hidden marker by which it is found again.
+
+    Args:
+        report: what it tells.
+        limit: bytes that it may have.
+        remark: what a language model says of the report.
+    """
     order = sorted(report.configurations, key=lambda one: (_severity(report, one), one.path))
     room = _Room(limit)
-    head = [MARKER, f"## ASAP: {headline(report)}"]
+    head = [MARKER, f"## ASAP: {headline(report)}", *([f"A language model says: {prose(remark)}"] if remark else [])]
     foot = _footer(report)
     room.take(*head, foot, _SHORTENED)
     head += room.filled(limit // 8, (prose(note) for note in report.notes))
@@ -104,11 +114,8 @@ def _overview(report: CiReport, order: list[ConfigurationReport], room: _Room, l
 
 
 def _footer(report: CiReport) -> str:
-    return (
-        f"<sub>{report.base[:12]} → {report.head[:12]}, asap {prose(report.version, 20)}. Figures are predictions with"
-        " 90 % intervals, unless they are said to be measured. `asap knowledge show ID` and `asap history show ID`"
-        " open the sources.</sub>"
-    )
+    origin = f"{report.base[:12]} → {report.head[:12]}, asap {prose(report.version, 20)}."
+    return f"<sub>{origin}{_READING if report.configurations else ''}</sub>"
 
 
 def _severity(report: CiReport, one: ConfigurationReport) -> int:

@@ -132,9 +132,8 @@ class Repository:
 
     def containing(self, commit: str, words: tuple[str, ...]) -> list[str]:
         """Paths of the text files of a commit that contain one of some words."""
-        patterns = [part for word in words for part in ("-e", word)]
         options = ("-l", "-z", "-I", "-F", "--full-name", "--no-textconv", "--no-color", "--no-recurse-submodules")
-        found = self._run("grep", *options, *patterns, commit, "--")
+        found = self._run("grep", *options, "-f", "-", commit, "--", given=os.fsencode("\n".join(words)))
         paths = found.stdout.split(b"\0") if found.returncode == 0 else []
         return [os.fsdecode(path.partition(b":")[2]) for path in paths if path]
 
@@ -144,10 +143,11 @@ class Repository:
             raise AsapError(f"git {arguments[0]} failed: {plain(done.stderr.decode(errors='replace'), 200)}")
         return done.stdout
 
-    def _run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        command = self._command(*arguments)
         try:
             return subprocess.run(
-                self._command(*arguments), capture_output=True, env=_environment(), timeout=TIMEOUT_S, check=False
+                command, input=given, capture_output=True, env=_environment(), timeout=TIMEOUT_S, check=False
             )
         except FileNotFoundError as error:
             raise NotFoundError("git is not installed", where="git") from error

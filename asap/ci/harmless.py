@@ -6,10 +6,16 @@ GitHub looks for mentions, issue numbers and addresses in the rendered text, whe
 
 import re
 from collections.abc import Iterable
+from html import unescape
 
 from asap.core.text import markdown, plain, redact
 
 _NOTHING = "&#8203;"
+_SAFE = re.compile(r"&#(?:33|40|41);|&#4[35];(?=[A-Za-z0-9])|&#58;(?=\s|$)|(?<=[A-Za-z0-9])&#95;(?=[A-Za-z0-9])")
+"""Signs that mean nothing where they stand, left as they are for who reads the text unrendered: ``!``, ``(`` and ``)``,
+as brackets stay escaped; a ``+`` or ``-`` that begins no list; a colon that ends a word; a ``_`` inside of one."""
+
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _SIGNS = re.compile(r"&#(?:64|35|58);")
 _BLANKS = re.compile(r"([ \t]+)")
 _WWW = re.compile(r"(?i)\bwww(?=\.)")
@@ -17,7 +23,9 @@ _WWW = re.compile(r"(?i)\bwww(?=\.)")
 
 def prose(text: object, limit: int | None = None) -> str:
     """One line that GitHub shows as it is: no markup, no HTML, no link, no mention, no reference to an issue."""
-    escaped = _SIGNS.sub(lambda sign: sign.group() + _NOTHING, markdown(redact(str(text)), limit))
+    escaped = _SAFE.sub(lambda sign: unescape(sign.group()), markdown(redact(str(text)), limit))
+    escaped = _NUMBERED.sub(lambda found: f"{found[1]}&#{ord(found[2])};", escaped)
+    escaped = _SIGNS.sub(lambda sign: sign.group() + _NOTHING, escaped)
     return _WWW.sub(lambda word: word.group() + _NOTHING, escaped)
 
 

@@ -63,4 +63,4 @@ def _repeated_failure(report: ConfigurationReport) -> str:
     precedent = report.precedent
     if precedent is None or precedent.outcome == "improved":
         return ""
-    return f"goes the way of {precedent.id}, which failed. {precedent.supports}"
+    return f"goes the way of {precedent.id}. {precedent.supports}"

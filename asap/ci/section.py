@@ -16,8 +16,9 @@ def section(report: CiReport, one: ConfigurationReport, whole: bool) -> str:
 
     Where there are several, those of which the policy says nothing are folded.
     """
-    findings = [f"**{VERDICTS[finding.level]}**: {prose(finding.message)}" for finding in findings_of(report, one)]
-    parts = [listing([*findings, *_facts(one)])]
+    found = findings_of(report, one)
+    findings = [f"**{VERDICTS[finding.level]}**: {prose(finding.message)}" for finding in found]
+    parts = [listing([*findings, *_facts(one, any(finding.rule == "repeated_failure" for finding in found))])]
     head, rows = facts_table(one, report.currency)
     if rows:
         parts.append(table(head, rows))
@@ -45,11 +46,11 @@ def folded(summary: str, text: str) -> str:
     return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
-def _facts(one: ConfigurationReport) -> list[str]:
+def _facts(one: ConfigurationReport, precedent_told: bool) -> list[str]:
     facts = []
     if one.relative_cost is not None:
         facts.append(f"Chip time a token: {prose(relative_phrase(one.relative_cost))}, after over before.")
-    if one.precedent is not None:
+    if one.precedent is not None and not precedent_told:
         title = f"{prose(one.precedent.title)} ({prose(one.precedent.id)})"
         facts.append(f"Precedent: {title}. {prose(one.precedent.supports)}")
     if same := unchanged(one):

@@ -1,5 +1,6 @@
 """``asap ci``: what a pull request does to its training configurations."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,6 +47,9 @@ def check(
     """Report what changed configurations do to step time, memory and cost; exits with 1 if the policy fails them."""
     if context.invoked_subcommand is not None:
         return
+    if base is None and "PRE_COMMIT" in os.environ:
+        print("pre-commit names no earlier commit, as for a first push: nothing is compared")
+        return
     from asap.ci.check import Options
     from asap.ci.check import check as run_check
     from asap.ci.git import Repository
@@ -74,6 +78,7 @@ def comment(
     token: Annotated[str, typer.Option(envvar="GITHUB_TOKEN", help="May write to pull requests.")],
     api: Annotated[str, typer.Option(envvar="GITHUB_API_URL", help="Where the API lies.")] = "https://api.github.com",
     author: Annotated[str, typer.Option(help="Whose comments are ours.")] = "github-actions[bot]",
+    model: Annotated[str | None, typer.Option(help="A language model that adds a few checked sentences.")] = None,
 ) -> None:
     """Post a report as the one comment of its pull request, or update it."""
     from asap.ci.artifact import read_artifact
@@ -91,7 +96,8 @@ def comment(
             print(f"{found.commit[:12]} is not the head of an open pull request: nothing is posted")
             return
         quiet = not report.configurations
-        posted = upsert(github, found.repository, number, to_comment(report), author=author, quiet=quiet)
+        body = to_comment(report, remark=_remark(report, model) if model and not quiet else None)
+        posted = upsert(github, found.repository, number, body, author=author, quiet=quiet)
         print(f"pull request {number}: {posted.action}")
     finally:
         github.close()
@@ -120,6 +126,22 @@ def _known(folder: Path | None, repository: "Repository") -> "Known":
     if folder is not None and not folder.is_dir():
         raise NotFoundError("no such folder of experiments", where=str(folder))
     return Known(ExperimentStore(folder), repository.inside(folder) if folder else None)
+
+
+def _remark(report: "CiReport", model: str) -> str | None:
+    """The words of a model; without it, the comment is posted all the same."""
+    from asap.agents.preflight import check_model
+    from asap.agents.remark import remark
+    from asap.agents.settings import read_settings
+    from asap.core.errors import ServiceError
+    from asap.sharding_memory import Worklog, new_session_name
+
+    try:
+        check_model(model)
+        return remark(report, read_settings(model=model), Worklog(new_session_name()))
+    except ServiceError as error:
+        warn(f"the comment goes without the model's words: {error}")
+        return None
 
 
 def _tell(report: "CiReport", format: CiFormat, output: Path | None) -> None:

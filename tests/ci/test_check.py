@@ -39,9 +39,11 @@ def test_chip_hours_are_those_of_the_predicted_throughput(repo):
     assert expectation.chip_hours.value == pytest.approx(256 * 1e9 / expectation.tokens_per_second.value / 3600)
 
 
-def test_three_proposals_come_with_a_diff_that_git_applies(repo):
-    repo.commit(**{"configs/a.yml": CONFIG})
-    one = repo.change(**{"configs/a.yml": TENSOR}).configurations[0]
+@pytest.mark.parametrize("path", ["configs/a.yml", "my configs/a.yml"])
+def test_three_proposals_come_with_a_diff_that_git_applies(repo, path):
+    repo.commit(**{path: CONFIG})
+    aligned = TENSOR.replace("fsdp_parallelism: 32", "fsdp_parallelism:   32   # half  of it\t")
+    one = repo.change(**{path: aligned}).configurations[0]
     assert len(one.suggestions) == 3
     for suggestion in one.suggestions:
         repo.write("../change.diff", suggestion.diff + "\n")
@@ -102,6 +104,7 @@ def test_an_invalid_mesh_gets_valid_proposals(repo):
     assert one.after.problem
     suggestion = one.suggestions[0]
     assert suggestion.step_time.value > 0
+    assert (suggestion.title, suggestion.reasons) == (suggestion.plan, ())
     repo.write("../change.diff", suggestion.diff + "\n")
     repo.git("apply", "../change.diff")
     again = repo.change().configurations[0].after
@@ -202,7 +205,9 @@ def test_a_record_of_the_repository_does_not_open_a_profile_outside_of_it(repo, 
     assert any("outside of the repository" in note for note in one.notes)
 
 
-def test_a_known_failure_is_told(repo, tmp_path, monkeypatch):
+@pytest.fixture
+def failed(tmp_path, monkeypatch):
+    """Two records of the same failure."""
     from asap.history import HistoryRecord, Source, add
     from asap.plans import Plan
 
@@ -223,7 +228,19 @@ def test_a_known_failure_is_told(repo, tmp_path, monkeypatch):
                 confidence=0.95,
             )
         )
+
+
+def test_a_known_failure_is_told(repo, failed):
     repo.commit(**{"a.yml": CONFIG})
     report = repo.change(**{"a.yml": TENSOR})
-    assert report.configurations[0].precedent.id.startswith("failed-")
+    precedent = report.configurations[0].precedent
+    assert precedent.id.startswith("failed-")
+    assert precedent.supports.startswith("The same move was slower (0.")
     assert ("repeated_failure", "warning") in rules(report)
+
+
+def test_a_move_that_only_resembles_a_failure_is_not_called_the_same(repo, failed):
+    repo.commit(**{"a.yml": CONFIG})
+    other = TENSOR.replace("tensor_parallelism: 8", "tensor_parallelism: 4\nici_context_parallelism: 2")
+    precedent = repo.change(**{"a.yml": other}).configurations[0].precedent
+    assert precedent.supports.startswith("A move of a similar direction, data=256 to data=32 model=8, was slower")

@@ -4,7 +4,7 @@ from html import unescape
 import pytest
 from ci_reports import EVIL, configuration, report
 from ci_scratch import CONFIG
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -76,6 +76,12 @@ def test_a_hostile_run_name_in_a_repository_stays_text(repo):
 
 
 @given(st.text(max_size=200))
+@example("1. x")
+@example("2) x")
+@example("- x")
+@example("+ x")
+@example("---")
+@example("_a_ __b__ ![x](y) :smile: https://x.y")
 def test_no_text_becomes_markup(text):
     html = rendered(f"- {prose(text)}")
     assert tags(html) <= {"ul", "li"}

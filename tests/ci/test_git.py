@@ -84,6 +84,12 @@ def test_nothing_of_the_repository_runs(repo, tmp_path):
     assert not witness.exists()
 
 
+def test_many_changed_files_are_looked_for_at_once(repo):
+    repo.commit(**{"a.yml": "base_config: shared.yml\n", "b.yml": "base_config: other.yml\n"})
+    names = tuple(f"{'x' * 80}-{number}.yml" for number in range(30_000))
+    assert Repository(repo.folder).containing("HEAD", (*names, "shared.yml")) == ["a.yml"]
+
+
 def test_settings_of_the_repository_do_not_change_what_is_read(repo):
     repo.commit(**{"shared.yml": CONFIG, "a.yml": "base_config: shared.yml\nrun_name: x\n"})
     repo.commit(**{"shared.yml": TENSOR})

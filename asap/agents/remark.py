@@ -1,0 +1,133 @@
+"""A few sentences of a language model on a report of ``asap ci``, let through if every figure stands in the report."""
+
+import asyncio
+import json
+from contextlib import aclosing, suppress
+
+from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.genai import types
+
+from asap.agents.answers import Answer, harmless
+from asap.agents.guard import Complaint, Told, complaints, tidy
+from asap.agents.memory_plugin import MemoryPlugin
+from asap.agents.meter import Meter
+from asap.agents.models import BUILTIN, model_named
+from asap.agents.runner import LONGEST_REASON, NO_LIMIT, _quiet
+from asap.agents.sessions import USER
+from asap.agents.settings import Settings
+from asap.agents.usage import usage_entry
+from asap.ci.comment import headline
+from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
+from asap.core.errors import AsapError, ServiceError, UsageError
+from asap.core.files import data_folder
+from asap.core.text import fenced, plain
+from asap.sharding_memory import Kind, Worklog, redacted
+
+REVIEWER = "reviewer"
+ATTEMPTS = 3
+MOST_CONFIGURATIONS = 10
+"""Configurations that the model is told of, those of which the policy says something first."""
+
+
+def remark(report: CiReport, settings: Settings, worklog: Worklog) -> str:
+    """What a model says of a report, in one paragraph of plain text.
+
+    Raises:
+        UsageError: no such model is known, or it is the built-in one, which writes no prose.
+        ServiceError: the model failed, reached a limit, or kept to figures that the report does not hold.
+    """
+    if settings.model == BUILTIN:
+        raise UsageError("writes no prose: name a language model", where=f"--model {BUILTIN}")
+    meter, facts = Meter(settings.model, settings), harmless(_facts(report))
+    with _quiet():
+        instruction = (data_folder("prompts") / f"{REVIEWER}.md").read_text(encoding="utf-8")
+        model = model_named(settings.model, meter)
+        agent = LlmAgent(name=REVIEWER, model=model, static_instruction=instruction)
+        app = App(name="ci", root_agent=agent, plugins=[MemoryPlugin(worklog)])
+        try:
+            return asyncio.run(_converse(app, worklog.session, facts, instruction))
+        except AsapError:
+            raise
+        except Exception as error:
+            if isinstance(error.__cause__, AsapError):
+                raise error.__cause__ from error
+            reason = plain(redacted(f"{type(error).__name__}: {error}"), LONGEST_REASON)
+            raise ServiceError(f"the model failed: {reason}", where=settings.model) from error
+        finally:
+            worklog.append(Kind.NOTE, usage_entry(meter.usage))
+
+
+async def _converse(app: App, session: str, facts: Answer, instruction: str) -> str:
+    """Ask; what does not resolve goes back with the complaint, and is dropped in the end."""
+    told = Told()
+    told.hear("report", facts)
+    sessions = InMemorySessionService()
+    await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
+    runner = Runner(app=app, session_service=sessions)
+    message = fenced(json.dumps(facts, ensure_ascii=False), "report")
+    try:
+        for _ in range(ATTEMPTS):
+            words = tidy(await _ask(runner, session, message))
+            wrong = complaints("what you wrote", words, told, (instruction,))
+            if words and not wrong:
+                return words
+            message = "\n".join(map(_complaint, wrong)) or "You wrote nothing."
+    finally:
+        with suppress(Exception):
+            await runner.close()
+    raise ServiceError("what the model wrote does not stand in the report", where=app.name)
+
+
+async def _ask(runner: Runner, session: str, message: str) -> str:
+    config, words = RunConfig(max_llm_calls=NO_LIMIT), ""
+    events = runner.run_async(
+        user_id=USER, session_id=session, new_message=types.UserContent(message), run_config=config
+    )
+    async with aclosing(events):
+        async for event in events:
+            if event.error_code:
+                raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
+            parts = (event.content.parts if event.content else None) or ()
+            words += "".join(part.text for part in parts if part.text and not part.thought)
+    return words
+
+
+def _complaint(one: Complaint) -> str:
+    return f"- {one.what}: {one.why}; {one.right}"
+
+
+def _facts(report: CiReport) -> Answer:
+    """The report without its diffs, in fields whose figures are the engine's own."""
+    spoken = {finding.path for finding in report.findings}
+    order = sorted(report.configurations, key=lambda one: one.path not in spoken)[:MOST_CONFIGURATIONS]
+    return {
+        "statement": headline(report),
+        "findings": [{"path": f.path, "level": f.level, "message": f.message} for f in report.findings],
+        "configurations": [_configuration(one) for one in order],
+    }
+
+
+def _configuration(one: ConfigurationReport) -> Answer:
+    facts = one.model_dump(mode="json", exclude_none=True, include={"path", "status", "relative_cost", "precedent"})
+    sides = {"base": _side(one.before), "head": _side(one.after)}
+    return facts | sides | {"proposals": [_proposal(suggestion) for suggestion in one.suggestions]}
+
+
+def _side(side: Side | None) -> Answer:
+    if side is None:
+        return {}
+    facts = side.model_dump(mode="json", exclude_none=True, exclude={"expectation"})
+    if side.expectation is None:
+        return facts
+    expected = side.expectation.model_dump(mode="json", exclude_none=True)
+    capacity = expected.pop("hbm_capacity", None)
+    return facts | expected | ({"capacity_bytes": capacity} if capacity else {})
+
+
+def _proposal(suggestion: Suggestion) -> Answer:
+    names = {"title", "plan", "step_time", "relative_step_time", "hbm", "faster"}
+    return suggestion.model_dump(mode="json", exclude_none=True, include=names)
