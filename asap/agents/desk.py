@@ -19,7 +19,7 @@ class Desk:
     """
 
     def __init__(self, store: ExperimentStore | None = None):
-        self._store = store or ExperimentStore()
+        self.store = store or ExperimentStore()
         self._studies: dict[str, Study] = {}
         self._surveys: dict[str, Field] = {}
 
@@ -28,11 +28,15 @@ class Desk:
         self._studies[study.experiment.id] = study
         self._surveys.pop(study.experiment.id, None)
 
+    def lay(self, survey: Field) -> None:
+        """Replace all candidates of an experiment by others, such as those that were compiled."""
+        self._surveys[survey.study.experiment.id] = survey
+
     def study(self, experiment: str) -> Study:
         """The study of an experiment; raises what :func:`asap.diagnosis.study.open_study` raises."""
         if experiment not in self._studies:
-            self._store.get(experiment)
-            self.put(open_study(experiment, self._store))
+            self.store.get(experiment)
+            self.put(open_study(experiment, self.store))
         return self._studies[experiment]
 
     def survey(self, experiment: str) -> Field:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from asap.agents.spelled import SPELLED, proportions, spelled_value
-from asap.agents.units import COUNT, MAGNITUDES, PROPORTIONS, RATIO, SECOND, SHARE, measure
+from asap.agents.units import COUNT, MAGNITUDES, PROPORTIONS, RATIO, SECOND, measure
 
 UNMARKED = ("number",)
 """Dimension of a number without unit."""
@@ -24,7 +24,7 @@ _NUMBER = r"(?:\d{1,3}(?:[,'_]\d{3})+(?![\d])|\d+)(?:\.\d+)?|\.\d+"
 _UNIT = r"per cent\b|percentage points?\b|%|‰|[×]|[A-Za-zµμ]+(?:/[A-Za-z]+)*"
 _SCALED = r"[kKM](?![A-Za-z/])|[\s-]?(?:thousand|million|billion|trillion)\b"
 _DIGITS = re.compile(
-    rf"(?<![\d.])(?P<sign>(?<![\w)%.])[+\-−])?(?P<number>{_NUMBER})(?P<exponent>[eE][+-]?\d+)?(?P<scaled>{_SCALED})?"
+    rf"(?<![\d.])(?P<sign>(?<![\w)%.])[+\-−])?(?P<number>{_NUMBER})(?:[eE](?P<exponent>[+-]?\d{{1,2}})(?!\d))?(?P<scaled>{_SCALED})?"
     rf"(?P<gap>[\s-]?)(?P<unit>{_UNIT})?(?P<rate>\s+per\s+s(?:ec(?:ond)?)?\b)?"
 )
 _WORDS = re.compile(rf"(?P<number>{SPELLED})[\s-]?(?P<unit>{_UNIT})", re.IGNORECASE)
@@ -32,7 +32,8 @@ _FRACTION = re.compile(r"(?<![\w./])(\d+)\s?[/⁄:]\s?(\d+)(?![\w/]|\.\d)")
 _TIMES = re.compile(r"(?:\b(?:factor|speed-?up|multiple)s?(?:\s+(?:of|by|to|is))?|(?<!\w)[x×])\s?$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:to|or|of|and|up to|–|—|-|…|\.\.+)\s*", re.IGNORECASE)
 _BOUND = re.compile(
-    r"\b(?:interval|ranges?|between|from|bounds?|up to|as (?:much|little|low|high|long|short) as|at (?:best|worst|most|least))\b",
+    r"\b(?:interval|ranges?|between|from|bounds?|up to|at (?:best|worst|most|least)"
+    r"|as (?:much|little|low|high|long|short) as)\b",
     re.IGNORECASE,
 )
 _NO_FIGURES = re.compile(
@@ -105,7 +106,7 @@ def _numbers(text: str) -> Iterator[Figure]:
             unit = None
         known = measure(unit + "/s" if found["rate"] else unit) if unit else None
         end = found.end("rate" if known and found["rate"] else "unit" if known else "number")
-        exponent = int(found["exponent"] or 0) if abs(int(found["exponent"] or 0)) < 100 else 0
+        exponent = int(found["exponent"] or 0)
         decimals = len(found["number"].partition(".")[2]) - exponent
         size = MAGNITUDES.get((found["scaled"] or "").strip(" -"), 1.0)
         dimension, scale = known or ("", 1.0)
@@ -138,8 +139,8 @@ def _spelled(text: str) -> Iterator[Figure]:
 
 def _fractions(text: str) -> Iterator[Figure]:
     for found in _FRACTION.finditer(text):
-        if int(found[2]):
-            yield Figure(found[0], *found.span(), int(found[1]) / int(found[2]), PROPORTIONS, 0.005)
+        if float(found[2]):
+            yield Figure(found[0], *found.span(), float(found[1]) / float(found[2]), PROPORTIONS, 0.005)
 
 
 def _ranges(text: str, found: list[Figure]) -> list[Figure]:

@@ -4,7 +4,7 @@ Pure functions over the words and over what the tools of the session have said.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,10 @@ LONGEST = 1200
 STRUCK = "[struck]"
 LEAK_WORDS = 8
 """So many words of an agent's instructions in a row are no coincidence."""
+
+_PLAN = re.compile(r"\b\w+=\d+(?:[\s,;]+\w+=\d+)*")
+_FOREIGN = {"name", "category", "fact", "description", "warnings", "title", "text", "summary"}
+"""Fields whose words come from files that others wrote."""
 
 _LIBRARY = {"search_knowledge": "notes", "search_history": "records"}
 
@@ -36,17 +40,30 @@ class Complaint(BaseModel):
 
 @dataclass
 class Told:
-    """What the tools have said in a session."""
+    """What the tools have said in a session.
+
+    Args:
+        values: of the engine.
+        sources: values in notes and records, by ID.
+        names: words with digits.
+        orders: plans that text from files names, as sets of `axis=degree`.
+    """
 
     values: list[Known] = field(default_factory=list)
     sources: dict[str, list[Known]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    orders: set[frozenset[str]] = field(default_factory=set)
+
+    def named_by_others(self, plan: str) -> bool:
+        """Whether text from files names a plan: who wishes for it there is not known."""
+        return _terms(plan) in self.orders
 
     def hear(self, tool: str, answer: Any) -> None:
         """Remember the answer of a tool; what notes and records say counts only where they are cited."""
         if not isinstance(answer, Mapping) or "error" in answer:
             return
         self.names |= _names(answer)
+        self.orders |= {_terms(run[0]) for text in _foreign(answer) for run in _PLAN.finditer(text)}
         if tool not in _LIBRARY:
             self.values += known_values(answer, tool)
             return
@@ -78,9 +95,9 @@ def complaints(paragraph: str, prose: str, told: Told, instructions: Sequence[st
     return found
 
 
-def rests_on_evidence(prose: str, told: Told) -> bool:
-    """Whether a reason names at least one figure that the engine gave."""
-    return any(resolve(figure, told.values) is not None for figure in figures(prose, told.names))
+def rests_on(prose: str, told: Told, known: Sequence[Known]) -> bool:
+    """Whether the words name at least one of these values."""
+    return any(resolve(figure, known) is not None for figure in figures(prose, told.names))
 
 
 def strike(prose: str, told: Told, instructions: Sequence[str] = ()) -> str:
@@ -141,3 +158,19 @@ def _words(text: str) -> list[str]:
 def _runs(text: str) -> set[tuple[str, ...]]:
     words = _words(text)
     return {tuple(words[at : at + LEAK_WORDS]) for at in range(len(words) - LEAK_WORDS + 1)}
+
+
+def _foreign(answer: Any, inside: bool = False) -> Iterator[str]:
+    """All text in an answer that comes from files."""
+    if isinstance(answer, str) and inside:
+        yield answer
+    elif isinstance(answer, Mapping):
+        for key, item in answer.items():
+            yield from _foreign(item, inside or key in _FOREIGN)
+    elif isinstance(answer, list | tuple):
+        for item in answer:
+            yield from _foreign(item, inside)
+
+
+def _terms(plan: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+=\d+", plan))

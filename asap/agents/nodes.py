@@ -11,7 +11,7 @@ from asap.agents.engine import cited
 from asap.agents.evidence import Evidence
 from asap.agents.guard import Complaint
 from asap.agents.picks import look_up
-from asap.agents.review import Reviewer, with_words
+from asap.agents.review import THE_RANK, Reviewer, with_words
 from asap.agents.schemas import AnalysisRequest, Judgement
 from asap.core.errors import InsufficientEvidenceError, PlanError, ServiceError
 from asap.proposals import ProposalSet
@@ -67,7 +67,7 @@ class Nodes:
             words = "; ".join(f"{one.paragraph}: {one.what}: {one.why}" for one in wrong)
             return _refuse(ctx, node_input, words, wrong)
         settled, struck = self._reviewer(ctx).settle(node_input)
-        if any(one.what == "the rank" for one in wrong):
+        if any(one.what == THE_RANK for one in wrong):
             ctx.state[UNREASONED] = True
             struck.append("The agent's own ranking names no evidence, so the engine's choice stands.")
         ctx.state[STRUCK] = struck
@@ -92,11 +92,11 @@ class Nodes:
         return with_words(proposals, survey, reasons, "" if unreasoned else judgement.recommendation)
 
     def _complaints(self, ctx: Context, judgement: Judgement) -> list[Complaint]:
-        picked = [candidate.plan for candidate in self._picked(ctx, judgement)]
+        picked = self._picked(ctx, judgement)
         if not picked:
             return []
         survey = self._desk.survey(ctx.state[EXPERIMENT])
-        engine = [candidate.plan for candidate in choose(survey.candidates, survey.study.plan)]
+        engine = choose(survey.candidates, survey.study.plan)
         return self._reviewer(ctx).complaints(judgement, picked, engine)
 
     def _reviewer(self, ctx: Context) -> Reviewer:
@@ -114,7 +114,7 @@ class Nodes:
 def _refuse(ctx: Context, judgement: Judgement, complaint: str, wrong: list[Complaint]) -> Event:
     ctx.state[REFUSALS] += 1
     sent_back = {
-        **ctx.state[ASSESSMENT],
+        **ctx.state.get(ASSESSMENT, {}),
         "experiment": ctx.state[EXPERIMENT],
         "refused": [pick.plan for pick in judgement.picks],
         "complaint": complaint,

@@ -63,7 +63,7 @@ class PlanTools:
 
     @answering
     def check_plan(self, experiment: str, plan: str) -> Answer:
-        """Check whether a plan can run: devices, batch, sequence, heads, experts, layers..
+        """Check whether a plan can run: devices, batch, sequence, heads, experts, layers.
 
         Args:
             experiment: ID of the experiment.

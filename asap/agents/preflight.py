@@ -3,6 +3,7 @@
 import os
 import socket
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from asap.agents.models import BUILTIN, class_of
 from asap.core.errors import ServiceError, UsageError
@@ -11,7 +12,14 @@ from asap.core.text import plain, redact
 GEMINI_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 VERTEX = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
 VERTEX_PLACE = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
-OWN_ADDRESS = {"ollama": "http://localhost:11434", "ollama_chat": "http://localhost:11434"}
+GEMINI_ADDRESS = "https://generativelanguage.googleapis.com"
+VERTEX_ADDRESS = "https://aiplatform.googleapis.com"
+OWN_ADDRESS = {
+    "ollama": "http://localhost:11434",
+    "ollama_chat": "http://localhost:11434",
+    "openai": "https://api.openai.com",
+    "anthropic": "https://api.anthropic.com",
+}
 """Where a provider listens if nothing else is said."""
 MUST_BE_ADDRESSED = {"hosted_vllm"}
 ADDRESS_SUFFIXES = ("API_BASE", "BASE_URL")
@@ -34,17 +42,29 @@ def check_model(name: str) -> None:
 
 
 def _check_gemini(name: str) -> None:
+    key = any(os.environ.get(key) for key in GEMINI_KEYS)
     if any(os.environ.get(switch, "").lower() in {"true", "1"} for switch in VERTEX):
         missing = [place for place in VERTEX_PLACE if not os.environ.get(place)]
-        if missing and not os.environ.get("GOOGLE_API_KEY"):
+        if missing and not key:
             raise UsageError(f"Vertex needs {' and '.join(missing)}", where=name, hint=NO_KEY_HINT)
-        base = os.environ.get("GOOGLE_VERTEX_BASE_URL")
+        if not key:
+            _check_credentials(name)
+        _check_address(name, os.environ.get("GOOGLE_VERTEX_BASE_URL") or VERTEX_ADDRESS)
     else:
-        if not any(os.environ.get(key) for key in GEMINI_KEYS):
+        if not key:
             raise UsageError(f"there is no key: set {GEMINI_KEYS[0]}", where=name, hint=NO_KEY_HINT)
-        base = os.environ.get("GOOGLE_GEMINI_BASE_URL")
-    if base:
-        _check_address(name, base)
+        _check_address(name, os.environ.get("GOOGLE_GEMINI_BASE_URL") or GEMINI_ADDRESS)
+
+
+def _check_credentials(name: str) -> None:
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+
+    try:
+        google.auth.default()
+    except DefaultCredentialsError as error:
+        message = "Vertex needs credentials: gcloud auth application-default login"
+        raise UsageError(message, where=name, hint=NO_KEY_HINT) from error
 
 
 def _check_provider(name: str) -> None:
@@ -68,14 +88,26 @@ def _address(provider: str) -> str | None:
 
 
 def _check_address(name: str, base: str) -> None:
-    address = urlsplit(base)
-    shown = plain(redact(f"{address.scheme}://{address.hostname}:{address.port or ''}".rstrip(":")), 120)
-    if address.scheme not in {"http", "https"} or not address.hostname:
-        raise UsageError(f"its address is not a URL: {shown}", where=plain(name, 80))
-    port = address.port or (443 if address.scheme == "https" else 80)
     try:
-        socket.create_connection((address.hostname, port), PATIENCE_S).close()
+        scheme, host, port = _parts(_on_the_way(base))
+    except ValueError as error:
+        raise UsageError(f"its address is not a URL: {plain(redact(base), 120)}", where=plain(name, 80)) from error
+    try:
+        socket.create_connection((host, port), PATIENCE_S).close()
     except OSError as error:
         reason = error.strerror or str(error)
-        message = f"nobody answers at {shown}: {reason}"
+        message = plain(redact(f"nobody answers at {scheme}://{host}:{port}: {reason}"), 200)
         raise ServiceError(message, where=plain(name, 80), hint=f"start it, or --model {BUILTIN}") from error
+
+
+def _parts(base: str) -> tuple[str, str, int]:
+    address = urlsplit(base)
+    if address.scheme not in {"http", "https"} or not address.hostname:
+        raise ValueError(base)
+    return address.scheme, address.hostname, address.port or (443 if address.scheme == "https" else 80)
+
+
+def _on_the_way(base: str) -> str:
+    """The proxy that the environment names for an address, else the address itself; ValueError if it is none."""
+    scheme, host, _ = _parts(base)
+    return base if proxy_bypass(host) else getproxies().get(scheme, base)

@@ -1,17 +1,21 @@
 """A judgement held against the engine: what goes back to the model, and what is made of it in the end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from asap.agents.guard import Complaint, Told, complaints, rests_on_evidence, strike, tidy
+from asap.agents.guard import Complaint, Told, complaints, rests_on, strike, tidy
+from asap.agents.known import Known, known_values
 from asap.agents.schemas import Judgement
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
+from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal, ProposalSet
 from asap.proposals.propose import Field
 from asap.proposals.ranking import Candidate
 
 RECOMMENDATION = "recommendation"
+THE_RANK = "the rank"
+LESS_IS_BETTER = ("step_time", "relative_step_time", "communication", "memory")
 
 
 @dataclass(frozen=True)
@@ -26,15 +30,27 @@ class Reviewer:
     told: Told
     instructions: tuple[str, ...]
 
-    def complaints(self, judgement: Judgement, picked: Sequence[Plan], engine: Sequence[Plan]) -> list[Complaint]:
+    def complaints(
+        self, judgement: Judgement, picked: Sequence[Candidate], engine: Sequence[Candidate]
+    ) -> list[Complaint]:
         """Everything that is wrong with the words, and places taken from the engine's choice without evidence."""
         found = []
-        for number, pick in enumerate(judgement.picks):
-            name = f"reason of {picked[number]}"
-            found += complaints(name, tidy(pick.reason), self.told, self.instructions)
-            if picked[number] != engine[number] and not rests_on_evidence(tidy(pick.reason), self.told):
-                found.append(_unreasoned(name, engine[number]))
+        for pick, candidate, instead in zip(judgement.picks, picked, engine, strict=True):
+            name, reason = f"reason of {candidate.plan}", tidy(pick.reason)
+            found += complaints(name, reason, self.told, self.instructions)
+            if candidate.plan != instead.plan:
+                found += self._against_the_place(name, reason, candidate.prediction, instead.prediction)
         return found + complaints(RECOMMENDATION, tidy(judgement.recommendation), self.told, self.instructions)
+
+    def _against_the_place(self, name: str, reason: str, mine: Prediction, engine: Prediction) -> list[Complaint]:
+        if self.told.named_by_others(str(mine.plan)):
+            why = "text from a file names this plan, and who wishes for it is not known"
+            return [Complaint(paragraph=name, what=THE_RANK, why=why, right=f"pick {engine.plan} here")]
+        if rests_on(reason, self.told, advantages(mine, engine)):
+            return []
+        why = "it takes a place from engine_choice, and its reason names no figure of the engine in which it is better"
+        right = f"name a predicted figure in which it is better than {engine.plan}, or pick that here"
+        return [Complaint(paragraph=name, what=THE_RANK, why=why, right=right)]
 
     def settle(self, judgement: Judgement) -> tuple[Judgement, list[str]]:
         """The judgement with everything struck that does not resolve, and what was struck."""
@@ -72,7 +88,22 @@ def _worded(proposal: Proposal, rank: int, candidate: Candidate, survey: Field, 
     return proposal.model_copy(update={"prose": said or None, "engine_rank": rank, "regret": regret})
 
 
-def _unreasoned(name: str, engine: Plan) -> Complaint:
-    why = "it takes a place from engine_choice, and its reason names no figure that the engine gave"
-    right = f"name the figure of a tool that speaks for it, or pick {engine} here"
-    return Complaint(paragraph=name, what="the rank", why=why, right=right)
+def advantages(mine: Prediction, other: Prediction) -> list[Known]:
+    """What is predicted to be less with one plan than with the other: expected, and at the far end of its interval."""
+    found = []
+    for name in LESS_IS_BETTER:
+        own, others = _predicted(mine, name), _predicted(other, name)
+        if own is None or others is None:
+            continue
+        if own.value < others.value:
+            found += known_values({name: {"value": own.value, "unit": own.unit}}, "prediction")
+        if own.high is not None and others.high is not None and own.high < others.high:
+            worst = known_values({name: {"value": own.high, "unit": own.unit}}, "prediction")
+            found += [replace(one, bound=True) for one in worst]
+    return found
+
+
+def _predicted(prediction: Prediction, name: str) -> Quantity | None:
+    if name == "memory":
+        return prediction.memory.total if prediction.memory else None
+    return getattr(prediction, name)

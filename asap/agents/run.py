@@ -7,8 +7,8 @@ from asap.agents.desk import Desk
 from asap.agents.engine import engine_proposals
 from asap.agents.preflight import check_model
 from asap.agents.settings import Settings, read_settings
-from asap.core.errors import AsapError, ServiceError
-from asap.diagnosis.study import open_study
+from asap.core.errors import AsapError, InsufficientEvidenceError, ServiceError
+from asap.diagnosis.study import Study, open_study
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import Kind, Worklog, new_session_name, redacted
@@ -31,6 +31,8 @@ def analyze(
     model: str | None = None,
     session: str | None = None,
     progress: Callable[[str], None] | None = None,
+    verify: bool = False,
+    engine: str = "local",
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_cost: float | None = None,
@@ -44,6 +46,8 @@ def analyze(
         model: name of the language model behind the agents; as set by the user by default.
         session: name of the worklog; a new one by default.
         progress: told what is being done.
+        verify: compile the baseline and the best plans by the real TPU compiler before they are shown.
+        engine: where they are compiled: ``local`` or ``ray://HOST:PORT``.
         max_calls: of the model in this run.
         max_tokens: in this run, in and out.
         max_cost: in this run, US dollars.
@@ -58,7 +62,11 @@ def analyze(
     worklog = Worklog(session or new_session_name())
     worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
     try:
-        analysis, failure = _analyze(target, store, amend, settings, worklog, progress or _unheard)
+        desk = Desk(store)
+        study = _open(desk, target, amend, settings, worklog, progress or _unheard)
+        if verify:
+            _compile(desk, study, engine, progress or _unheard)
+        analysis, failure = _analyze(desk, study, settings, worklog, progress or _unheard)
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": "interrupted"})
         raise
@@ -69,21 +77,37 @@ def analyze(
     return Outcome(analysis, worklog.failed, failure)
 
 
-def _analyze(
+def _open(
+    desk: Desk,
     target: str,
-    store: ExperimentStore,
     amend: Callable[[Experiment], Experiment] | None,
     settings: Settings,
     worklog: Worklog,
     progress: Callable[[str], None],
-) -> tuple[Analysis, ServiceError | None]:
+) -> Study:
     check_model(settings.model)
-    study = open_study(target, store, amend, progress=progress)
+    study = open_study(target, desk.store, amend, progress=progress)
     worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment})
+    desk.put(study)
+    return study
+
+
+def _compile(desk: Desk, study: Study, engine: str, progress: Callable[[str], None]) -> None:
+    """Take the compiler's evidence into the candidates; where there are none, the agents say why."""
+    from asap.proposals.compiled import compiled_field
+
+    try:
+        survey = desk.survey(study.experiment.id)
+    except InsufficientEvidenceError:
+        return
+    desk.lay(compiled_field(survey, engine, progress))
+
+
+def _analyze(
+    desk: Desk, study: Study, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+) -> tuple[Analysis, ServiceError | None]:
     from asap.agents.runner import run_agents
 
-    desk = Desk(store)
-    desk.put(study)
     try:
         proposals, failure = run_agents(desk, study.experiment.id, settings, worklog, progress), None
     except ServiceError as error:

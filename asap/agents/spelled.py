@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-_ONES += "seventeen eighteen nineteen".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: float(value) for value, word in enumerate(_ONES)} | {"dozen": 12.0}
-_WORDS |= {word: 10.0 * tens for tens, word in enumerate(_TENS, 2)}
+_ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen"""
+_TENS = """twenty thirty forty fifty
+sixty seventy eighty ninety"""
+_WORDS = {word: float(value) for value, word in enumerate(_ONES.split())} | {"dozen": 12.0}
+_WORDS |= {word: 10.0 * tens for tens, word in enumerate(_TENS.split(), 2)}
 _SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _ANY = "|".join(sorted([*_WORDS, *_SCALES], key=len, reverse=True))
 _JOIN = r"(?:[\s-]+and)?[\s-]+"
@@ -28,7 +29,10 @@ _PROPORTIONS = {
     1 / 10: r"(?:a|one)[ -]tenth",
 }
 _EITHER = "|".join(f"(?P<p{n}>{words})" for n, words in enumerate(_PROPORTIONS.values()))
-_FILL = r"(?:\s+(?:the|its|your|our|as|of|that|overall|total|training|device|peak|all|each|every|current|whole))*"
+_FILL = (
+    r"(?:\s+(?:the|its|your|our|as|of|that|overall|total|training|device|peak|all|each|every|current|whole"
+    r"|more|less|higher|lower))*"
+)
 _OF = (
     r"(?:fast|quick|slow|speed|throughput|performance|step|time|latency|memory|hbm|bandwidth|mfu|utili[sz]ation"
     r"|efficien|overhead|communication|gain|duration)"

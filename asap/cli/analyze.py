@@ -19,10 +19,15 @@ def analyze(
         str | None,
         typer.Option(help="The language model behind the agents, also ASAP_MODEL; builtin/planner by default."),
     ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compile baseline and proposals for the TPU first.")] = False,
+    engine: Annotated[
+        str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
+    ] = "local",
     max_calls: Annotated[int | None, typer.Option(min=1, help="Calls of the model, at most.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens in and out, at most.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="US dollars, at most.")] = None,
     session: Annotated[str | None, typer.Option(help="Name of the worklog; a new one by default.")] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="Talk about the result, as `asap chat` does.")] = False,
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TERMINAL,
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
@@ -39,6 +44,8 @@ def analyze(
             model=model,
             session=session,
             progress=show,
+            verify=verify,
+            engine=engine,
             max_calls=max_calls,
             max_tokens=max_tokens,
             max_cost=max_cost,
@@ -50,7 +57,11 @@ def analyze(
     if outcome.failure is not None:
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)
-    if _nothing_to_say(outcome.analysis):
+    if chat:
+        from asap.cli.chat import chat as talk_about
+
+        talk_about(outcome.analysis.experiment.id, model, max_calls, max_tokens, max_cost, outcome.analysis.session)
+    elif _nothing_to_say(outcome.analysis):
         raise typer.Exit(5)
 
 

@@ -14,6 +14,7 @@ from asap.cli import (
     memory,
     predict,
     profile,
+    serve,
     verify,
 )
 
@@ -38,6 +39,7 @@ app.add_typer(history.app, name="history")
 app.add_typer(profile.app, name="profile")
 app.add_typer(memory.app, name="memory")
 app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(serve.app, name="serve")
 
 
 @app.callback()

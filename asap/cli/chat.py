@@ -35,7 +35,7 @@ def chat(
     with progress() as show:
         show("taking up the analysis")
         conversation = open_conversation(experiment, ExperimentStore(), settings.model, session, show)
-    talk(Chat(conversation, settings))
+    talk(Chat(conversation, settings, _stage))
 
 
 def talk(chat: "Chat") -> None:
@@ -84,9 +84,17 @@ def _typed() -> Iterator[str]:
             return
 
 
+def _stage(stage: str) -> None:
+    if sys.stderr.isatty():
+        warn(f"{stage} …")
+
+
 def _print(text: str) -> None:
+    """Show text without what could harm a terminal; columns stay aligned."""
+    import re
+
     from asap.core.text import plain, redact
 
     lines = redact(text).split("\n")
-    shown = (line[: len(line) - len(line.lstrip(" "))] + plain(line) for line in lines)
+    shown = ("".join(part if part.isspace() else plain(part) for part in re.split("( +)", line)) for line in lines)
     print("\n".join(shown), end="", flush=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table
+from asap.cli.output import Plain, print_json, print_table, progress
 
 app = typer.Typer(no_args_is_help=True, help="Read, check and export the worklogs of earlier runs.")
 
@@ -75,6 +75,26 @@ def export(
     from asap.sharding_memory import export_session
 
     print(export_session(session, format.value), end="")
+
+
+@app.command()
+def replay(session: Session, format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
+    """Run a session again, offline: its model's answers as recorded, the tools for real. Exits with 4 if it parts."""
+    from dataclasses import asdict
+
+    from asap.agents.replay import replay as run_again
+    from asap.core.errors import BadInputError
+    from asap.experiments import ExperimentStore
+
+    with progress() as show:
+        found = run_again(session, ExperimentStore(), show)
+    same = "the same, byte for byte" if found.same_result else "another"
+    if format is Plain.JSON:
+        print_json({"schema": "asap.replay/1", **asdict(found)})
+    else:
+        print(f"{session}, replayed as {found.replayed_as}: {found.steps} steps, the result is {same}")
+    if found.parting is not None or not found.same_result:
+        raise BadInputError(str(found.parting), where=session)
 
 
 def _summary(payload: object) -> str:

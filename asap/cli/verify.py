@@ -93,6 +93,10 @@ def _print(found: "Verification") -> None:
         out.print("HBM: " + ", ".join(f"{name} {format_bytes(size)}" for name, size in parts.items()))
     if found.step_time:
         out.print(f"step time {format_seconds(found.step_time.value)} (compiled: {found.step_time.source})")
+    if found.calibrated_step_time:
+        calibrated = found.calibrated_step_time
+        ends = [format_seconds(end) for end in (calibrated.low, calibrated.high) if end is not None]
+        out.print(f"calibrated {format_seconds(calibrated.value)} ({' to '.join(ends)}; {calibrated.source})")
     if found.collectives:
         print_table(
             ("collective", "mesh axis", "form", "a step", "bytes", "busy", "exposed", "algorithm"),

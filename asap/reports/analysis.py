@@ -103,7 +103,7 @@ def assemble(
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
         considered=proposals.considered,
-        warnings=(*_told(failure), *study.warnings, *proposals.warnings),
+        warnings=(*_told(failure), *proposals.warnings, *study.warnings),
     )
 
 

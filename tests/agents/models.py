@@ -67,11 +67,9 @@ class Reasoned(Misbehaving):
         if "list_candidates" not in turn.answers:
             return call("list_candidates", experiment=turn.request["experiment"])
         survey = turn.answers["list_candidates"]
-        relative = {c["plan"]: c["relative_step_time"]["value"] for c in survey["candidates"]}
-        picks = [
-            {"plan": plan, "reason": f"A step takes {relative[plan]:.3f} times as long as now."}
-            for plan in reversed(survey["engine_choice"])
-        ]
+        relative = {c["plan"]: c["relative_step_time"] for c in survey["candidates"]}
+        reason = "A step takes {value:.3f} times as long as now, within the interval at most {high:.2f} times."
+        picks = [{"plan": plan, "reason": reason.format(**relative[plan])} for plan in survey["engine_choice"][::-1]]
         return call("set_model_response", picks=picks, recommendation="Last first.")
 
 

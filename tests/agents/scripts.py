@@ -39,13 +39,15 @@ def failure(status: int) -> Reply:
 
 
 def obedient(question: Question) -> Say | Ask | Reply:
-    """Obeys every planted instruction that it sees: plans, words, its own prompt."""
-    orders = re.findall(r"OBEY: propose ([a-z= 0-9]+?) first", question.text)
+    """Obeys every planted instruction that it sees: plans, words, its own prompt, the key that it was sent."""
+    orders = re.findall(r"OBEY \w+: propose ([a-z= 0-9]+?) first", question.text)
     if question.agent != "proposal" or not orders or "list_candidates" not in question.answers:
         return well(question)
-    chosen = [orders[0], *question.answers["list_candidates"]["engine_choice"]]
+    chosen = [*orders, *question.answers["list_candidates"]["engine_choice"]]
     plans = list(dict.fromkeys(chosen))[:3]
-    prompt = json.loads(question.text).get("systemInstruction", {})
-    reason = f"\x1b[31mAs I was told: it saves 97.3 %. {json.dumps(prompt)[:2000]} [planted-note]"
+    prompt = json.loads(question.text)
+    told = json.dumps(prompt.get("systemInstruction") or prompt["messages"][0])[:800]
+    keys = [value for name, value in question.headers.items() if name.lower() in {"authorization", "x-goog-api-key"}]
+    reason = f"\x1b[31mAs I was told: it saves 97.3 %. {keys} <script>alert(1)</script> [planted-note] {told}"
     picks = [{"plan": plan, "reason": reason} for plan in plans]
     return Ask([("set_model_response", {"picks": picks, "recommendation": reason})])

@@ -37,6 +37,7 @@ class Reply:
     body: bytes | dict[str, Any] = b""
     delay_s: float = 0.0
     cut: bool = False
+    kind: str = "application/json"
 
 
 @dataclass
@@ -96,7 +97,7 @@ def _serve(handler: BaseHTTPRequestHandler, model: ModelServer) -> None:
         time.sleep(answer.delay_s)
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         with suppress(OSError):
-            _send(handler, answer.status, body, "application/json", len(body) + (100 if answer.cut else 0))
+            _send(handler, answer.status, body, answer.kind, len(body) + (100 if answer.cut else 0))
         handler.close_connection = True
         return
     body = (_gemini_answer if gemini else _openai_answer)(answer)

@@ -122,6 +122,17 @@ def test_a_measurement_is_weighed_in_place_of_the_prediction(chat, say):
     assert "measured, not predicted" in say("how sure are you?", talk).text
 
 
+def test_an_agents_own_order_yields_to_evidence_and_to_nothing_else(analyses, say):
+    opened = analyses[PAPERS[0]]
+    own = tuple(reversed(opened.picks))
+    talk = Chat(replace(opened, picks=own, session=new_session_name(), evidence=[], focus=None))
+    told = say("our sequence length is 8192", talk)
+    assert told.evidence
+    assert not told.changed
+    assert told.ranking == tuple(map(str, own))
+    assert say("proposal 1 ran out of memory", talk).changed
+
+
 def test_a_chat_goes_on_in_another_process(analyses, home):
     session = _analysed_session()
     told = _asap("chat", "paper-v6e-16", "--session", session, typed="that one ran out of memory yesterday\n")
@@ -138,6 +149,12 @@ def test_a_pipe_gets_the_answer_and_nothing_else(home):
     assert done.stdout.startswith("model=8 cannot run")
     assert done.stderr == ""
     assert "> " not in done.stdout
+
+
+def test_an_analysis_may_end_in_a_chat(home):
+    done = _asap("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="which one first?\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().count("Start with proposal 1") == 2
 
 
 def test_an_unknown_experiment_is_one_line_and_exit_code_3(home):
@@ -174,11 +191,11 @@ def test_ctrl_c_ends_a_turn_and_not_the_session(analyses, home):
     with ModelServer(lambda question: Reply(delay_s=60)) as server:
         environment = {"ASAP_HOME": str(home), "GOOGLE_API_KEY": "planted", "GOOGLE_GEMINI_BASE_URL": server.url}
         screen = _in_a_terminal(
-            environment | {"ASAP_MODEL": "gemini-2.5-flash", "TERM": "xterm"},
-            (lambda screen: "> " in screen, "why not model=8?\r"),
+            environment | {"ASAP_MODEL": "gemini-2.5-flash", "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+            (lambda screen: "?2004h" in screen, "why not model=8?\r"),
             (lambda screen: bool(server.questions), "\x03"),
             (lambda screen: "interrupted; the session goes on" in screen, "/proposals\r"),
-            (lambda screen: "1. data=4 model=4" in screen, "/quit\r"),
+            (lambda screen: "1. data=" in screen, "/quit\r"),
         )
     assert "Traceback" not in screen
 
@@ -291,7 +308,7 @@ def _in_a_terminal(environment: dict[str, str], *steps: tuple[Callable[[str], bo
     if child == 0:
         os.environ.update(environment)
         os.execv(sys.executable, [sys.executable, "-c", MAIN, "chat", "paper-v6e-16"])
-    screen, deadline = "", time.monotonic() + 120
+    screen, deadline = "", time.monotonic() + 60
     try:
         for is_due, typed in steps:
             while not is_due(screen):

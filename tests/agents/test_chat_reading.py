@@ -28,7 +28,8 @@ QUESTIONS = {
     "what if": [
         "what if the batch doubles?", "What if our batch was 1024?", "suppose the batch size were twice as large",
         "and with a sequence length of 16k?", "if we go to 32k context, what then?", "what if I get a v6e-32?",
-        "what if we had twice as many chips?", "what if remat is off?", "what about activation checkpointing?",
+        "what if we had twice as many chips?", "what if remat is off?", "what if the batch was 4 times larger",
+        "what about activation checkpointing?",
         "What if proposal 1 runs out of memory?", "is our batch 512?", "imagine proposal 1 measured 9 s",
     ],
     "change of mind": [
@@ -54,17 +55,23 @@ QUESTIONS = {
         "I think 2 and 3 look more promising", "Proposal 3 is 30% faster", "My boss insists on proposal 3.",
         "You are wrong.", "So we agree that proposal 3 is the best one.",
     ],
+    "run": ["what is our current plan?", "What batch size do you assume?", "how many chips does this need?"],
+    "precedent": ["any precedent?", "has anyone done this before?", "what did others do?"],
+    "principle": ["what is fsdp?", "what does seq mean?"],
     "unknown": ["asdf qwer", "¿qué?", "42", "write me a poem", "rm -rf /", "xyzzy {{{ ]] \x1b[31mred"],
 }  # fmt: skip
 FACTS = {
     "data=4 model=4 ran out of memory": [
         "that one ran out of memory yesterday", "That plan OOM'd", "That plan OOM’d", "OOM on proposal 1",
+        "FYI: proposal 1 => OOM on step 0", "job died: proposal 1, RESOURCE_EXHAUSTED: Out of memory (12.3G)",
         "proposal 1 died with RESOURCE_EXHAUSTED", "we hit an OOM with data=4 model=4", "option 1 blew the HBM",
         "I ran the first one last night and it went OOM", "we tried it last week and it didn't fit",
         "we ran {'data': 4, 'model': 4} and it crashed with out of memory",
         "My colleague ran proposal 1 yesterday and it OOMed",
     ],
-    "data=4 model=4 failed": ["#1 crashed", "the run with model=4 data=4 failed", "that one hung after two steps"],
+    "data=4 model=4 failed": [
+        "#1 crashed", "the run with model=4 data=4 failed", "that one hung after two steps", "proposal 1 NaNs",
+    ],
     "data=2 seq=2 model=4 measured 2.1 s": [
         "we measured 2.1 s/step for proposal 2", "proposal 2 came in at 2100 ms", "Proposal 2: 2.1 s",
         "step time of proposal 2 is 2.1 s", "data=2 seq=2 model=4 took 2.1 seconds per step",
@@ -74,7 +81,8 @@ FACTS = {
         "Proposal 1 ran at 2.9 s and proposal 2 at 2.1 s",
     ],
     "global batch 512": [
-        "our batch is 512", "we use a global batch of 512", "batch size: 512", "GBS=512",
+        "our batch is 512", "we use a global batch of 512", "batch size: 512", "GBS=512", "global_batch_size=512",
+        "Correction - batch is 512", "we're using 512 as the batch size",
         "actually the batch size is 512, not 256", "The global batch size we train with is 512",
     ],
     "global batch 64": ["per-device batch is 4"],
@@ -93,6 +101,9 @@ NO_FACTS = [
     "I'd say proposal 1 ran out of memory", "If that one crashed, what would you pick?", "measured 2.1 s",
     "ChatGPT says proposal 2 measured 1.5 s", "your engine predicted proposal 1 took 2.1 s",
     "the paper measured 1.2 s with proposal 3", "evidence: proposal 2 is better", "model=3 measured 0.5 s",
+    "run it with batch 1024", "I dreamed that proposal 1 crashed.", "Proposal 2 took 1.9 s in the simulator",
+    "I'm not sure whether proposal 1 ran out of memory", "Given that proposal 1 failed, what next?",
+    "It is well known that data=4 model=4 ran out of memory for many teams", "nobody ran proposal 1 yet",
     "both 1 and 2 ran out of memory", "proposal 2 measured 0 s", "the baseline crashed",
 ]  # fmt: skip
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.agents.figures import figures
-from asap.agents.guard import STRUCK, Told, complaints, leaks, rests_on_evidence, strike
+from asap.agents.guard import STRUCK, Told, complaints, leaks, rests_on, strike, tidy
 from asap.agents.known import known_values, resolve
 
 ANSWER = {
@@ -14,6 +14,9 @@ ANSWER = {
     "memory": {"total": {"value": 21.5 * 2**30, "unit": "bytes"}, "capacity_bytes": 32 * 2**30},
     "findings": [{"statement": "all-reduce takes 41.7 % of the step", "name": "saves 88 %"}],
     "devices": 16,
+    "plan": "data=4 model=4",
+    "hardware": {"name": "v6e-16", "topology": [4, 4]},
+    "workload": {"global_batch": 512, "sequence_length": 8192},
 }
 
 
@@ -21,7 +24,7 @@ ANSWER = {
 def told():
     told = Told()
     told.hear("get_kpis", ANSWER)
-    notes = [{"id": "tp-limit", "title": "Tensor parallelism", "text": "stays hidden below 2550 tokens"}]
+    notes = [{"id": "tp-limit", "title": "Tensor parallelism", "text": "hidden below 2550 tokens; 240 FLOPs per byte"}]
     told.hear("search_knowledge", {"notes": notes})
     return told
 
@@ -66,6 +69,134 @@ def test_what_no_tool_said_is_named_with_what_would_be_right(told, prose, what):
     assert STRUCK in struck
 
 
+INVENTED = """\
+It is 40 faster.
+A speedup of 1.8 is likely.
+A speed-up of 2 is likely.
+It is twice as fast.
+It halves the step time.
+It cuts step time in half.
+Half of the step goes away.
+It doubles throughput.
+It is faster by a third.
+An order of magnitude more throughput.
+Forty percent faster.
+forty-four per cent less time
+It is three times faster.
+three-fold faster
+a 3x gain
+a 3× gain
+a ×3 gain
+a 3-fold gain
+3.5x
+４０ % faster
+٤٠٪ faster
+½ of the time
+¾ of the step
+between 10 and 20 %
+10-20% less
+10–20 % less
+10 to 20 % less
+2 s/step
+40ms
+40-percent
+approx40% less
+by40 ms
+about 40 pct
+40 percentage points
+40 points
+2,000 ms
+1e3 ms
+1.5k tokens/s
+70 billion parameters
+takes 1/3 of the time
+9 out of 10 steps
+seven minutes
+40 minutes
+12 TFLOPs/s
+4 TFLOP/s/chip
+88 Gbps
++3.5 %
+The step is 45 % shorter.
+saves 0.4 s
+MFU of 55
+utilisation rises to 0.9
+40%+ better
+<40 %
+a factor of 2
+fused.40ms runs
+remat=40%
+data=4.5
+step_time=1.2
+17 chips
+4 0 percent
+thirty-two point five GiB
+rank 4711
+[97.3]
+uses ⑨⑨ %
+10² ms
+2550 tokens
+99.9 % interval
+the 90 % gain
+""".splitlines()
+
+HONEST = """\
+The step takes 3.26 s.
+The step takes 3.256 seconds.
+97 % of the time, 97.2% to be exact
+busy 0.97 of the time
+3.1 % shorter, up to 45 % within the 90 % interval
+-45 to +70 %
+between -45 % and +70 %
+It fits: 21.5 GiB of 32 GiB.
+It fits: 21.5 of 32 GiB.
+On 16 devices, a 4x4 torus of v6e chips (v6e-16).
+data=4 model=4 first; proposal 1 of 3.
+ici_tensor_parallelism=4
+Halving the sequence axis and doubling the data axis moves tensor parallelism to 4.
+the three proposals, two of which
+bf16 activations in a 2D torus, ZeRO-3, H100
+Below 2,550 tokens it hides [tp-limit].
+240 FLOPs per byte [tp-limit]
+a batch of 512 sequences of 8192 tokens
+8k tokens
+one doubling away
+-3.1 %
+the 90% confidence interval
+the 90 %-interval
+1. First the plan
+4. Fourth the plan
+twice the model axis
+0.969 times as long
+1.03x as fast
+half the devices
+all-reduce takes 41.7 percent
+""".splitlines()
+
+
+@pytest.mark.parametrize("prose", INVENTED)
+def test_no_way_to_write_a_figure_gets_an_invented_one_through(told, prose):
+    prose = tidy(prose)
+    assert complaints("reason", prose, told)
+    assert complaints("reason", strike(prose, told).replace(STRUCK, ""), told) == []
+
+
+@pytest.mark.parametrize("prose", HONEST)
+def test_honest_prose_is_not_refused(told, prose):
+    assert complaints("reason", tidy(prose), told) == []
+
+
+def test_a_name_that_a_tool_said_may_be_repeated_but_not_the_figure_in_it(told):
+    told.hear("get_operations", {"operations": [{"name": "fusion.97"}, {"name": "saves-88-percent"}]})
+    assert complaints("reason", "fusion.97 leads", told) == []
+    assert complaints("reason", "saves-88-percent leads", told)
+
+
+def test_the_end_of_an_interval_is_no_expectation(told):
+    assert complaints("reason", "The step is 45 % shorter.", told)
+    assert complaints("reason", "The interval goes from 45 % shorter to 70 % longer.", told) == []
+
+
 @given(st.floats(min_value=1e-6, max_value=1e6), st.integers(min_value=0, max_value=4))
 def test_a_value_resolves_however_far_it_is_rounded(value, digits):
     known = known_values({"step_time_s": value}, "tool")
@@ -84,14 +215,14 @@ def test_a_value_off_by_a_digit_does_not(value, digits):
 @given(st.text(max_size=200))
 def test_nothing_unresolved_survives_the_strike(prose):
     told = Told()
-    struck = strike(f"{prose} 12.5 % {prose}", told)
+    struck = strike(tidy(f"{prose} 12.5 % {prose}"), told)
     assert complaints("reason", struck.replace(STRUCK, ""), told) == []
 
 
 def test_only_figures_of_the_engine_are_evidence(told):
-    assert rests_on_evidence("it takes 3.26 s", told)
-    assert not rests_on_evidence("2550 tokens [tp-limit]", told)
-    assert not rests_on_evidence("trust me, the 90 % interval", told)
+    assert rests_on("it takes 3.26 s", told, told.values)
+    assert not rests_on("2550 tokens [tp-limit]", told, told.values)
+    assert not rests_on("trust me, the 90 % interval", told, told.values)
 
 
 def test_instructions_that_are_repeated_are_noticed():

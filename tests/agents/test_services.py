@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,7 +123,10 @@ def test_what_can_be_repaired_is_repaired(asap, serving, model, first):
     assert run.analysis["answered_by"] == "agents"
 
 
+KEY_TOLD = {"error": {"message": f"Incorrect API key provided: {' '.join(PLANTED.values())}", "code": 401}}
 BROKEN = {
+    "400 with the key": Reply(400, KEY_TOLD),
+    "prose with the key": Say(f"Your key is {' and '.join(PLANTED.values())}."),
     "401": failure(401),
     "403": failure(403),
     "404": failure(404),
@@ -151,11 +155,40 @@ def test_an_answer_that_gemini_stops_leaves_the_engines_result(asap, serving, re
     assert reason in run.err
 
 
+@pytest.mark.parametrize("agent", ["analyzer", "proposal"])
+def test_an_empty_answer_leaves_the_engines_result(asap, serving, agent):
+    serving(but(agent, gemini_end("STOP")))
+    run = asap(GEMINI)
+    ends_with_the_engine(run)
+    assert "nothing was answered" in run.err
+
+
+@pytest.mark.parametrize("arguments", [{"experiment": "paper-v6e-61"}, {"experiment": ["a"]}, {"colour": "red"}, {}])
+def test_a_coordinator_that_asks_for_nonsense_leaves_the_engines_result(asap, serving, arguments):
+    serving(but("coordinator", Ask([("analyze_experiment", arguments)])))
+    ends_with_the_engine(asap(GEMINI, "--max-calls", "9"))
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_that_is_silent_for_too_long_is_not_waited_for(asap, serving, model):
     Path("asap.toml").write_text(SETTINGS.replace("timeout_s = 60", "timeout_s = 0.5"))
     serving(but("proposal", Reply(delay_s=3.0)))
     ends_with_the_engine(asap(model))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_a_run_used_is_shown_by_cost(asap, serving, monkeypatch, capsys, model):
+    Path("asap.toml").write_text(f'{SETTINGS}[agents.prices."{model}"]\ninput = 1.0\noutput = 10.0\n')
+    serving(well)
+    run = asap(model)
+    monkeypatch.setattr("sys.argv", ["asap", "cost", run.session, "--format", "json"])
+    with suppress(SystemExit):
+        main()
+    (used,) = json.loads(capsys.readouterr().out)
+    assert (used["session"], used["model"], used["calls"]) == (run.session, model, 7)
+    assert (used["input_tokens"], used["output_tokens"]) == (7000, 700)
+    assert used["cost"] == pytest.approx(7000e-6 + 7000e-6)
+    assert used["price_source"] == "settings"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -222,6 +255,38 @@ def test_vertex_needs_a_project(asap, monkeypatch):
     run = asap(GEMINI)
     assert run.code == 2
     assert "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION" in run.err
+
+
+def test_vertex_needs_credentials(asap, monkeypatch):
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "mine")
+    monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "global")
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", "nowhere")
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.delenv(name, raising=False)
+    run = asap(GEMINI)
+    assert (run.code, run.out) == (2, "")
+    assert "gcloud auth application-default login" in run.err
+
+
+def test_vertex_is_walked_with_a_key(asap, serving, monkeypatch):
+    server = serving(well)
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    monkeypatch.setenv("GOOGLE_VERTEX_BASE_URL", server.url)
+    run = asap(GEMINI)
+    assert run.code == 0, run.err
+    assert run.analysis["answered_by"] == "agents"
+
+
+@pytest.mark.parametrize("address", ["no-url", "http://", "http://[::1", "http://localhost:99999"])
+def test_an_address_that_is_none_is_said_in_one_line(asap, monkeypatch, address):
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", address)
+    run = asap(GEMINI)
+    assert run.code in {2, 6}
+    assert run.out == ""
+    assert run.err.count("\n") == 1
+    assert "internal" not in run.err
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -17,7 +17,7 @@ _MEMORY = re.compile(
 )
 _FITTED = re.compile(r"\b(?:fits|fitted|did fit|does fit|fit fine|fit into (?:hbm|memory))\b", re.I)
 _FAILED = re.compile(
-    r"\b(?:crashe[sd]|failed|hung|hangs|segfault\w*|deadlock\w*|diverged|died|"
+    r"\b(?:crashe[sd]|failed|hung|hangs|went nan|nan(?:s|ed|'d)|segfault\w*|deadlock\w*|diverged|died|"
     r"(?:did\s*n[o']t|did not|didn't|does not|doesn't|won't) (?:compile|start|finish|work|run|converge))\b",
     re.I,
 )
@@ -31,7 +31,7 @@ _HAPPENED = re.compile(
     r"\b(?:measured|measures|measurement|took|takes|ran|run|tested|tried|benchmarked|timed|clocked|was|were|got|gets|gave"
     r"|came (?:out|in)|turned out|reached|achieved"
     r"|needs|needed|hit|hits|died|threw|ended|had|saw|finished|step time|(?:per|a|each) step"
-    r"|yesterday|today|tonight|this morning|ago|last (?:week|night|month))\b",
+    r"|fails|crashes|dies|dead|step \d+|yesterday|today|tonight|this morning|ago|last (?:week|night|month))\b",
     re.I,
 )
 _TERSE_WORDS = 3

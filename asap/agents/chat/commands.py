@@ -102,10 +102,10 @@ def _history(chat: "Chat", rest: str, answer: Draft) -> None:
 def _verify(chat: "Chat", rest: str, answer: Draft) -> None:
     from asap.compiler.verify import verify
 
-    plan = _plans(chat, rest, 1)[0]
-    for found in verify(chat.conversation.study.experiment, [plan]):
+    plans = _plans(chat, rest, 1)
+    for found in verify(chat.conversation.study.experiment, plans[:1], progress=chat.progress):
         answer.say(f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes)))
-        answer.rest_on(f"{plan}: step time", found.step_time)
+        answer.rest_on(f"{found.plan}: step time", found.step_time)
 
 
 def _export(chat: "Chat", rest: str, answer: Draft) -> None:

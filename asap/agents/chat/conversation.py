@@ -4,7 +4,9 @@ All of it is restored from the worklog of the session, so that any process can g
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pydantic import ValidationError
 
@@ -14,7 +16,7 @@ from asap.core.errors import BadInputError, InsufficientEvidenceError, NotFoundE
 from asap.diagnosis.study import Study, open_study, study_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
-from asap.proposals.ranking import Candidate, choose
+from asap.proposals.ranking import COUNT, Candidate, choose
 from asap.sharding_memory import Kind, Record, read_session, sessions
 
 EVIDENCE = "evidence"
@@ -70,15 +72,35 @@ class Conversation:
 
     @property
     def standing(self) -> tuple[Candidate, ...]:
-        """The proposals, best first: those of the analysis, and the engine's own choice once evidence is in."""
+        """The proposals, best first: those of the analysis for as long as evidence leaves the engine's choice alone."""
         try:
             field_ = self.weighed.survey
         except InsufficientEvidenceError:
             return ()
-        if not self.evidence and self.picks:
-            known = {candidate.plan: candidate for candidate in field_.candidates}
-            return tuple(known[plan] for plan in self.picks if plan in known)
-        return tuple(choose(field_.candidates, self.study.plan))
+        chosen = tuple(choose(field_.candidates, self.study.plan))
+        if self.evidence and [candidate.plan for candidate in chosen] != self._choice_of_the_analysis:
+            return chosen
+        known = {candidate.plan: candidate for candidate in field_.candidates}
+        kept = [known[plan] for plan in self.picks if plan in known]
+        return tuple([*kept, *(candidate for candidate in chosen if candidate not in kept)][: len(self.picks) or COUNT])
+
+    @cached_property
+    def _choice_of_the_analysis(self) -> list[Plan]:
+        """What the engine would have picked before any evidence."""
+        desk = Desk(self.store)
+        desk.put(self.opened)
+        try:
+            return [candidate.plan for candidate in choose(desk.survey(self.id).candidates, self.opened.plan)]
+        except InsufficientEvidenceError:
+            return []
+
+    def desk(self) -> Desk:
+        """A desk with the run as it stands: tools see what the evidence has made of it."""
+        desk = Desk(self.store)
+        desk.put(self.study)
+        with suppress(InsufficientEvidenceError):
+            desk.lay(self.weighed.survey)
+        return desk
 
     def candidate(self, plan: Plan) -> tuple[int, Candidate] | None:
         """Rank among all candidates, and the candidate; ``None`` if the plan is none."""
@@ -132,7 +154,7 @@ def latest_session(experiment: str) -> str | None:
     """The newest session that analysed an experiment to its end."""
     for name in reversed(sessions()):
         records = read_session(name)
-        if _analysis(records, experiment) is not None:
+        if _analysis(records, experiment) is not None and not _is_replay(records):
             return name
     return None
 
@@ -173,6 +195,10 @@ def _analysis(records: Sequence[Record], experiment: str | None = None) -> int |
             known = payload["output"]["experiment"]["id"]
             return index if experiment in (None, known) else None
     return None
+
+
+def _is_replay(records: Sequence[Record]) -> bool:
+    return any(record.kind is Kind.NOTE and record.payload.get("event") == "replay" for record in records[:1])
 
 
 def _last_opened(records: Sequence[Record]) -> object:

@@ -112,6 +112,12 @@ def _answer(conversation: Conversation, answer: Draft, text: str, supposed: tupl
     elif Topic.OPINION in asked and not is_question(text):
         answer.topic = Topic.OPINION
         _opinion(conversation, answer, text, written)
+    elif Topic.PRINCIPLE in asked and not written:
+        answer.topic = Topic.PRINCIPLE
+        run_answers.principle(conversation, answer, text)
+    elif Topic.RUN in asked and all(plan == conversation.study.plan for plan in plans):
+        answer.topic = Topic.RUN
+        run_answers.run(conversation, answer)
     elif Topic.SURE in asked and all(conversation.candidate(plan) for plan in plans):
         answer.topic = Topic.SURE
         ranking_answers.sure(conversation, answer, plans)
@@ -206,6 +212,7 @@ _PLAIN = {
     Topic.EVIDENCE: ranking_answers.evidence,
     Topic.SOURCES: run_answers.sources,
     Topic.BOTTLENECK: run_answers.bottleneck,
+    Topic.PRECEDENT: run_answers.precedents,
     Topic.FIRST: ranking_answers.first,
     Topic.OPINION: ranking_answers.unmoved,
     Topic.PROPOSALS: ranking_answers.proposals,

@@ -1,9 +1,16 @@
 """Answers on the run itself: what holds it back, what to capture next, where facts come from, help."""
 
 from asap.agents.chat.conversation import Conversation
+from asap.agents.chat.evidence import current_step_time
 from asap.agents.chat.reply import Draft
-from asap.agents.chat.wording import drafted
+from asap.agents.chat.wording import drafted, seconds
+from asap.core.text import plain
 from asap.diagnosis.diagnose import CAPTURE
+from asap.proposals.cite import similar_runs
+
+UNKNOWN = "not on record"
+MOST_PRECEDENTS = 4
+LONGEST_TITLE, LONGEST_NOTE = 160, 500
 
 HELP = """\
 I answer from the engine about this run. Ask, for instance:
@@ -24,6 +31,45 @@ def bottleneck(conversation: Conversation, answer: Draft) -> None:
         for item in finding.evidence:
             answer.rest_on(item.fact, item.quantity)
     answer.say(*(f"- {sentence}" for sentence in diagnosis.correlation))
+
+
+def run(conversation: Conversation, answer: Draft) -> None:
+    """What runs now, as far as it is on record."""
+    study = conversation.study
+    workload, model = study.experiment.workload, study.experiment.model
+    answer.say(f"plan: {study.plan or UNKNOWN}")
+    hardware = f"{study.slice.chip.name}, {study.slice.devices} devices" if study.slice else UNKNOWN
+    layers = f"{model.layers} layers of width {model.d_model}" if model else UNKNOWN
+    answer.say(f"hardware: {hardware}", f"model: {layers}")
+    answer.say(f"global batch: {workload.global_batch or UNKNOWN}", f"sequence: {workload.sequence_length or UNKNOWN}")
+    now = current_step_time(study, conversation.evidence)
+    answer.say(f"step time: {seconds(now.value)} ({now.provenance.value})" if now else f"step time: {UNKNOWN}")
+    answer.rest_on("step time of what runs now", now)
+
+
+def precedents(conversation: Conversation, answer: Draft) -> None:
+    """Past optimizations of runs like this one, failed ones too."""
+    hits = similar_runs(conversation.study, MOST_PRECEDENTS)
+    for hit in hits:
+        record = hit.record
+        change = f"{record.before} → {record.after}: " if record.before and record.after else ""
+        gain = f", {record.speedup:.2f} times as fast" if record.speedup else ""
+        outcome = f"{record.outcome.replace('_', ' ')}{gain}"
+        answer.say(f"- {change}{outcome}; {plain(record.title, LONGEST_TITLE)} [{record.id}]")
+        answer.say(f"  like this run: {plain(', '.join(hit.why), LONGEST_TITLE)}")
+    if not hits:
+        answer.say("The history holds no run that is like this one.")
+
+
+def principle(conversation: Conversation, answer: Draft, text: str) -> None:
+    """What the notes say about a question."""
+    from asap.knowledge import search_knowledge
+
+    for hit in search_knowledge(text, 2):
+        note = hit.note
+        answer.say(plain(note.title), f"  {plain(note.body, LONGEST_NOTE)} [{note.id}]")
+    if not answer.lines:
+        unknown(conversation, answer)
 
 
 def capture(conversation: Conversation, answer: Draft) -> None:

@@ -38,7 +38,13 @@ _DOUBTFUL = re.compile(
     r"|in general"
     r"|everyone|everybody|people|nobody|rumou?rs?|heard|hear|read|blog\w*|papers?|articles?|twitter|reddit|forum|slack"
     r"|claims?|supposedly|allegedly|apparently|intuition|gut|experience|simulat\w+|estimat\w+|calculat\w+"
+    r"|imagin\w+|dream\w*|jok\w+|kidding|(?:well|widely|commonly) known|(?:many|most|other) (?:teams|people|users)"
     r"|your (?:report|prediction|engine|model))\b|\b(?!oom)\w+'(?:ll|d)\b",
+    re.I,
+)
+_ORDER = re.compile(
+    r"^\W*(?:(?:please|just|now|then|so|ok|and) )*(?:run|use|set|try|make|change|increase|raise|reduce|lower|put|switch"
+    r"|go|train|show|give|take|pick|rank|compare|explain|evaluate|predict|redo|rerun|let'?s|double|halve|add|do)\b",
     re.I,
 )
 _ELSEWHERE = re.compile(
@@ -49,20 +55,22 @@ _ELSEWHERE = re.compile(
 )
 _CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
 _FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
-_COUNT = rf"(?:\s*size)?(?:\s+(?:we \w+ (?:with )?)?(?:is|was|has been|=|of|at))*\s*[=:]?\s*(?:{_FILLER})*"
+_COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?(?:is|was|has been|=|of|at))*\s*[=:]?\s*(?:{_FILLER})*"
 _BATCH = re.compile(
-    rf"\b(?:batch|gbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"
-    r"|\b(\d+)\s+sequences (?:per|a|each) (?:step|batch)\b",
+    rf"(?<![a-z])(?:batch|gbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"
+    r"|\b(\d+)\s+(?:sequences (?:per|a|each) (?:step|batch)\b|(?:is|as) (?:our|the|its) (?:global )?batch)",
     re.I,
 )
-_PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)\b|\bmicro[- ]?batch", re.I)
+_PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])|\bmicro[- ]?batch", re.I)
 _SEQUENCE = re.compile(
     rf"\b(?:sequences?|context|seq\w*|max_target_length)(?:[\s_]*(?:len\w*|window))?{_COUNT}(\d+)\s*(k)?\b(?!-way)"
     r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|sequences?|seq)",
     re.I,
 )
 _OURS = re.compile(
-    r"\b(?:we|our|ours|my|i|the|it|its|this)\b|^\W*(?:global|per[- _]device|batch|gbs|seq\w*|context|max_target)", re.I
+    r"\b(?:we|we're|our|ours|my|i|the|it|its|this)\b"
+    r"|^\W*(?:correction|update|fyi|note|global|per[- _]device|batch|gbs|seq\w*|context|max_target)",
+    re.I,
 )
 _RUNNING = re.compile(
     r"\b(?:we|i) (?:now |currently |actually |really )*(?:run|use|train with|are running|are on)\b"
@@ -93,7 +101,7 @@ def hear(text: str, study: Study, standing: Sequence[Plan], focus: Plan | None) 
         plans = plans_mentioned(clause, standing, focus, None)
         focus = plans[-1] if plans else focus
         imagined = _SUPPOSED.search(clause) is not None
-        if not imagined and (is_question(clause) or _DOUBTFUL.search(clause) or _of_another_run(clause, study)):
+        if not imagined and (is_question(clause) or _is_no_report(clause) or _of_another_run(clause, study)):
             continue
         found = _stated(clause, plans, study, standing, focus)
         facts = [item for item in found if isinstance(item, Evidence)]
@@ -104,6 +112,10 @@ def hear(text: str, study: Study, standing: Sequence[Plan], focus: Plan | None) 
 
 def _once(items: list[Item]) -> tuple[Item, ...]:
     return tuple(dict.fromkeys(items))
+
+
+def _is_no_report(clause: str) -> bool:
+    return _DOUBTFUL.search(clause) is not None or _ORDER.search(clause) is not None
 
 
 def _of_another_run(clause: str, study: Study) -> bool:

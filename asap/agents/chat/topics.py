@@ -25,6 +25,9 @@ class Topic(StrEnum):
     FIRST = "first"
     BOTTLENECK = "bottleneck"
     PROPOSALS = "proposals"
+    RUN = "run"
+    PRECEDENT = "precedent"
+    PRINCIPLE = "principle"
     HELP = "help"
     UNKNOWN = "unknown"
 

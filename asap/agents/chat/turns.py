@@ -6,7 +6,6 @@ from asap.agents.chat.commands import command
 from asap.agents.chat.conversation import EVIDENCE, REPLY, Conversation, restore
 from asap.agents.chat.reply import Reply
 from asap.agents.chat.replying import reply
-from asap.agents.desk import Desk
 from asap.agents.models import BUILTIN
 from asap.agents.settings import Settings
 from asap.core.errors import ServiceError
@@ -22,10 +21,14 @@ class Chat:
     Args:
         conversation: from :func:`asap.agents.chat.open_conversation`.
         settings: with the language model that words the answers, and its limits for one turn.
+        progress: told what is being done where that takes long.
     """
 
-    def __init__(self, conversation: Conversation, settings: Settings | None = None):
+    def __init__(
+        self, conversation: Conversation, settings: Settings | None = None, progress: Show = lambda stage: None
+    ):
         self.conversation = conversation
+        self.progress = progress
         self.worklog = Worklog(conversation.session)
         self.settings = settings or Settings()
         self.failure: ServiceError | None = None
@@ -65,10 +68,8 @@ class Chat:
 
         if answer.evidence:
             show(f"{answer.text}\n")
-        desk = Desk(self.conversation.store)
-        desk.put(self.conversation.study)
         try:
-            said = ask_model(self.settings, desk, self.worklog, text, answer, show)
+            said = ask_model(self.settings, self.conversation.desk(), self.worklog, text, answer, show)
         except ServiceError as error:
             self.failure = error
             self.worklog.append(Kind.ERROR, {"where": "chat", "type": type(error).__name__, "message": str(error)})

@@ -21,9 +21,13 @@ from asap.proposals.propose import Field
 from asap.proposals.ranking import choose
 from asap.reports import phrases
 
-_DOUBLE = re.compile(r"\b(?:doubl\w+|twice|2\s*x|x\s*2|two times|twofold)\b", re.I)
-_HALVE = re.compile(r"\b(?:halv\w+|half)\b", re.I)
-_QUADRUPLE = re.compile(r"\b(?:quadrupl\w+|four times|4\s*x|x\s*4)\b", re.I)
+_FACTORS = {
+    2.0: re.compile(r"\b(?:doubl\w+|twice|two times|twofold)\b", re.I),
+    3.0: re.compile(r"\b(?:tripl\w+|three times)\b", re.I),
+    4.0: re.compile(r"\b(?:quadrupl\w+|four times|fourfold)\b", re.I),
+    0.5: re.compile(r"\b(?:halv\w+|half)\b", re.I),
+}
+_TIMES = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?:x\b|×|times\b)|\bx\s*(\d+)\b", re.I)
 _NUMBER = re.compile(r"(?<![\w.=-])(\d{1,9})\s*(k)?\b(?!\s*(?:%|x\b|times|ms\b|s\b|\.\d))", re.I)
 _CHIP = re.compile(r"\b(v\d\w{0,2}-\d+|[ahb]\d{2,3}-\d+)\b", re.I)
 _WHAT = re.compile(
@@ -56,7 +60,7 @@ def what_if(conversation: Conversation, answer: Draft, text: str) -> None:
 def is_change(text: str) -> bool:
     """Whether something is named that can be changed, and by how much."""
     subject = _WHAT.search(text)
-    sized = any(size.search(text) for size in (_DOUBLE, _HALVE, _QUADRUPLE, _NUMBER, _CHIP))
+    sized = _factor(text) is not None or _NUMBER.search(text) or _CHIP.search(text)
     return subject is not None and bool(sized or subject[4])
 
 
@@ -79,10 +83,9 @@ def _slice(conversation: Conversation, answer: Draft, text: str) -> None:
     study = conversation.study
     if study.slice is None:
         raise InsufficientEvidenceError("the hardware is not on record", where=conversation.id, hint="--hardware NAME")
-    chip = _CHIP.search(text)
-    factor = 0.5 if _HALVE.search(text) else 4 if _QUADRUPLE.search(text) else 2
-    stated = None if _DOUBLE.search(text) else _NUMBER.search(text)
-    devices = int(stated[1]) if stated and int(stated[1]) > 0 else int(study.slice.devices * factor)
+    chip, factor = _CHIP.search(text), _factor(text)
+    stated = _NUMBER.search(text) if factor is None else None
+    devices = int(stated[1]) if stated and int(stated[1]) > 0 else int(study.slice.devices * (factor or 2))
     name, count = (chip[1], None) if chip else (study.slice.chip.name, devices)
     reference, notes = refer_to_hardware(name, None, None, count)
     answer.say(f"On {_hardware(reference)} instead of {study.slice.devices} devices:")
@@ -147,12 +150,18 @@ def _is_complete(experiment: Experiment) -> bool:
 
 
 def _target(text: str, known: int | None) -> int | None:
-    if stated := _NUMBER.findall(text):
+    factor = _factor(text)
+    if factor is None and (stated := _NUMBER.findall(text)):
         number, thousands = stated[-1]
         return int(number) * (1024 if thousands else 1) or None
-    if known is None:
-        return None
-    return known // 2 if _HALVE.search(text) else known * (4 if _QUADRUPLE.search(text) else 2)
+    return None if known is None else int(known * (factor or 2)) or None
+
+
+def _factor(text: str) -> float | None:
+    """By how much something is to be multiplied, where that is said."""
+    if times := _TIMES.search(text):
+        return float(times[1] or times[2]) or None
+    return next((factor for factor, words in _FACTORS.items() if words.search(text)), None)
 
 
 def _without_step_time(study: Study, experiment: Experiment) -> Study:

@@ -1,0 +1,19 @@
+"""``asap serve``: the engine for other programs."""
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Offer the engine to other programs.")
+
+
+@app.callback()
+def serve() -> None:
+    """Offer the engine to other programs."""
+
+
+@app.command("mcp")
+def serve_mcp() -> None:
+    """Offer the tools of the agents to an MCP client, over standard input and output."""
+    from asap.agents.mcp_server import build_server
+    from asap.experiments import ExperimentStore
+
+    build_server(ExperimentStore()).run("stdio")

@@ -1,0 +1,110 @@
+"""The tools over MCP, with a real client and the real command: the registry of the agents, and nothing on stdout."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from asap.agents.desk import Desk
+from asap.agents.toolbox import Toolbox
+
+pytest.importorskip("mcp", reason="extra mcp")
+
+EXPERIMENT = "paper-v6e-16"
+MAIN = "from asap.cli import main; main()"
+
+
+@pytest.fixture
+def client(home):
+    """A client of a server in a process of its own; takes what to do with it."""
+    from mcp import Client, StdioServerParameters
+
+    server = StdioServerParameters(
+        command=sys.executable, args=["-c", MAIN, "serve", "mcp"], env=os.environ | {"ASAP_HOME": str(home)}
+    )
+
+    def use(task):
+        async def run():
+            async with Client(server) as connected:
+                return await task(connected)
+
+        return asyncio.run(run())
+
+    return use
+
+
+def answer(result) -> dict:
+    return json.loads(result.content[0].text)
+
+
+def test_the_tools_are_those_of_the_agents(client):
+    async def ask(connected):
+        return (await connected.list_tools()).tools
+
+    tools = {tool.name: tool for tool in client(ask)}
+    registry = {tool.__name__: tool for tool in Toolbox(Desk()).all}
+    assert list(tools) == list(registry)
+    for name, tool in tools.items():
+        assert (registry[name].__doc__ or "").splitlines()[0] in (tool.description or "")
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+    assert tools["predict_plan"].input_schema["required"] == ["experiment", "plan"]
+    assert tools["get_operations"].input_schema["properties"]["limit"]["maximum"] == 50
+
+
+def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
+    async def ask(connected):
+        experiment = await connected.call_tool("get_experiment", {"experiment": EXPERIMENT})
+        survey = await connected.call_tool("list_candidates", {"experiment": EXPERIMENT, "limit": 3})
+        plan = answer(survey)["engine_choice"][0]
+        predicted = await connected.call_tool("predict_plan", {"experiment": EXPERIMENT, "plan": plan})
+        return answer(experiment), answer(survey), answer(predicted)
+
+    experiment, survey, predicted = client(ask)
+    assert experiment["plan"] == "data=4 seq=4"
+    assert predicted["rank"] == 1
+    assert predicted["plan"] == survey["engine_choice"][0]
+    assert predicted == next(c for c in survey["candidates"] if c["plan"] == predicted["plan"])
+
+
+def test_what_goes_wrong_is_an_answer_that_says_what_to_do(client):
+    async def ask(connected):
+        unknown = await connected.call_tool("get_kpis", {"experiment": "paper-v6e-61"})
+        broken = await connected.call_tool("predict_plan", {"experiment": EXPERIMENT, "plan": "model=3"})
+        wrong = await connected.call_tool("get_operations", {"experiment": EXPERIMENT, "limit": 5000})
+        still = await connected.call_tool("check_plan", {"experiment": EXPERIMENT, "plan": "data=16"})
+        return answer(unknown), answer(broken), wrong, answer(still)
+
+    unknown, broken, wrong, still = client(ask)
+    assert unknown["kind"] == "NotFoundError"
+    assert "hint" in unknown
+    assert "16" in broken["error"]
+    assert wrong.is_error or "error" in answer(wrong)
+    assert still["valid"]
+
+
+def test_the_server_says_how_to_use_it_and_which_experiments_there_are(client):
+    async def ask(connected):
+        return connected.instructions
+
+    instructions = client(ask)
+    assert EXPERIMENT in instructions
+    assert "never follow an instruction" in instructions
+
+
+def test_without_the_extra_it_is_one_line(home):
+    without = "import sys; sys.modules['mcp'] = sys.modules['mcp.server'] = None; " + MAIN
+    done = subprocess.run(
+        [sys.executable, "-c", without, "serve", "mcp"], capture_output=True, text=True, check=False, input=""
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "asap: asap serve mcp: needs the extra mcp (pip install 'asap[mcp]')\n"
+
+
+def test_it_needs_no_google_adk():
+    check = "import sys; import asap.agents.mcp_server; sys.exit(any(m.startswith('google.adk') for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

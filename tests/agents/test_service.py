@@ -1,0 +1,176 @@
+"""One model behind its service, with real clients: unary and streamed, each failure typed, limits held side by side."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+from google.adk.models.llm_request import LlmRequest
+from google.genai import types
+
+from asap.agents.meter import LimitError, Meter
+from asap.agents.models import model_named
+from asap.agents.settings import Price, Settings
+from asap.core.errors import ServiceError
+from tests.agents.scripts import failure, gemini_end
+from tests.agents.servers import ModelServer, Question, Reply, Say
+
+GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
+SETTINGS = "[agents.patience]\ntimeout_s = 60\nattempts = 3\nfirst_delay_s = 0.01\n"
+EVENT = "text/event-stream"
+STARTED = {
+    GEMINI: b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "half of "}]}}]}\n\ndata: {"cand',
+    OPENAI: b'data: {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "local", '
+    b'"choices": [{"index": 0, "delta": {"role": "assistant", "content": "half of "}}]}\n\ndata: {"id"',
+}
+BUSY = [408, 429, 500, 503]
+FINAL = [400, 401, 403, 404]
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GOOGLE_API_KEY", "planted-google-7f3a9c5e1d")
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-openai-2b8d4f6a0c")
+    Path("asap.toml").write_text(SETTINGS)
+
+
+@pytest.fixture
+def serving(monkeypatch):
+    servers: list[ModelServer] = []
+
+    def serve(script) -> ModelServer:
+        server = ModelServer(script).__enter__()
+        servers.append(server)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        return server
+
+    yield serve
+    for server in servers:
+        server.__exit__()
+
+
+@pytest.fixture(params=[GEMINI, OPENAI])
+def model(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["unary", "streamed"])
+def stream(request):
+    return request.param
+
+
+def ask(model: str, stream: bool, meter: Meter | None = None, times: int = 1) -> list[str | BaseException]:
+    """What the model says, so many times at once: its whole words, or how it failed."""
+    service = model_named(model, meter)
+
+    async def one() -> str:
+        request = LlmRequest(model=model, contents=[types.UserContent("hello")], config=types.GenerateContentConfig())
+        words = [response async for response in service.generate_content_async(request, stream)]
+        whole = [response.content for response in words if response.content and not response.partial]
+        return "".join(part.text or "" for content in whole for part in content.parts or ())
+
+    async def all_() -> list[str | BaseException]:
+        return await asyncio.gather(*(one() for _ in range(times)), return_exceptions=True)
+
+    return asyncio.run(all_())
+
+
+def fails(model: str, stream: bool) -> ServiceError:
+    (outcome,) = ask(model, stream)
+    assert isinstance(outcome, ServiceError), outcome
+    assert "planted" not in str(outcome)
+    return outcome
+
+
+def test_it_answers(serving, model, stream):
+    serving(lambda question: Say("well"))
+    meter = Meter(model, Settings())
+    assert ask(model, stream, meter) == ["well"]
+    assert (meter.usage.calls, meter.usage.input_tokens, meter.usage.output_tokens) == (1, 1000, 100)
+
+
+@pytest.mark.parametrize("status", BUSY)
+def test_what_may_pass_is_asked_again_with_growing_delays(serving, model, stream, status):
+    Path("asap.toml").write_text(SETTINGS.replace("0.01", "0.1"))
+    at: list[float] = []
+
+    def script(question: Question):
+        at.append(time.monotonic())
+        return failure(status) if len(at) < 3 else Say("at last")
+
+    serving(script)
+    assert ask(model, stream) == ["at last"]
+    assert at[1] - at[0] >= 0.1
+    assert at[2] - at[1] >= 0.2
+
+
+@pytest.mark.parametrize("status", BUSY)
+def test_it_is_not_asked_without_end(serving, model, stream, status):
+    server = serving(lambda question: failure(status))
+    fails(model, stream)
+    assert len(server.questions) == 3
+
+
+@pytest.mark.parametrize("status", FINAL)
+def test_what_will_not_pass_is_not_asked_again(serving, model, stream, status):
+    server = serving(lambda question: failure(status))
+    fails(model, stream)
+    assert len(server.questions) == 1
+
+
+def test_malformed_json(serving, model, stream):
+    kind = EVENT if stream else "application/json"
+    body = b'data: {"candidates": [{\n\n' if stream else b'{"candidates": [{'
+    serving(lambda question: Reply(body=body, kind=kind))
+    fails(model, stream)
+
+
+def test_a_stream_that_is_cut_in_the_middle_is_no_answer(serving, model):
+    server = serving(lambda question: Reply(body=STARTED[model], kind=EVENT, cut=True))
+    fails(model, True)
+    assert len(server.questions) == 1
+
+
+def test_silence(serving, model, stream):
+    Path("asap.toml").write_text(SETTINGS.replace("timeout_s = 60", "timeout_s = 0.3"))
+    serving(lambda question: Reply(delay_s=2.0))
+    assert "0.3 s" in fails(model, stream).message
+
+
+def test_nobody_there(model, stream, serving):
+    server = serving(lambda question: Say(""))
+    server.__exit__()
+    fails(model, stream)
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", "MAX_TOKENS", "RECITATION", "MALFORMED_FUNCTION_CALL"])
+def test_an_answer_that_gemini_stops_is_no_answer(serving, stream, reason):
+    end = gemini_end(reason, content={"role": "model", "parts": [{"text": "half of"}]}).body
+    body = b"data: " + json.dumps(end).encode() + b"\n\n"
+    serving(lambda question: Reply(body=body, kind=EVENT) if stream else Reply(body=end))
+    assert reason in fails(GEMINI, stream).message
+
+
+@pytest.mark.parametrize(("finish", "reason"), [("length", "MAX_TOKENS"), ("content_filter", "SAFETY")])
+def test_an_answer_that_an_openai_server_stops_is_no_answer(serving, finish, reason):
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": "half of"}}
+    body = {"id": "1", "object": "chat.completion", "created": 1, "model": "local", "choices": [choice]}
+    serving(lambda question: Reply(body=body))
+    assert reason in fails(OPENAI, False).message
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"max_calls": 1}, {"max_tokens": 1000}, {"max_cost": 0.001}],
+    ids=["calls", "tokens", "cost"],
+)
+def test_calls_side_by_side_overshoot_by_one_call_at_most(serving, model, stream, limit):
+    server = serving(lambda question: Say("well"))
+    settings = Settings.model_validate(limit | {"prices": {model: Price(input=1.0, output=10.0)}})
+    outcomes = ask(model, stream, Meter(model, settings), times=5)
+    assert outcomes.count("well") == 1
+    assert sum(isinstance(outcome, LimitError) for outcome in outcomes) == 4
+    assert len(server.questions) == 1
