@@ -167,6 +167,4 @@ def _memory(runs: Sequence[Run], calibration: Calibration) -> MemoryScore:
         return score_memory(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
     fits = [calibration.fit_for(run.source) for run in runs]
     verdict = judge_each(runs, fits)
-    scales = np.array([fit.memory_scale.get(run.hardware.chip.kind, 1.0) for fit, run in zip(fits, runs, strict=True)])
-    accepted = verdict.memory_bytes * scales <= verdict.hbm_bytes
-    return score_memory(accepted, np.array([run.out_of_memory for run in runs]))
+    return score_memory(verdict.memory_bytes <= verdict.hbm_bytes, np.array([run.out_of_memory for run in runs]))

@@ -14,16 +14,16 @@ from asap.prediction.calibration import Calibration, Fit, Region, Widths
 from asap.prediction.case import Case
 from asap.prediction.compute import model_flops
 from asap.prediction.fitting import Regression
-from asap.prediction.intervals import widths_of
-from asap.prediction.judged import groups_of, judge_each, least_memory, stacked
+from asap.prediction.intervals import fair_level, widths_of
+from asap.prediction.judged import groups_of, judge_each, stacked
 from asap.prediction.pairs import pairs_of
 from asap.prediction.region import region_of
+from asap.prediction.reserving import reserves_of
 from asap.prediction.runs import Run
 from asap.prediction.scorecard import macro_median
 
 STEP_EDGES = (0.05, 0.75, 1.5)
 WHAT_IF_EDGES = (0.6, 1.6, 3.1)
-NEARLY = 0.02
 Mask = NDArray[np.bool_]
 
 
@@ -60,7 +60,7 @@ def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[Run
         region=_rounded(region_of(stacked(chosen), [groups_of(run) for run in chosen])),
         step_widths=nothing,
         what_if_widths=nothing,
-        memory_scale={},
+        reserves={},
     )
 
 
@@ -78,16 +78,21 @@ def _with_residuals(
     errors = np.log(np.array(_times(timed)) / verdict.step_time)
     pairs = pairs_of(timed)
     changes = errors[pairs.other] - errors[pairs.known]
+    pair_sources = sources[pairs.known]
+    level = fair_level(errors, verdict.distance, sources.tolist(), STEP_EDGES)
+    pair_level = fair_level(changes, pairs.distance, pair_sources.tolist(), WHAT_IF_EDGES)
 
     def learnt(fit: Fit, name: str | None) -> Fit:
-        rows, between = sources != name, sources[pairs.known] != name
+        rows, between = sources != name, pair_sources != name
         return fit.model_copy(
             update={
-                "step_widths": widths_of(errors[rows], verdict.distance[rows], sources[rows].tolist(), STEP_EDGES),
-                "what_if_widths": widths_of(
-                    changes[between], pairs.distance[between], sources[pairs.known][between].tolist(), WHAT_IF_EDGES
+                "step_widths": widths_of(
+                    errors[rows], verdict.distance[rows], sources[rows].tolist(), STEP_EDGES, level
                 ),
-                "memory_scale": memory_scales([run for run in runs if run.source != name]),
+                "what_if_widths": widths_of(
+                    changes[between], pairs.distance[between], pair_sources[between].tolist(), WHAT_IF_EDGES, pair_level
+                ),
+                "reserves": reserves_of([run for run in runs if run.source != name]),
             }
         )
 
@@ -104,24 +109,6 @@ def _with_residuals(
         without={name: learnt(fit, name) for name, fit in without.items()},
         utilisation=_utilisation(timed),
     )
-
-
-def memory_scales(runs: Sequence[Run]) -> dict[str, float]:
-    """By kind of chip, the factor on modelled bytes that best separates runs that fitted from runs that did not.
-
-    The smallest that separates nearly as well as the best: what separates a little better may fit these runs alone.
-    """
-    filled = least_memory(runs) / np.asarray(stacked(runs).machine.hbm_bytes)
-    died = np.array([run.out_of_memory for run in runs])
-    kinds = np.array([run.hardware.chip.kind for run in runs])
-    grid = np.arange(0.6, 1.6, 0.01)
-    scales = {}
-    for kind in sorted(set(kinds.tolist())):
-        lost, held = filled[(kinds == kind) & died], filled[(kinds == kind) & ~died]
-        if len(lost) and len(held):
-            scores = np.array([(lost * scale > 1).mean() + (held * scale <= 1).mean() for scale in grid])
-            scales[kind] = round(float(grid[scores >= scores.max() - NEARLY].min()), 2)
-    return scales
 
 
 def _utilisation(timed: Sequence[Run]) -> dict[str, dict[str, float]]:

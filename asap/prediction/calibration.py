@@ -62,6 +62,17 @@ class Region(BaseModel):
     precisions: tuple[str, ...]
 
 
+class Reserve(BaseModel):
+    """What an allocator reserves over the modelled bytes. A plan fits if this is within the HBM."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scale: float = Field(default=1.0, description="of all parts, at the confidence that a plan which fits has to have")
+    reuse: float = Field(default=1.0, description="of temporaries besides")
+    low: float = Field(default=1.0, description="reserved bytes of the 90 % interval over these, at its lower end")
+    high: float = Field(default=1.0, description="the same at its upper end")
+
+
 class Fit(BaseModel):
     """One fit: of all development runs, or of all but one source's."""
 
@@ -71,9 +82,11 @@ class Fit(BaseModel):
     region: Region
     step_widths: Widths
     what_if_widths: Widths
-    memory_scale: dict[str, float] = Field(
-        description="kind of chip → what the allocator and the runtime hold over the modelled bytes"
-    )
+    reserves: dict[str, Reserve] = Field(description="allocator → what it reserves over the modelled bytes")
+
+    def reserve(self, allocator: str) -> Reserve:
+        """What this allocator reserves; just what is modelled for one that was never seen."""
+        return self.reserves.get(allocator, Reserve())
 
     def resolve(self, groups: Sequence[Groups]) -> Constants:
         """The constants of many runs as arrays."""

@@ -49,12 +49,18 @@ class Work:
     parameter_bytes: Number
     gradient_bytes: Number
     reduced_bytes: Number
+    gathered_bytes: Number
     optimizer_bytes: Number
     fused_attention: Number
     score_passes: Number
     score_bytes: Number
     unfused_norm: Number
+    unfused_gate: Number
     logit_bytes: Number
+    parallel_loss: Number
+    gathers_again: Number
+    compiled: Number
+    overlaps_reduction: Number
     zero_stage: Number
     sequence_parallel: Number
 

@@ -20,6 +20,10 @@ LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0}
 EAGER_LOGIT_BYTES = 12.0
 """Bytes a logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron's keeps
 bf16 logits and gradients and fp32 copies of both."""
+GATHERED_LOGIT_BYTES = 16.0
+"""PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
+SERIAL_LOSS = ("aa-scaling",)
+"""Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
 SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
 SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes a score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
@@ -120,34 +124,45 @@ def work_numbers(w: Workload, architecture: Architecture) -> Work:
     master = framework in (None, "megatron", "nemo")
     kernel = attention_class(w.attention) or "flash"
     name = (w.framework or "").casefold()
+    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp")
+    serial = is_serial(w)
     accumulates = "fp32" if name == "megatron-lm" else "bf16"
-    reduces = "fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"
+    reduced = OPERAND_BYTES["fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"]
+    parameter = 2.0 if master else 4.0
     sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
     return Work(
         batch=w.global_batch or 0,
         sequence=w.sequence_length or 0,
         operand_bytes=OPERAND_BYTES[precision_class(w.precision)],
-        parameter_bytes=2.0 if master else 4.0,
-        gradient_bytes=OPERAND_BYTES[accumulates] if framework != "fsdp" else 4.0,
-        reduced_bytes=OPERAND_BYTES[reduces],
-        logit_bytes=LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        parameter_bytes=parameter,
+        gradient_bytes=OPERAND_BYTES[accumulates] if master else 4.0,
+        reduced_bytes=reduced,
+        gathered_bytes=(reduced if not w.zero_stage or serial else 0.0) + (parameter if w.zero_stage else 0.0),
+        logit_bytes=GATHERED_LOGIT_BYTES if serial else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        parallel_loss=float(not serial),
+        compiled=float(framework in ("jax", "maxtext")),
+        overlaps_reduction=float(framework != "megatron"),
+        gathers_again=float(framework in ("megatron", "nemo") and not serial),
         optimizer_bytes=moments + (FP32_MASTER if master else 0.0),
         fused_attention=float(kernel == "flash"),
         score_passes=SCORE_PASSES[kernel],
         score_bytes=SCORE_BYTES[kernel],
-        unfused_norm=float(has_unfused_norm(w, architecture)),
+        unfused_norm=float(gated_eager and not has_fused_norm(w)),
+        unfused_gate=float(gated_eager),
         zero_stage=float(w.zero_stage or 0),
         sequence_parallel=float(sharded),
     )
 
 
-def has_unfused_norm(w: Workload, architecture: Architecture) -> bool:
-    """Whether RMS norms run as separate kernels in fp32: gated decoders in PyTorch, unless the run says otherwise.
+def has_fused_norm(w: Workload) -> bool:
+    """Whether RMS norms are one kernel each, as in XLA, Transformer Engine and Apex, on which Megatron stands."""
+    apex = framework_class(w.framework) == "megatron" and not is_serial(w)
+    return apex or "rms" in (w.attention or "").casefold()
 
-    XLA fuses norms, and so does Transformer Engine.
-    """
-    eager = framework_class(w.framework) in (None, "megatron", "fsdp")
-    return architecture.gated_mlp and eager and "rms" not in (w.attention or "").casefold()
+
+def is_serial(w: Workload) -> bool:
+    """Whether the stack gathers logits for the loss and keeps what it gathered."""
+    return (w.framework or "").casefold().startswith(SERIAL_LOSS)
 
 
 def machine_numbers(hardware: Slice, workload: Workload) -> Machine:

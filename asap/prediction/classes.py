@@ -53,6 +53,11 @@ def precision_class(name: str | None) -> str:
     return _first(_PRECISIONS, name) or "bf16"
 
 
+def allocator_class(framework: str | None, kind: str) -> str:
+    """Who plans the memory: ``xla``, ahead of time, or ``pytorch``, block by block."""
+    return "xla" if kind == "tpu" or framework_class(framework) in ("jax", "maxtext") else "pytorch"
+
+
 def generation(chip: str) -> str:
     """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h200`` → ``h100``: chips that share their compute units."""
     base = chip.split("-")[0].removeprefix("g")

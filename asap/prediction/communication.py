@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from asap.prediction.case import Case, Number
-from asap.prediction.collectives import all_gather, all_reduce, all_to_all, channel, network, reduce_scatter, send
+from asap.prediction.collectives import (
+    Channel,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    channel,
+    network,
+    reduce_scatter,
+    send,
+)
 from asap.prediction.compute import ACTIVATION_BYTES, tokens_per_microbatch
 from asap.prediction.constants import Constants
 from asap.prediction.memory import parameters_per_device
@@ -57,14 +66,25 @@ def communication(case: Case, constants: Constants) -> Traffic:
         expert_layer=_moe_share(case) * 4 * all_to_all(_routed(case, activation), expert_ring, machine.tpu),
         gather_microbatch=layers * gather,
         stage_microbatch=2 * layout.repeats * send(activation / layout.model, stage_ring),
-        replica_step=all_reduce(reduced * owned, replica_ring),
-        slice_step=all_reduce(reduced * owned, slices),
+        replica_step=_reduction(case, owned, replica_ring),
+        slice_step=_reduction(case, owned, slices),
     )
 
 
+def _reduction(case: Case, owned: Number, ring: Channel) -> Number:
+    """Gradients are scattered, and then either they are gathered or, after a sharded update, the parameters."""
+    work = case.work
+    return reduce_scatter(work.reduced_bytes * owned, ring) + all_gather(work.gathered_bytes * owned, ring)
+
+
 def _tensor_passes(case: Case) -> Number:
-    """All-reduces of a layer: two forward, two backward, and those of the part that is computed again."""
-    return 4 + case.layout.again_projections + case.layout.again_mlp
+    """All-reduces of a layer: two forward, two backward, and those of the part that is computed again.
+
+    Who does not keep what sequence parallelism gathered gathers it once more (arXiv:2205.05198, section 4.2.2).
+    """
+    work = case.work
+    regathered = np.where(work.sequence_parallel > 0, work.gathers_again, 0.0)
+    return 4 + case.layout.again_projections + case.layout.again_mlp + regathered
 
 
 def _keys_and_values(case: Case) -> Number:

@@ -70,7 +70,8 @@ def compute(case: Case, constants: Constants) -> Compute:
     traffic = elementwise * (2 + layout.again_elementwise) + scores * (2 + layout.again_attention)
 
     logits = _matmul(case, constants, tokens, model.vocab / layout.model, model.width) * (1 + BACKWARD_MATMUL)
-    softmax = 4 * LOGIT_BYTES * tokens * model.vocab / layout.model / _hbm(case, constants)
+    split = np.where(work.parallel_loss > 0, layout.model, 1.0)
+    softmax = (8 + 2 * work.logit_bytes) * tokens * model.vocab / split / _hbm(case, constants)
     return Compute(matmul, core, traffic, logits, softmax)
 
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction.calibration import Fit
+from asap.prediction.calibration import Fit, Reserve
 from asap.prediction.case import Case
 from asap.prediction.cases import case_of
-from asap.prediction.classes import Groups
+from asap.prediction.classes import Groups, allocator_class
 from asap.prediction.memory import Memory, memory
 from asap.prediction.region import distance_from, unseen
 from asap.prediction.step import Step, step
@@ -28,7 +28,7 @@ class Evaluation:
     case: Case
     step: Step
     memory: Memory
-    held: Vector
+    reserve: Reserve
     distance: Vector
     fit: Fit
 
@@ -58,14 +58,13 @@ def evaluate(
     """
     case = case_of(plans, architecture, workload, hardware)
     groups = Groups.of(hardware, workload, fabric)
-    used = memory(case)
-    shape = (len(plans),)
+    reserve = fit.reserve(allocator_class(workload.framework, hardware.chip.kind))
     return Evaluation(
         plans=tuple(plans),
         case=case,
         step=step(case, fit.resolve_one(groups)),
-        memory=used,
-        held=np.broadcast_to(used.total * fit.memory_scale.get(hardware.chip.kind, 1.0), shape),
-        distance=np.broadcast_to(distance_from(fit.region, case, unseen(fit.region, groups)), shape),
+        memory=memory(case).reserved(reserve.scale, reserve.reuse),
+        reserve=reserve,
+        distance=np.broadcast_to(distance_from(fit.region, case, unseen(fit.region, groups)), (len(plans),)),
         fit=fit,
     )

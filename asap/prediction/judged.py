@@ -14,8 +14,8 @@ from asap.plans import Remat
 from asap.prediction.calibration import Fit
 from asap.prediction.case import Case, stack
 from asap.prediction.cases import case_of
-from asap.prediction.classes import Groups
-from asap.prediction.memory import memory
+from asap.prediction.classes import Groups, allocator_class
+from asap.prediction.memory import Memory, memory
 from asap.prediction.recomputation import LADDER, accumulations, settled
 from asap.prediction.region import distance_from, unseen
 from asap.prediction.runs import Run
@@ -26,7 +26,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Judged:
-    """Per run: predicted seconds, distance from the fit's region, modelled bytes (before scaling), HBM of a device."""
+    """Per run: predicted seconds, distance from the fit's region, reserved bytes, HBM of a device."""
 
     step_time: Vector
     distance: Vector
@@ -63,21 +63,27 @@ def stacked(runs: Sequence[Run]) -> Case:
     return stack([case_of([run.plan], run.architecture, run.workload, run.hardware) for run in runs])
 
 
-def least_memory(runs: Sequence[Run]) -> Vector:
+def allocator_of(run: Run) -> str:
+    """The allocator of a run."""
+    return allocator_class(run.framework, run.hardware.chip.kind)
+
+
+def least_memory(runs: Sequence[Run]) -> Memory:
     """Modelled bytes of each run; of one that does not say what it recomputes, if it recomputed everything."""
     thriftiest = {"remat": Remat.FULL}
     leanest = [replace(run, plan=run.plan.model_copy(update=thriftiest)) if run.silent else run for run in runs]
-    return np.asarray(memory(stacked(leanest)).total)
+    return memory(stacked(leanest))
 
 
 def judge(case: Case, runs: Sequence[Run], fit: Fit) -> Judged:
     """What a fit says of runs that were stacked."""
     groups = [groups_of(run) for run in runs]
+    reserves = [(found.scale, found.reuse) for found in (fit.reserve(allocator_of(run)) for run in runs)]
     strangeness = np.array([unseen(fit.region, group) for group in groups])
     return Judged(
         step_time=np.asarray(step(case, fit.resolve(groups)).total),
         distance=np.asarray(distance_from(fit.region, case, strangeness)),
-        memory_bytes=least_memory(runs),
+        memory_bytes=np.asarray(least_memory(runs).reserved(*np.transpose(reserves)).total),
         hbm_bytes=np.asarray(case.machine.hbm_bytes),
     )
 

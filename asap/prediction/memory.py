@@ -1,16 +1,12 @@
-"""HBM of the fullest device, by part.
+"""HBM of the fullest device, by part. Model state: ZeRO, arXiv:1910.02054, section 3."""
 
-Model state: ZeRO, arXiv:1910.02054, section 3. Activations: Korthikanti et al., arXiv:2205.05198, section 4.
-"""
-
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from asap.prediction.activations import activations
 from asap.prediction.case import Case, Number
-from asap.prediction.compute import ACTIVATION_BYTES, tokens_per_microbatch
-
-NORM_TENSORS = 8.0  # two norms, each keeping its input and its normalised output in fp32 next to bf16
+from asap.prediction.compute import ACTIVATION_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +20,14 @@ class Memory:
     attention: Number
     temporaries: Number
     collectives: Number
+
+    def reserved(self, scale: Number, reuse: Number) -> "Memory":
+        """What the allocator reserves for it: all parts scaled, temporaries by ``reuse`` besides.
+
+        What comes and goes leaves blocks that the next tensors do not fill (PyTorch, CUDA semantics).
+        """
+        parts = {field.name: getattr(self, field.name) * scale for field in fields(self)}
+        return Memory(**parts | {"temporaries": parts["temporaries"] * reuse})
 
     @property
     def total(self) -> Number:
@@ -62,71 +66,47 @@ def parameters_per_device(case: Case) -> Number:
 def memory(case: Case) -> Memory:
     """What the fullest device holds at the peak of a step.
 
-    In a pipeline that is the first stage, with the most microbatches in flight, or the last, with the logits.
+    In a pipeline that is the first stage, with the most microbatches in flight, or the last, with the logits. The
+    logits are gone before a layer's backward pass begins.
     """
     work, layout = case.work, case.layout
     owned = parameters_per_device(case)
     shards = layout.replica * layout.dcn_replica * layout.dcn_data
     optimizer = owned * work.optimizer_bytes / np.where(work.zero_stage >= 1, shards, 1.0)
     gradients = owned * work.gradient_bytes / np.where(work.zero_stage >= 2, shards, 1.0)
-    stages = layout.stage * layout.dcn_stage
-    layers = np.ceil(case.model.layers / stages)
-    kept, scores = layer_activations(case)
-    logits = _logits(case)
-    first, last = in_flight(case) * layers * (kept + scores), layers * (kept + scores) + logits
-    at_end = (stages == 1) | (last > first)
-    flight = np.where(at_end, 1.0, in_flight(case)) * layers
-    again = np.maximum(layout.again_mlp, layout.again_projections)
-    gathered = np.where(layout.data > 1, 2 * layer_parameters(case) * ACTIVATION_BYTES, 0.0)
+    layers = np.ceil(case.model.layers / (layout.stage * layout.dcn_stage))
+    layer = activations(case)
+    first, last = in_flight(case)
+    at_start = first * layers * (layer.kept + layer.scores) + layer.working
+    peak = np.maximum(layer.working, layer.logits)
+    ends = last * layers * (layer.kept + layer.scores) + peak >= at_start
+    flight = np.where(ends, last, first) * layers
     return Memory(
         parameters=owned * work.parameter_bytes,
         gradients=gradients,
         optimizer=optimizer * (1 - layout.host_optimizer),
-        activations=flight * kept,
-        attention=flight * scores,
-        temporaries=np.where(at_end, logits, 0.0) + again * (full_layer(case) + score_matrix(case)),
-        collectives=gathered,
+        activations=flight * layer.kept,
+        attention=flight * layer.scores,
+        temporaries=np.where(ends, peak, layer.working),
+        collectives=_gathered(case),
     )
 
 
-def in_flight(case: Case) -> Number:
-    """Microbatches whose activations the first stage keeps: 1F1B, interleaved (arXiv:2104.04473, section 2.2)."""
+def _gathered(case: Case) -> Number:
+    """Parameters brought together, and what is gathered or scattered meanwhile.
+
+    PyTorch gathers a layer at once; XLA gathers each matrix where it is used, the largest are those of the MLP.
+    """
+    model = case.model
+    layer = layer_parameters(case)
+    unit = layer / np.where(case.work.compiled > 0, model.gates + 1, 1.0)
+    return np.where(case.layout.data > 1, 2 * unit * ACTIVATION_BYTES, 0.0)
+
+
+def in_flight(case: Case) -> tuple[Number, Number]:
+    """Microbatches whose activations the first and the last stage keep: 1F1B, interleaved (arXiv:2104.04473, 2.2)."""
     layout = case.layout
     stages = layout.stage * layout.dcn_stage
-    depth = np.where(layout.repeats > 1, stages * (1 + (stages - 1) / (stages * layout.repeats)), stages)
-    return np.minimum(depth, layout.microbatches)
-
-
-def full_layer(case: Case) -> Number:
-    """Bytes that the backward pass of one layer needs if nothing is computed again, without the score matrix."""
-    model, work, layout = case.model, case.work, case.layout
-    tokens = tokens_per_microbatch(case)
-    residual = (
-        (5 + NORM_TENSORS * work.unfused_norm) * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
-    )
-    moe_share = model.moe_layers / model.layers
-    hidden = (model.gates + 1) * (model.ff * (1 - moe_share) + model.shared_ff * moe_share)
-    routed = (model.gates + 1) * model.expert_ff + 2 * model.width
-    hidden = hidden + moe_share * model.experts_per_token * routed
-    inner = (model.qkv_width + model.out_width + hidden) / layout.model
-    return ACTIVATION_BYTES * tokens * (residual + inner)
-
-
-def layer_activations(case: Case) -> tuple[Number, Number]:
-    """Bytes of one layer and microbatch that wait for the backward pass: activations, and the score matrix."""
-    model, work, layout = case.model, case.work, case.layout
-    tokens = tokens_per_microbatch(case)
-    entry = ACTIVATION_BYTES * tokens * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
-    kept = entry * (1 - layout.host_activations) + layout.kept * np.maximum(full_layer(case) - entry, 0.0)
-    return kept, np.where(layout.again_attention > 0, 0.0, score_matrix(case))
-
-
-def score_matrix(case: Case) -> Number:
-    """Bytes of one layer's scores; none where the kernel keeps them on the chip."""
-    model, work = case.model, case.work
-    return work.score_bytes * tokens_per_microbatch(case) * work.sequence * model.heads / case.layout.model
-
-
-def _logits(case: Case) -> Number:
-    """Logits, their gradients, and what the loss makes of them."""
-    return case.work.logit_bytes * tokens_per_microbatch(case) * case.model.vocab / case.layout.model
+    first = stages + np.where(layout.repeats > 1, (stages - 1) / layout.repeats, 0.0)
+    last = stages - (stages - 1) / layout.repeats
+    return np.minimum(first, layout.microbatches), np.minimum(last, layout.microbatches)

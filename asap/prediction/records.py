@@ -109,11 +109,11 @@ def _communication(evaluation: Evaluation, index: int) -> Quantity:
 
 
 def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
-    used, held = evaluation.memory, float(evaluation.held[index])
-    sizes = {field.name: _at(getattr(used, field.name), index) for field in fields(used)}
-    sizes["allocator and runtime"] = held - sum(sizes.values())
+    sizes = {field.name: _at(getattr(evaluation.memory, field.name), index) for field in fields(evaluation.memory)}
+    held, reserve = sum(sizes.values()), evaluation.reserve
+    low, high = held * reserve.low, held * reserve.high
     return MemoryPrediction(
-        total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL),
+        total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL, low=low, high=high),
         capacity_bytes=evaluation.capacity,
         fits=held <= evaluation.capacity,
         parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),

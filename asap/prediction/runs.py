@@ -29,6 +29,7 @@ from asap.prediction.run_text import (
     zero_stage_of,
 )
 
+GIB = 2.0**30
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16
 _OWN_SHAPES = ("n_layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab", "n_experts")
@@ -51,6 +52,8 @@ class Run:
     step_time: float | None
     out_of_memory: bool
     fabric: str | None
+    memory_bytes: float | None = None
+    """Peak HBM of the fullest device, where it was published."""
     silent: bool = False
     """Whether the policy in ``plan`` was concluded."""
     by_flops: bool = False
@@ -111,6 +114,7 @@ def _run(row: Row, models: Mapping[str, Row], by_flops: bool) -> Run:
         chip=hardware.chip.name, framework=framework_of(row), family=family_of(str(row.get("model"))),
         architecture=architecture, workload=workload, hardware=hardware, plan=plan,
         step_time=step_time, out_of_memory=out_of_memory, fabric=fabric_of(row), by_flops=rated,
+        memory_bytes=None if out_of_memory else _gibibytes(row),
     )  # fmt: skip
 
 
@@ -191,6 +195,11 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
         sequence_parallel=sharding if isinstance(sharding, bool) else None,
     )  # fmt: skip
     return plan, workload
+
+
+def _gibibytes(row: Row) -> float | None:
+    found = number(row, "memory_gib")
+    return found * GIB if found else None
 
 
 def _step_time(row: Row, workload: Workload, hardware: Slice) -> float | None:

@@ -11,7 +11,7 @@ from asap.plans import Plan, Remat
 from asap.prediction.calibration import Calibration, load_calibration
 from asap.prediction.case import Case
 from asap.prediction.cases import REMATS, layout_arrays, machine_numbers, model_numbers, require, work_numbers
-from asap.prediction.classes import Groups
+from asap.prediction.classes import Groups, allocator_class
 from asap.prediction.memory import memory
 from asap.prediction.step import step
 
@@ -62,7 +62,7 @@ def score_plans(
     template, fit = like or Plan(), (calibration or load_calibration()).full
     constants = fit.resolve_one(Groups.of(hardware, workload))
     fixed = model_numbers(known), work_numbers(workload, known), machine_numbers(hardware, workload)
-    scale = fit.memory_scale.get(hardware.chip.kind, 1.0)
+    reserve = fit.reserve(allocator_class(workload.framework, hardware.chip.kind))
     counts = np.full(len(ici), template.microbatches or 0) if microbatches is None else microbatches
     seconds, held = np.empty(len(ici)), np.empty(len(ici))
     for start in range(0, len(ici), CHUNK):
@@ -75,5 +75,5 @@ def score_plans(
         )  # fmt: skip
         case = Case(*fixed, layout)
         seconds[rows] = step(case, constants).total
-        held[rows] = memory(case).total * scale
+        held[rows] = memory(case).reserved(reserve.scale, reserve.reuse).total
     return Scores(seconds, held, held <= fixed[2].hbm_bytes)

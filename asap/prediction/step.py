@@ -63,7 +63,7 @@ def step(case: Case, constants: Constants) -> Step:
     head = chip.head_matmul + chip.head_traffic
     bubble = (stages - 1) * (slowest - head) / layout.repeats
 
-    backward = busy * 2 / 3
+    backward = busy * 2 / 3 * case.work.overlaps_reduction
     replica_exposed = exposed(wire.replica_step, backward, constants.replica_exposure, constants)
     slices_exposed = exposed(wire.slice_step, backward, constants.replica_exposure, constants)
     update = _update(case, constants)
@@ -113,13 +113,8 @@ def _overhead(case: Case, constants: Constants, device: Number) -> Number:
 
 
 def _longer(first: Number, second: Number) -> Number:
-    """The longer of two times, smoothly: the norm of order 8 (squares, which are fast)."""
-    return np.sqrt(np.sqrt(np.sqrt(_eighth(first) + _eighth(second))))
-
-
-def _eighth(value: Number) -> Number:
-    fourth = np.square(np.square(value))
-    return fourth * fourth
+    """The longer of two times, smoothly: the norm of order 4 (squares, which are fast)."""
+    return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
 
 
 def _update(case: Case, constants: Constants) -> Number:

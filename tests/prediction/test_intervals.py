@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from asap.prediction.calibration import Widths, load_calibration
 from asap.prediction.classes import Groups
-from asap.prediction.intervals import weighted_quantile, widths_of
+from asap.prediction.intervals import fair_level, weighted_quantile, widths_of
 from asap.prediction.region import UNSEEN, unseen
 
 distances = st.floats(0.0, 20.0)
@@ -47,3 +47,12 @@ def test_the_unseen_lies_outside():
     strange = Groups(chip="abacus", framework="clay", precision="fp4", kernel=None)
     assert unseen(region, known) == 0
     assert unseen(region, strange) >= UNSEEN["chips"] + UNSEEN["frameworks"]
+
+
+def test_sources_that_err_together_need_a_higher_level():
+    generator = np.random.default_rng(0)
+    names = [f"source {number}" for number in range(40) for _ in range(50)]
+    own, common = generator.normal(size=2000), np.repeat(generator.normal(size=40), 50)
+    alone = fair_level(own, np.zeros(2000), names, (1.0,))
+    together = fair_level(own / 10 + common, np.zeros(2000), names, (1.0,))
+    assert alone < together

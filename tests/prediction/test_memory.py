@@ -9,7 +9,7 @@ from asap.models import Architecture, Workload, count_parameters
 from asap.plans import Plan
 from asap.prediction import predict
 from asap.prediction.cases import case_of
-from asap.prediction.memory import memory, parameters_per_device
+from asap.prediction.memory import in_flight, memory, parameters_per_device
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
@@ -75,3 +75,57 @@ def test_the_parts_add_up(decoder, workload, h100):
     found = predict(Plan.parse("replica=8 model=4 stage=2 microbatches=8"), decoder, workload, h100)[0].memory
     assert found is not None
     assert sum(part.size_bytes for part in found.parts) == pytest.approx(found.total.value)
+
+
+def test_a_loss_over_gathered_logits_does_not_shrink_with_tensor_parallelism():
+    gathering = WORK.model_copy(update={"framework": "AA-Scaling"})
+    parallel = WORK.model_copy(update={"framework": "Megatron-LM"})
+
+    def temporaries(degree, work):
+        return float(
+            np.sum(held(f"replica={64 // degree} model={degree} microbatches=8 remat=none", work=work).temporaries)
+        )
+
+    assert temporaries(8, gathering) == pytest.approx(8 * temporaries(1, gathering))
+    assert temporaries(8, parallel) == pytest.approx(temporaries(1, parallel))
+
+
+def test_the_last_stage_of_a_pipeline_holds_the_logits():
+    wide = MODEL.model_copy(update={"vocab": 1_000_000})
+    plan = "replica=16 stage=4 microbatches=32 remat=full"
+    assert np.all(held(plan, model=wide).temporaries > held(plan).temporaries)
+    assert np.all(held(plan, model=wide).activations < held(plan).activations)
+
+
+def test_virtual_stages_keep_more_in_flight():
+    plain, interleaved = (
+        in_flight(case_of([Plan.parse(f"replica=16 stage=4 microbatches=32 {extra}")], MODEL, WORK, H100))
+        for extra in ("", "pipeline_repeats=4")
+    )
+    assert [float(np.sum(found)) for found in plain] == [4, 1]
+    assert [float(np.sum(found)) for found in interleaved] == [4 + 3 / 4, 4 - 3 / 4]
+
+
+def test_who_does_not_gather_again_keeps_what_was_gathered():
+    sharded = WORK.model_copy(update={"sequence_parallel": True})
+    plan = "replica=8 model=8 remat=none"
+    again = held(plan, work=sharded.model_copy(update={"framework": "Megatron-Core"}))
+    kept = held(plan, work=sharded.model_copy(update={"framework": "torchtitan", "attention": "flash + RMS"}))
+    assert np.all(kept.activations > again.activations)
+
+
+def test_an_allocator_reserves_temporaries_more_than_the_rest():
+    modelled = held("data=64 remat=full")
+    reserved = modelled.reserved(1.1, 1.5)
+    assert np.all(reserved.total > 1.1 * modelled.total)
+    assert reserved.activations == pytest.approx(1.1 * modelled.activations)
+    assert reserved.temporaries == pytest.approx(1.65 * modelled.temporaries)
+
+
+def test_the_interval_of_the_memory_surrounds_it(decoder, workload, h100):
+    found = predict(Plan.parse("replica=8 model=8 microbatches=8"), decoder, workload, h100)[0].memory
+    assert found is not None
+    assert found.total.low
+    assert found.total.high
+    assert found.total.low < found.total.value < found.total.high
+    assert found.fits == (found.total.value <= found.capacity_bytes)

@@ -119,3 +119,24 @@ def test_a_stack_of_runs_gives_what_each_gives_alone(decoder, mixture, workload,
 @pytest.mark.parametrize("policy", list(Remat))
 def test_every_policy_is_known(policy, decoder, workload, h100):
     assert isinstance(case_of([Plan(remat=policy)], decoder, workload, h100), Case)
+
+
+def test_an_optimizer_that_is_sharded_gathers_parameters_instead_of_gradients(decoder, workload, h100):
+    def reduction(stage):
+        work = workload.model_copy(update={"zero_stage": stage})
+        return evaluated("replica=64 remat=full", decoder, work, h100).replica
+
+    assert reduction(1) == pytest.approx(0.75 * reduction(0), rel=0.01)  # fp32 gradients, bf16 parameters
+
+
+def test_megatron_reduces_gradients_after_the_backward_pass(decoder, workload, h100):
+    found = evaluated("replica=64 remat=full", decoder, workload, h100)
+    assert found.replica_exposed == pytest.approx(found.replica)
+
+
+def test_sequence_parallelism_gathers_once_more_for_the_backward_pass(decoder, workload, h100):
+    def tensor(on):
+        work = workload.model_copy(update={"sequence_parallel": on})
+        return evaluated("replica=8 model=8 microbatches=8 remat=none", decoder, work, h100).tensor
+
+    assert tensor(True) == pytest.approx(5 / 4 * tensor(False))

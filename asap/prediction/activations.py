@@ -1,0 +1,56 @@
+"""What a layer leaves behind for its backward pass, what that needs besides, and the logits.
+
+Korthikanti et al., arXiv:2205.05198, section 4, without dropout.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.prediction.case import Case, Number
+from asap.prediction.compute import ACTIVATION_BYTES, tokens_per_microbatch
+
+NORM_TENSORS = 6.0  # of two norms that are not fused: inputs in fp32, and outputs before the weights
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Bytes of one microbatch: ``kept`` and ``scores`` by each layer, ``working`` in one at a time, ``logits`` last."""
+
+    kept: Number
+    scores: Number
+    working: Number
+    logits: Number
+
+
+def activations(case: Case) -> Activations:
+    """What one device holds.
+
+    With sequence parallelism the inputs of both halves of a layer are gathered; who does not gather them again for the
+    backward pass keeps them. There, gradients of the MLP come and go, and what is computed again.
+    """
+    model, work, layout = case.model, case.work, case.layout
+    size, degree = ACTIVATION_BYTES * tokens_per_microbatch(case), layout.model
+    split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
+    gathered = np.where(work.gathers_again > 0, split, 1.0)
+    hidden = _hidden(case) / degree
+    residual = (2 + NORM_TENSORS * work.unfused_norm) * split + 2 * gathered
+    whole = size * (residual * model.width + (model.qkv_width + model.out_width) / degree + hidden)
+    entry = size * model.width * split
+    matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
+    again = np.maximum(layout.again_mlp, layout.again_projections)
+    return Activations(
+        kept=entry * (1 - layout.host_activations) + layout.kept * np.maximum(whole - entry, 0.0),
+        scores=np.where(layout.again_attention > 0, 0.0, matrix),
+        working=size * (hidden + model.width) + again * (whole + matrix),
+        logits=work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.parallel_loss > 0, degree, 1.0),
+    )
+
+
+def _hidden(case: Case) -> Number:
+    """Width of the MLP's tensors, mean over layers: those of each token's experts with its copies for them."""
+    model = case.model
+    moe_share = model.moe_layers / model.layers
+    tensors = model.gates + 1 + case.work.unfused_gate
+    dense = tensors * (model.ff * (1 - moe_share) + model.shared_ff * moe_share)
+    return dense + moe_share * model.experts_per_token * (tensors * model.expert_ff + 2 * model.width)
