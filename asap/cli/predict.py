@@ -1,6 +1,5 @@
 """``asap predict`` and ``asap backtest``: expectations, and how far they can be believed."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,13 +13,6 @@ if TYPE_CHECKING:
     from asap.prediction import Prediction
 
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
-
-
-class RivalName(StrEnum):
-    """Simple models to compare with."""
-
-    CONSTANT_MFU = "constant-mfu"
-    ROOFLINE = "roofline"
 
 
 def predict(
@@ -56,22 +48,25 @@ def predict(
 def backtest(
     runs: Annotated[Path, typer.Argument(help="Measured runs, one JSON object a line.")],
     models: Annotated[Path, typer.Option(help="Architectures, one JSON object a line.")],
-    baseline: Annotated[RivalName | None, typer.Option(help="Score a simple rival instead.")] = None,
+    baseline: Annotated[bool, typer.Option("--baseline", help="Score the two simplest rivals as well.")] = False,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Score predictions against published runs that the calibration did not see."""
+    from asap.prediction import RIVALS
     from asap.prediction import backtest as score
+    from asap.reports.scorecard import COLUMNS, rival_rows, scorecard_rows, verdict_rows
 
     with progress() as show:
         show("predicting published runs")
-        report = score(runs, models, baseline=baseline.value if baseline else None)
+        report = score(runs, models)
+        rivals = {name: score(runs, models, baseline=name) for name in RIVALS} if baseline else {}
     if format is Plain.JSON:
-        print_json(report)
+        print_json(report.model_dump() | ({"baselines": rivals} if rivals else {}))
         return
-    from asap.reports.scorecard import COLUMNS, scorecard_rows, verdict_rows
-
     print_table(COLUMNS, scorecard_rows(report))
     print_table(("", "value"), verdict_rows(report))
+    if rivals:
+        print_table(("median error", "ours", *rivals), rival_rows(report, tuple(rivals.values())))
     warn(report.method)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from asap.prediction.backtesting import BacktestReport, backtest
     from asap.prediction.calibration import Calibration, load_calibration
     from asap.prediction.predicting import Measured, predict
+    from asap.prediction.rivals import RIVALS
     from asap.prediction.scoring import Scores, remat_codes, score_plans
 
 _LAZY = {
@@ -21,12 +22,14 @@ _LAZY = {
     "load_calibration": "calibration",
     "Measured": "predicting",
     "predict": "predicting",
+    "RIVALS": "rivals",
     "Scores": "scoring",
     "remat_codes": "scoring",
     "score_plans": "scoring",
 }
 
 __all__ = [
+    "RIVALS",
     "BacktestReport",
     "Calibration",
     "Measured",

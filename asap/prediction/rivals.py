@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from asap.prediction.runs import Run
 from asap.prediction.step import step
 
 Rival = Literal["constant-mfu", "roofline"]
+RIVALS: tuple[Rival, ...] = get_args(Rival)
 Vector = NDArray[np.float64]
 
 _IDEAL = dict.fromkeys(NAMES, 1.0) | dict.fromkeys(

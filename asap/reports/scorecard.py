@@ -1,5 +1,7 @@
 """The scorecard of a backtest as rows of a table."""
 
+from collections.abc import Sequence
+
 from asap.core.units import format_percent
 from asap.prediction.backtesting import BacktestReport
 from asap.prediction.scorecard import Errors
@@ -29,6 +31,25 @@ def verdict_rows(report: BacktestReport) -> list[tuple[str, str]]:
         (f"successful rows accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
         *((f"skipped: {reason}", str(count)) for reason, count in report.skipped.items()),
     ]
+
+
+def rival_rows(ours: BacktestReport, rivals: Sequence[BacktestReport]) -> list[tuple[str, ...]]:
+    """Median errors of our model and of others on the same rows, and the mean regret of their rankings."""
+    reports = (ours, *rivals)
+    rows = [
+        ("step time, macro", *(_macro(report.step_time) for report in reports)),
+        ("what-if, macro", *(_macro(report.what_if) for report in reports)),
+        ("mean regret", *(_share(report.ranking.mean_regret) for report in reports)),
+    ]
+    for label, groups in (("hardware", "by_hardware"), ("source", "by_source")):
+        for name in getattr(ours, groups):
+            medians = (getattr(report, groups)[name].median_ape for report in reports)
+            rows.append((f"  {label} {name}", *map(_share, medians)))
+    return rows
+
+
+def _macro(errors: Errors | None) -> str:
+    return _share(errors.macro_median_ape if errors else None)
 
 
 def _row(label: str, errors: Errors | None) -> tuple[str, ...]:
