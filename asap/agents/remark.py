@@ -16,7 +16,7 @@ from asap.agents.guard import Complaint, Told, complaints, tidy
 from asap.agents.memory_plugin import MemoryPlugin
 from asap.agents.meter import Meter
 from asap.agents.models import BUILTIN, model_named
-from asap.agents.runner import LONGEST_REASON, NO_LIMIT, _quiet
+from asap.agents.runner import LONGEST_REASON, NO_LIMIT, quiet
 from asap.agents.sessions import USER
 from asap.agents.settings import Settings
 from asap.agents.usage import usage_entry
@@ -43,7 +43,7 @@ def remark(report: CiReport, settings: Settings, worklog: Worklog) -> str:
     if settings.model == BUILTIN:
         raise UsageError("writes no prose: name a language model", where=f"--model {BUILTIN}")
     meter, facts = Meter(settings.model, settings), harmless(_facts(report))
-    with _quiet():
+    with quiet():
         instruction = (data_folder("prompts") / f"{REVIEWER}.md").read_text(encoding="utf-8")
         model = model_named(settings.model, meter)
         agent = LlmAgent(name=REVIEWER, model=model, static_instruction=instruction)

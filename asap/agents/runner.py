@@ -45,7 +45,7 @@ def run_agents(
         ServiceError: the model failed, did not answer as it was asked, or reached a limit.
     """
     meter = Meter(settings.model, settings)
-    with _quiet():
+    with quiet():
         try:
             app = build_app(desk, settings.model, MemoryPlugin(worklog, heard=_request(experiment)), meter)
             return asyncio.run(_run(app, worklog.session, experiment, progress))
@@ -113,7 +113,7 @@ def _last_words(event: Event | None) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep google-adk's log lines and its notices of experimental features off the terminal."""
     for name in ("google_adk", "google_genai", "LiteLLM"):
         logger = logging.getLogger(name)

@@ -133,6 +133,19 @@ def test_an_agents_own_order_yields_to_evidence_and_to_nothing_else(analyses, sa
     assert say("proposal 1 ran out of memory", talk).changed
 
 
+def test_the_figures_of_the_analysis_stand_until_the_run_is_another_one(analyses, say):
+    opened = analyses[PAPERS[0]]
+    first = opened.analysed[opened.picks[0]]
+    relative = first.prediction.relative_step_time.model_copy(update={"value": 0.5, "low": 0.49, "high": 0.51})
+    compiled = replace(first, prediction=first.prediction.model_copy(update={"relative_step_time": relative}))
+    analysed = opened.analysed | {compiled.plan: compiled}
+    talk = Chat(replace(
+        opened, analysed=analysed, session=new_session_name(), evidence=[], focus=None, _seen=None, _weighed=None,
+    ))  # fmt: skip
+    assert "-50.0 %" in say(f"why not {compiled.plan}?", talk).text
+    assert "-50.0 %" not in say("our batch is 512", talk).text
+
+
 def test_a_chat_goes_on_in_another_process(analyses, home):
     session = _analysed_session()
     told = _asap("chat", "paper-v6e-16", "--session", session, typed="that one ran out of memory yesterday\n")

@@ -9,7 +9,9 @@ import pytest
 
 from asap.agents.chat import open_conversation
 from asap.agents.chat.evaluation import Dialogue, evaluate
+from asap.agents.chat.gate import Gate
 from asap.agents.chat.turns import Chat
+from asap.agents.guard import Told
 from asap.agents.settings import Patience, Settings
 from asap.agents.usage import usages
 from asap.experiments import ExperimentStore
@@ -160,6 +162,27 @@ def test_the_log_holds_message_tool_model_and_answer_but_no_key(chatting, home, 
     assert kinds == [*expected, Kind.NOTE, Kind.RESULT]
     files = (path for path in Path(home).rglob("*") if path.is_file())
     assert not [path for path in files if b"planted-key-5f0e2c7b9a" in path.read_bytes()]
+
+
+def test_a_line_is_shown_as_soon_as_it_is_whole(opened):
+    shown: list[str] = []
+    gate = Gate(Told(), (), shown.append)
+    for piece in ("Take the", " first.\nIt is", " the engine's.\n", "It saves 97.3 %.\nThe", " end."):
+        gate.write(piece)
+        if piece == " first.\nIt is":
+            assert shown == ["Take the first.\n"]
+    gate.end()
+    assert shown == ["Take the first.\n", "It is the engine's.\n"]
+    assert gate.held == ["It saves 97.3 %.", "The end."]
+
+
+def test_what_a_model_writes_cannot_harm_the_terminal_or_show_a_key(chatting):
+    chat, shown = chatting(lambda question: Say("\x1b[2J\x1b]0;owned\x07fine \u202e api_key=planted-by-a-model-77"))
+    chat.turn("Which one first?", shown.append)
+    text = "".join(shown)
+    assert "fine" in text
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "planted-by-a-model" not in text
 
 
 def test_the_evaluation_sees_a_model_that_gives_in(chatting, store):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,6 +17,8 @@ from asap.core.errors import BadInputError, InsufficientEvidenceError, NotFoundE
 from asap.diagnosis.study import Study, open_study, study_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.proposals.propose import Field
 from asap.proposals.ranking import COUNT, Candidate, choose
 from asap.sharding_memory import Kind, Record, read_session, sessions
 
@@ -32,12 +35,14 @@ class Conversation:
         opened: the study as it was analysed.
         picks: plans of the analysis, best first.
         store: where experiments are kept.
+        analysed: the plans of the analysis with what it expected of them.
     """
 
     session: str
     opened: Study
     picks: tuple[Plan, ...]
     store: ExperimentStore
+    analysed: dict[Plan, Candidate] = field(default_factory=dict, repr=False)
     evidence: list[Evidence] = field(default_factory=list)
     focus: Plan | None = None
     _seen: tuple[Evidence, ...] | None = field(default=None, repr=False)
@@ -65,9 +70,7 @@ class Conversation:
         """
         self._refresh()
         if self._weighed is None:
-            desk = Desk(self.store)
-            desk.put(self.study)
-            self._weighed = weigh(desk.survey(self.id), self.evidence)
+            self._weighed = weigh(self._survey(self.study), self.evidence)
         return self._weighed
 
     @property
@@ -87,12 +90,20 @@ class Conversation:
     @cached_property
     def _choice_of_the_analysis(self) -> list[Plan]:
         """What the engine would have picked before any evidence."""
-        desk = Desk(self.store)
-        desk.put(self.opened)
         try:
-            return [candidate.plan for candidate in choose(desk.survey(self.id).candidates, self.opened.plan)]
+            found = weigh(self._survey(self.opened), ()).survey
         except InsufficientEvidenceError:
             return []
+        return [candidate.plan for candidate in choose(found.candidates, self.opened.plan)]
+
+    def _survey(self, study: Study) -> Field:
+        """All candidates; those of the analysis as it saw them, compiled too, unless the run is another one now."""
+        desk = Desk(self.store)
+        desk.put(study)
+        found = desk.survey(self.id)
+        if study is not self.opened:
+            return found
+        return replace(found, candidates=[self.analysed.get(c.plan, c) for c in found.candidates])
 
     def desk(self) -> Desk:
         """A desk with the run as it stands: tools see what the evidence has made of it."""
@@ -177,10 +188,11 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
     try:
         opened = Experiment.model_validate(_last_opened(records[:index]))
         output = records[index].payload["output"]
-        picks = tuple(Plan.model_validate(proposal["plan"]) for proposal in output["proposals"])
+        analysed = [_candidate(proposal) for proposal in output["proposals"]]
+        picks = tuple(candidate.plan for candidate in analysed)
         target = opened.id if store.has(opened.id) else opened.profile_path or opened.id
         study = open_study(target, store, lambda _: opened)
-        conversation = Conversation(session, study, picks, store)
+        conversation = Conversation(session, study, picks, store, {one.plan: one for one in analysed})
         for record in records[index:]:
             _remember(conversation, record)
     except (ValidationError, KeyError, TypeError) as error:
@@ -199,6 +211,10 @@ def _analysis(records: Sequence[Record], experiment: str | None = None) -> int |
 
 def _is_replay(records: Sequence[Record]) -> bool:
     return any(record.kind is Kind.NOTE and record.payload.get("event") == "replay" for record in records[:1])
+
+
+def _candidate(proposal: dict[str, Any]) -> Candidate:
+    return Candidate(Prediction.model_validate(proposal["prediction"]), proposal["score"])
 
 
 def _last_opened(records: Sequence[Record]) -> object:

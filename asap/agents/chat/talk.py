@@ -21,7 +21,7 @@ from asap.agents.evidence import Evidence
 from asap.agents.guard import Complaint, Told
 from asap.agents.memory_plugin import MemoryPlugin
 from asap.agents.meter import Meter
-from asap.agents.runner import NO_LIMIT, _quiet
+from asap.agents.runner import NO_LIMIT, quiet
 from asap.agents.sessions import USER, open_sessions
 from asap.agents.settings import Settings
 from asap.agents.team import build_app
@@ -52,7 +52,7 @@ def ask_model(
     """
     message = f"{text}\n\n{BESIDE}\n{fenced(redact(answer.text), 'engine')}"
     plugin, meter = MemoryPlugin(worklog, heard=message), Meter(settings.model, settings)
-    with _quiet():
+    with quiet():
         app = build_app(desk, settings.model, plugin, meter)
         gate = Gate(_told(app, worklog.session, text, answer), _instructions(), show)
         try:
