@@ -4,6 +4,7 @@ The replay is a session of its own. Both are compared record by record; only nam
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from asap.sharding_memory import Kind, Record, Worklog, new_session_name, read_s
 REPLAY = "replay"
 RESULTS = {"analysis", "reply"}
 LONGEST_VALUE = 160
+ROUNDING = 1e-9
+"""Relative: far above what the order of a sum changes, far below what anyone reads."""
 NOT_SAID_AGAIN = ("/verify", "/export", "/history", "/cost", "/model", "/quit", "/exit", "/q")
 """Commands that look at the session itself or at the machine."""
 
@@ -43,13 +46,20 @@ class Parting:
 
 @dataclass(frozen=True)
 class Replay:
-    """A session and its replay."""
+    """A session and its replay: the result byte for byte, and the first record that differs by more than rounding."""
 
     session: str
     replayed_as: str
     steps: int
     same_result: bool
     parting: Parting | None
+
+    @property
+    def verdict(self) -> str:
+        """What became of the result."""
+        if self.same_result:
+            return "the same, byte for byte"
+        return "another" if self.parting else "the same but for the last digits of figures"
 
 
 @dataclass(frozen=True)
@@ -163,8 +173,8 @@ def _is_result(record: Record) -> bool:
 
 def _parting(one: list[tuple[Record, str]], other: list[tuple[Record, str]]) -> Parting | None:
     for (record, text), (_, again) in zip(one, other, strict=False):
-        if text != again:
-            place, was, now = _first_difference(json.loads(text), json.loads(again), "")
+        if text != again and (difference := _first_difference(json.loads(text), json.loads(again), "")):
+            place, was, now = difference
             return Parting(record.sequence, _name(record), place or "the whole record", _shown(was), _shown(now))
     if len(one) == len(other):
         return None
@@ -174,14 +184,22 @@ def _parting(one: list[tuple[Record, str]], other: list[tuple[Record, str]]) -> 
     return Parting(record.sequence if longer is one else None, _name(record), "the record", recorded, replayed)
 
 
-def _first_difference(was: Any, now: Any, place: str) -> tuple[str, Any, Any]:
+def _first_difference(was: Any, now: Any, place: str) -> tuple[str, Any, Any] | None:
     if isinstance(was, dict) and isinstance(now, dict):
-        keys = [key for key in (*was, *now) if was.get(key) != now.get(key)]
-        return _first_difference(was.get(keys[0]), now.get(keys[0]), f"{place}.{keys[0]}".lstrip("."))
-    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        at = next(n for n, (a, b) in enumerate(zip(was, now, strict=True)) if a != b)
-        return _first_difference(was[at], now[at], f"{place}[{at}]")
-    return place, was, now
+        pairs = [(f"{place}.{key}".lstrip("."), was.get(key), now.get(key)) for key in dict.fromkeys((*was, *now))]
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        pairs = [(f"{place}[{n}]", a, b) for n, (a, b) in enumerate(zip(was, now, strict=True))]
+    else:
+        return None if _equal(was, now) else (place, was, now)
+    found = (_first_difference(a, b, at) for at, a, b in pairs)
+    return next((difference for difference in found if difference), None)
+
+
+def _equal(was: Any, now: Any) -> bool:
+    """Whether two values are one, figures up to the rounding in which processors differ."""
+    if isinstance(was, float) and isinstance(now, float):
+        return math.isclose(was, now, rel_tol=ROUNDING)
+    return was == now
 
 
 def _name(record: Record) -> str:

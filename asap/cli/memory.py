@@ -88,12 +88,11 @@ def replay(session: Session, format: Annotated[Plain, typer.Option(help="How to 
 
     with progress() as show:
         found = run_again(session, ExperimentStore(), show)
-    same = "the same, byte for byte" if found.same_result else "another"
     if format is Plain.JSON:
         print_json({"schema": "asap.replay/1", **asdict(found)})
     else:
-        print(f"{session}, replayed as {found.replayed_as}: {found.steps} steps, the result is {same}")
-    if found.parting is not None or not found.same_result:
+        print(f"{session}, replayed as {found.replayed_as}: {found.steps} steps, the result is {found.verdict}")
+    if found.parting is not None:
         raise BadInputError(str(found.parting), where=session)
 
 
