@@ -13,6 +13,7 @@ from asap.plans import AXES, Plan
 from asap.plans.enumeration import enumerate_plans
 from asap.prediction.prediction import Prediction
 
+FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 KNOWN_AXES = ("replica", "data", "seq", "model")
 
 
@@ -67,8 +68,21 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
 
     measured = study.profile.kpis.step_time_s if study.profile else None
     baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
-    return predict(
-        plans, study.experiment.model, study.experiment.workload, hardware, baseline=baseline, incumbent=study.plan
+    model, workload = study.experiment.model, study.experiment.workload
+    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan)
+    if baseline is None:
+        return found
+    (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
+    return [_fitting_as(ran, prediction) for prediction in found]
+
+
+def _fitting_as(ran: Prediction, other: Prediction) -> Prediction:
+    """A plan that needs no more HBM than one that ran fits, whatever the model says of both."""
+    known, memory = ran.memory, other.memory
+    if known is None or memory is None or memory.fits or memory.total.value > known.total.value:
+        return other
+    return other.model_copy(
+        update={"memory": memory.model_copy(update={"fits": True}), "notes": (*other.notes, FITS_AS_IT_RAN)}
     )
 
 

@@ -15,6 +15,7 @@ from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Pre
 from asap.prediction.what_if import plan_distance
 
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
+RATIO = "ratio of two modelled steps, constants of calibration.json"
 SCALED = "the measured step, scaled by the ratio of modelled steps"
 
 # name, mesh axis, field of Step that is busy, field that is exposed
@@ -89,7 +90,7 @@ def _relative(evaluation: Evaluation, index: int, anchor: Anchor | None) -> tupl
     moved = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
     widths: Widths = evaluation.fit.what_if_widths
     width = 0.0 if moved == 0 else widths.at(moved)
-    return _interval(ratio, "fraction", SCALED, width), moved
+    return _interval(ratio, "fraction", RATIO, width), moved
 
 
 def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:

@@ -59,7 +59,7 @@ def propose(field: Field, cite: Cite, picked: Sequence[Candidate] | None = None)
     return ProposalSet(
         incumbent=field.incumbent,
         proposals=proposals,
-        recommendation=recommend(proposals),
+        recommendation=recommend(proposals, len(field.candidates)),
         considered=len(field.candidates),
         warnings=_warnings(study, len(chosen)),
     )
@@ -93,10 +93,16 @@ def draft(study: Study, candidate: Candidate, number: int, citations: tuple[Cita
     )
 
 
-def recommend(proposals: tuple[Proposal, ...]) -> Recommendation:
-    """Run the first proposal first, unless its gain could not even be measured."""
+def recommend(proposals: tuple[Proposal, ...], considered: int) -> Recommendation:
+    """Run the first proposal first, unless its gain could not even be measured.
+
+    Args:
+        proposals: best first.
+        considered: plans beside the one that runs, whether they fit or not.
+    """
     if not proposals:
-        statement = "Keep what you have: no other valid plan is known."
+        reason = f"none of {considered} others is predicted to fit into HBM" if considered else "there is no other"
+        statement = f"Keep what you have: of the valid plans, {reason}."
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
     if best.prediction.relative_step_time is None:
@@ -116,9 +122,7 @@ def recommend(proposals: tuple[Proposal, ...]) -> Recommendation:
 def _warnings(study: Study, found: int) -> tuple[str, ...]:
     warnings = []
     if found < COUNT:
-        warnings.append(
-            f"Only {found} other valid plan(s) exist under what is known, so there are not three proposals."
-        )
+        warnings.append(f"Only {found} other valid plan(s) fit under what is known, so there are not three proposals.")
     unknown = unchecked(study.constraints)
     if unknown:
         warnings.append(f"Not checked, because it is not known: {', '.join(unknown)}.")

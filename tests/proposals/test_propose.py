@@ -1,12 +1,14 @@
 import pytest
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.diagnosis.study import open_study
+from asap.diagnosis.study import open_study, study_of
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.models import Workload
+from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.plans.maxtext import from_overrides
 from asap.plans.validity import violations
+from asap.prediction.expectation import candidate_plans, expect
+from asap.profiles import Kpis, Profile
 from asap.proposals.propose import nothing, propose, survey
 from asap.proposals.strategy import changes, strategy, title
 
@@ -100,6 +102,35 @@ def test_without_facts_there_is_no_proposal_but_a_reason(store):
     assert result.proposals == ()
     assert result.recommendation.first is None
     assert "architecture" in result.recommendation.statement
+
+
+def test_no_plan_that_needs_less_than_one_that_ran_is_refused(store):
+    ran = Profile(source="a report", stated=True, kpis=Kpis(step_time_s=10.0))
+    study = study_of(crowded(), ran)
+    predictions = {prediction.plan: prediction for prediction in expect(study, candidate_plans(study))}
+    incumbent = predictions[study.plan].memory
+    assert incumbent.total.value > incumbent.capacity_bytes
+    for prediction in predictions.values():
+        assert prediction.memory.fits == (prediction.memory.total.value <= incumbent.total.value)
+    assert not any(prediction.memory.fits for prediction in expect(study_of(crowded()), list(predictions)))
+
+
+def test_that_nothing_fits_is_said(store):
+    study = study_of(crowded())
+    result = propose(survey(study), no_citations)
+    assert result.proposals == ()
+    assert "predicted to fit into HBM" in result.recommendation.statement
+
+
+def crowded():
+    """A model that is too large for its slice."""
+    return Experiment(
+        id="crowded",
+        model=find_architecture("llama2-70b"),
+        workload=Workload(global_batch=64, sequence_length=4096, precision="bf16", framework="MaxText"),
+        hardware=HardwareReference(name="v5e-16"),
+        plan=Plan.parse("data=16 remat=full"),
+    )
 
 
 def test_a_strategy_is_named_by_what_changes():

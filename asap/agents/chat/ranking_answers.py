@@ -30,7 +30,7 @@ def first(conversation: Conversation, answer: Draft) -> None:
     best = standing[0]
     answer.focus = best.plan
     proposal = drafted(conversation, best, 1)
-    answer.say(recommend((proposal,)).statement, line(conversation, best, 1))
+    answer.say(recommend((proposal,), 1).statement, line(conversation, best, 1))
     answer.rest_on("step time over what runs now", best.prediction.relative_step_time)
     answer.say(*(f"+ {reason}" for reason in proposal.reasoning))
     answer.say(*(f"- {cost}" for cost in proposal.trade_offs))
