@@ -42,5 +42,5 @@ def significant(value: float, digits: int = 3) -> str:
     """Round to significant digits without exponent: ``35656.45`` → ``35700``, ``2.5165`` → ``2.52``."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.0f}" if math.isfinite(value) else str(value)
-    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:.{decimals}f}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, decimals):.{max(decimals, 0)}f}"

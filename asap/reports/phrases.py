@@ -85,7 +85,7 @@ def relative_change(prediction: Prediction) -> str:
     relative = prediction.relative_step_time
     if relative is None:
         return interval(prediction.step_time)
-    text = f"{(relative.value - 1) * 100:+.1f} %"
+    text = f"{(relative.value - 1) * 100:+z.1f} %"
     if relative.low is not None and relative.high is not None:
         text += f" ({(relative.low - 1) * 100:+.0f} to {(relative.high - 1) * 100:+.0f} %)"
     return text
