@@ -1,0 +1,46 @@
+"""Compiler flags of a run: those on record, those of the environment, else the ones that MaxText sets for the chip.
+
+Without them the compiler splits matrix products into chains of small ones (windowed einsums) and keeps less on the
+chip, so its program is not the one that people run.
+"""
+
+import os
+from collections.abc import Mapping
+
+VARIABLE = "LIBTPU_INIT_ARGS"
+
+_OVERLAP = (
+    "--xla_tpu_enable_async_collective_fusion=true",
+    "--xla_tpu_enable_async_collective_fusion_fuse_all_gather=true",
+    "--xla_tpu_enable_async_collective_fusion_multiple_steps=true",
+    "--xla_tpu_overlap_compute_collective_tc=true",
+    "--xla_enable_async_all_gather=true",
+)
+_DATA_PARALLEL = (
+    "--xla_tpu_enable_data_parallel_all_reduce_opt=true",
+    "--xla_tpu_data_parallel_opt_different_sized_ops=true",
+)
+_WHOLE_PRODUCTS = ("--xla_jf_spmd_threshold_for_windowed_einsum_mib=1000000",)
+
+RECOMMENDED: Mapping[str, tuple[str, ...]] = {
+    "v4": ("--xla_enable_async_all_gather=true", *_WHOLE_PRODUCTS),
+    "v5e": (*_DATA_PARALLEL, *_OVERLAP, *_WHOLE_PRODUCTS),
+    "v5p": (
+        *_DATA_PARALLEL,
+        *_OVERLAP,
+        "--xla_tpu_megacore_fusion_allow_ags=false",
+        "--xla_enable_async_collective_permute=true",
+        "--xla_tpu_enable_ag_backward_pipelining=true",
+        *_WHOLE_PRODUCTS,
+    ),
+    "v6e": ("--xla_tpu_scoped_vmem_limit_kib=98304", *_OVERLAP, *_WHOLE_PRODUCTS),
+    "tpu7x": _WHOLE_PRODUCTS,
+}
+"""MaxText: configs/tpu/{v4,v5e,v5p}/*.sh and benchmarks/xla_flags_library.py (DENSE_VMEM_LIMIT_FLAG, CF_FOR_ALL_GATHER,
+DISABLE_COLLECTIVE_MATMUL), https://github.com/AI-Hypercomputer/maxtext."""
+
+
+def compiler_flags(chip: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Flags for a chip; ``environment`` is the one on record of the experiment."""
+    stated = environment.get(VARIABLE) or os.environ.get(VARIABLE)
+    return tuple(stated.split()) if stated else RECOMMENDED.get(chip, ())

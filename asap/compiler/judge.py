@@ -1,0 +1,166 @@
+"""From the compiler's answer to a verdict: reads the schedule, runs the timeline, compares with the prediction."""
+
+from asap.compiler.calibration import load_calibration
+from asap.compiler.compare import differences
+from asap.compiler.groups import NamedMesh
+from asap.compiler.hlo import read_module
+from asap.compiler.links import Fabric
+from asap.compiler.rates import rates
+from asap.compiler.request import Outcome, Request
+from asap.compiler.timeline import Simulator, Timeline
+from asap.compiler.transfers import Reader
+from asap.compiler.verdict import CollectiveRow, ComputeRow, Expected, Verification
+from asap.core.errors import BadInputError
+from asap.core.provenance import Provenance, Quantity
+from asap.core.units import format_bytes, format_rate, format_seconds
+from asap.hardware import Slice
+from asap.plans import AXES
+from asap.plans.torus import split_axes
+from asap.prediction.prediction import Prediction
+
+_STAND_IN = (
+    "the collectives are those of XLA's CPU pipeline: a GPU's joins and hides them differently, and sends bf16 in half"
+    " the bytes of the f32 that CPUs send"
+)
+SOURCE = "timeline over the compiler's schedule; collectives by link load, uncalibrated"
+
+
+def judge(
+    request: Request, outcome: Outcome, hardware: Slice, expected: Prediction | None, experiment: str | None = None
+) -> Verification:
+    """The verdict on one compilation."""
+    timeline, notes = _timeline(request, outcome, hardware)
+    step_time = None
+    if timeline is not None and not request.on_cpu:
+        step_time = Quantity(value=timeline.seconds, unit="s", provenance=Provenance.COMPILED, source=SOURCE)
+    collectives, compute = _tables(timeline, timed=not request.on_cpu)
+    verification = Verification(
+        experiment=experiment,
+        program=request.train_step or f"reference step of {(request.model and request.model.name) or experiment}",
+        plan=request.plan,
+        hardware=_named(hardware),
+        devices=hardware.devices,
+        status=outcome.status,
+        fits={"compiled": True, "does_not_fit": False}.get(outcome.status),
+        verdict=_sentence(outcome, hardware),
+        capacity_bytes=rates(hardware.chip).hbm_bytes,
+        needed_bytes=outcome.needed_bytes,
+        memory=outcome.memory,
+        argument_bytes=outcome.argument_bytes,
+        step_time=step_time,
+        calibrated_step_time=step_time and load_calibration().calibrated(hardware.chip.name, step_time.value),
+        collectives=collectives,
+        compute=compute,
+        expected=Expected(
+            step_time=expected.step_time if expected else None,
+            memory=expected.memory.total if expected and expected.memory else None,
+        ),
+        notes=(*notes, *_assumptions(request)),
+        flags=request.flags,
+        versions=outcome.versions,
+        compile_s=outcome.seconds,
+    )
+    found = differences(verification, expected) if expected else ()
+    return verification.model_copy(update={"differences": found})
+
+
+def _timeline(request: Request, outcome: Outcome, hardware: Slice) -> tuple[Timeline | None, list[str]]:
+    if not outcome.program:
+        return None, []
+    lengths = tuple(request.plan.degree(axis) for axis in AXES)
+    axes = len(hardware.topology or ())
+    fabric = Fabric(hardware, tuple(place[:axes] for place in outcome.places), outcome.slices)
+    try:
+        module = read_module(outcome.program)
+        reader = Reader(module, NamedMesh(AXES, lengths), fabric)
+        timeline = Simulator(module, reader, rates(hardware.chip)).run()
+    except (BadInputError, LookupError, ValueError) as error:
+        return None, [f"the schedule cannot be read ({type(error).__name__}: {error}): no collectives and no step time"]
+    return timeline, [*sorted(timeline.notes), *_splits(request, fabric)]
+
+
+def _splits(request: Request, fabric: Fabric) -> list[str]:
+    """For each mesh axis that shares a torus axis, what is left of the bandwidth of a ring of its own."""
+    topology = request.topology
+    mesh = NamedMesh(AXES, request.plan.ici.degrees)
+    notes = []
+    for axis in AXES if request.slices == 1 and topology else ():
+        if axis in split_axes(request.plan.ici, topology):
+            reached = fabric.gather_bandwidth(mesh.groups(axis))
+            best = max(fabric.hardware.axis_bandwidth(index) for index in range(len(topology)))
+            cost = f"reach {format_rate(reached, 'B/s')} of the {format_rate(best, 'B/s')} of a torus axis of its own"
+            cost = cost if reached < best else "lose nothing by it"
+            notes.append(f"{axis} shares a torus axis with another mesh axis: its gathers {cost}")
+    return notes
+
+
+def _tables(timeline: Timeline | None, timed: bool) -> tuple[tuple[CollectiveRow, ...], tuple[ComputeRow, ...]]:
+    if timeline is None:
+        return (), ()
+    collectives = [
+        CollectiveRow(
+            kind=kind, axes=axes, form=form, count=use.count, size_bytes=use.size,
+            busy_s=use.busy if timed else None, exposed_s=use.exposed if timed else None,
+            algorithms=tuple(sorted(use.algorithms)),
+        )
+        for (kind, axes, form), use in timeline.collectives.items()
+    ]  # fmt: skip
+    compute = [
+        ComputeRow(category=name, count=done.count, seconds=done.seconds, unestimated=done.unestimated)
+        for name, done in timeline.work.items()
+        if timed
+    ]
+    return (
+        tuple(sorted(collectives, key=lambda row: (-(row.busy_s or 0.0), -row.size_bytes))),
+        tuple(sorted(compute, key=lambda row: -row.seconds)),
+    )
+
+
+def _named(hardware: Slice) -> str:
+    slices = f"{hardware.slices} x " if hardware.slices > 1 else ""
+    return f"{slices}{hardware.chip.title} {hardware.shape}"
+
+
+def _sentence(outcome: Outcome, hardware: Slice) -> str:
+    memory = outcome.memory
+    if outcome.status == "compiled" and memory is not None:
+        device = format_bytes(rates(hardware.chip).hbm_bytes)
+        return f"compiles in {format_seconds(outcome.seconds)} and fits: {format_bytes(memory.peak)} of {device} HBM"
+    if outcome.status == "sharded":
+        return (
+            f"whether it fits is not known: no compiler for {hardware.chip.title} can be had without one."
+            f" XLA's CPU pipeline shards it: {format_bytes(outcome.argument_bytes or 0)} of parameters, optimizer state"
+            f" and batch in {format_bytes(rates(hardware.chip).hbm_bytes)} HBM of a device, before activations"
+        )
+    if outcome.status == "does_not_fit":
+        if outcome.needed_bytes is None or outcome.available_bytes is None:
+            return f"does not fit: {outcome.message}"
+        return (
+            f"does not fit: needs {format_bytes(outcome.needed_bytes)} of HBM,"
+            f" {format_bytes(outcome.available_bytes)} are available"
+        )
+    reasons = {
+        "step_failed": "the training step raised",
+        "refused": "the compiler refuses it",
+        "crashed": "the compiler crashed",
+        "timed_out": "the compiler did not finish",
+        "out_of_host_memory": "the compiler took too much host memory",
+    }
+    return f"{reasons.get(outcome.status, outcome.status)}: {outcome.message}"
+
+
+def _assumptions(request: Request) -> list[str]:
+    notes = [_STAND_IN] if request.on_cpu else []
+    if request.train_step is not None:
+        return notes
+    precision, optimizer = request.workload.precision, request.workload.optimizer
+    if precision not in (None, "bf16", "bfloat16", "fp32", "float32"):
+        notes.append(f"the reference step computes in bf16, not in {precision}")
+    if optimizer not in (None, "adam", "adamw"):
+        notes.append(f"the reference step uses AdamW, not {optimizer}")
+    if request.plan.remat is None:
+        notes.append("the plan does not say what it recomputes: full is assumed")
+    unsupported = [part for part in request.plan.offload if part != "optimizer"]
+    if unsupported:
+        notes.append(f"the reference step does not offload {' and '.join(unsupported)}")
+    return notes

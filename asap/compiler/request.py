@@ -1,0 +1,122 @@
+"""What is asked of the compiler, and what it answered: the two documents that pass between processes."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.errors import BadInputError
+from asap.hardware import Slice
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.plans.validity import Constraints, require_valid
+
+SCHEMA = "asap.compiled/1"
+TOPOLOGIES = ("v4", "v5e", "v5p", "v6e", "tpu7x")
+"""Chips that libtpu describes without one being there."""
+
+Status = Literal[
+    "compiled", "sharded", "does_not_fit", "step_failed", "refused", "crashed", "timed_out", "out_of_host_memory"
+]
+"""``sharded``: XLA's CPU pipeline laid it out, which says nothing of time and little of memory."""
+
+
+_REFERENCE = ("attention", "decoder", "experts", "layout", "pipeline", "segments", "train_step")
+
+
+class Request(BaseModel):
+    """One program for one slice: the reference step of a model, or the user's own."""
+
+    model_config = ConfigDict(frozen=True)
+
+    chip: str
+    topology: tuple[int, ...]
+    slices: int
+    plan: Plan
+    model: Architecture | None = None
+    workload: Workload = Workload()
+    train_step: str | None = Field(default=None, description="package.module:function of the user")
+    step_source: str = Field(default="", description="fingerprint of the user's source")
+    flags: tuple[str, ...] = Field(default=(), description="compiler flags")
+    path: tuple[str, ...] = Field(default=(), description="where the user's packages lie")
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether no compiler for the chip can be had, so that XLA's CPU pipeline has to stand in."""
+        return self.chip not in TOPOLOGIES
+
+    def fingerprint(self, versions: dict[str, str]) -> str:
+        """Key of the answer: the same for the same program, plan, slice and compiler."""
+        source = "" if self.train_step else _reference_source()
+        text = SCHEMA + self.model_dump_json(exclude={"path"}) + source + repr(sorted(versions.items()))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@cache
+def _reference_source() -> str:
+    """Fingerprint of the reference step."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"".join((here / f"{name}.py").read_bytes() for name in _REFERENCE)).hexdigest()
+
+
+class Memory(BaseModel):
+    """HBM of one device in bytes, as the compiler laid it out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    peak: int
+    arguments: int
+    outputs: int
+    aliased: int = Field(description="outputs that take the place of arguments")
+    temporaries: int
+    code: int
+    host: int = Field(description="arguments and temporaries in host memory")
+
+
+class Outcome(BaseModel):
+    """What became of a request. ``program`` is HLO text, kept beside the document."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: Status
+    message: str = ""
+    needed_bytes: float | None = Field(default=None, description="HBM that the program would take, if it does not fit")
+    available_bytes: float | None = None
+    memory: Memory | None = None
+    argument_bytes: int | None = Field(default=None, description="of one device, where only that is known of memory")
+    places: tuple[tuple[int, ...], ...] = Field(default=(), description="chip coordinates of devices in mesh order")
+    slices: tuple[int, ...] = Field(default=(), description="slice of each device in mesh order")
+    versions: dict[str, str] = Field(default_factory=dict)
+    seconds: float = Field(default=0.0, description="wall time of lowering and compiling")
+    program: str = Field(default="", exclude=True)
+
+
+def make_request(
+    hardware: Slice,
+    plan: Plan,
+    model: Architecture | None,
+    workload: Workload,
+    *,
+    train_step: str | None = None,
+    path: tuple[str, ...] = (),
+    step_source: str = "",
+    flags: tuple[str, ...] = (),
+) -> Request:
+    """A request for a slice of TPUs, or for GPUs.
+
+    Raises:
+        BadInputError: libtpu does not describe the TPU.
+        PlanError: the plan is for another number of devices, or does not divide the model or the batch.
+    """
+    if hardware.topology is not None and hardware.chip.name not in TOPOLOGIES:
+        reason = f"libtpu does not describe {hardware.chip.title}"
+        raise BadInputError(reason, where=hardware.chip.name, hint=f"verified are {', '.join(TOPOLOGIES)}")
+    slices = hardware.slices if hardware.topology else plan.dcn.devices
+    known = workload if train_step is None else Workload()
+    require_valid(plan, Constraints.of(model, known, hardware.devices // slices, slices))
+    return Request(
+        chip=hardware.chip.name, topology=hardware.topology or (), slices=hardware.slices, plan=plan, model=model,
+        workload=workload, train_step=train_step, path=path, step_source=step_source, flags=flags,
+    )  # fmt: skip

@@ -1,0 +1,210 @@
+"""Step time from a timeline over the schedule.
+
+Instructions run one after the other at the compiler's own cost (estimated cycles over the clock). A synchronous
+collective stops the clock; an asynchronous one runs on its torus axes from its start on, and only what is left of it at
+its end stops the clock. Loops count as often as they run.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+from asap.compiler.hlo import Computation, Instruction, Module
+from asap.compiler.kernels import kernel_seconds
+from asap.compiler.rates import Rates
+from asap.compiler.transfers import Form, Reader, Step, Transfer
+
+_FREE = ("parameter", "get-tuple-element", "tuple", "bitcast", "constant", "partition-id", "replica-id", "after-all")
+_MOVES = ("copy", "slice", "dynamic-slice", "dynamic-update-slice", "transpose", "reshape", "broadcast", "pad")
+_KERNEL = "tpu_custom_call"
+_HOST_SPACE = 5
+_NOWHERE = "none"
+"""Axes of a collective whose groups have one member."""
+
+
+@dataclass
+class Work:
+    """Operations of one category: how often, how long, and how many had no estimate."""
+
+    count: float = 0.0
+    seconds: float = 0.0
+    unestimated: float = 0.0
+
+
+@dataclass
+class Use:
+    """One kind of collective along one mesh axis, in one form."""
+
+    count: float = 0.0
+    size: float = 0.0
+    busy: float = 0.0
+    exposed: float = 0.0
+    algorithms: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Timeline:
+    """A step, or one pass through a computation. Times are seconds."""
+
+    seconds: float = 0.0
+    work: dict[str, Work] = field(default_factory=lambda: defaultdict(Work))
+    collectives: dict[tuple[str, str, Form], Use] = field(default_factory=lambda: defaultdict(Use))
+    notes: set[str] = field(default_factory=set)
+
+    def include(self, other: "Timeline", times: float) -> None:
+        """Add another computation that runs so many times."""
+        self.seconds += other.seconds * times
+        for category, done in other.work.items():
+            mine = self.work[category]
+            self.work[category] = Work(
+                mine.count + done.count * times,
+                mine.seconds + done.seconds * times,
+                mine.unestimated + done.unestimated * times,
+            )
+        for key, use in other.collectives.items():
+            mine = self.collectives[key]
+            self.collectives[key] = replace(
+                mine,
+                count=mine.count + use.count * times,
+                size=mine.size + use.size * times,
+                busy=mine.busy + use.busy * times,
+                exposed=mine.exposed + use.exposed * times,
+                algorithms=mine.algorithms | use.algorithms,
+            )
+        self.notes |= other.notes
+
+
+@dataclass
+class _Pass:
+    """State of one pass through a computation: what is under way, and when each torus axis is free again."""
+
+    timeline: Timeline = field(default_factory=Timeline)
+    open: dict[str, tuple[Transfer, float]] = field(default_factory=dict)
+    copies: dict[str, float] = field(default_factory=dict)
+    axis_free: dict[int, float] = field(default_factory=dict)
+    memory_free: float = 0.0
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Walks the schedule of one program on one device."""
+
+    module: Module
+    reader: Reader
+    rates: Rates
+
+    def run(self) -> Timeline:
+        """The timeline of the whole step."""
+        return self._through(self.module.entry)
+
+    def _through(self, computation: Computation) -> Timeline:
+        state = _Pass()
+        for instruction in computation.instructions:
+            self._advance(state, instruction, computation)
+        return state.timeline
+
+    def _advance(self, state: _Pass, instruction: Instruction, computation: Computation) -> None:
+        opcode = instruction.opcode
+        if opcode in _FREE or (opcode == "custom-call" and instruction.attribute("custom_call_target") != _KERNEL):
+            return
+        if opcode in ("while", "call", "conditional"):
+            self._nested(state, instruction)
+        elif opcode in ("copy-start", "slice-start", "dynamic-slice-start", "dynamic-update-slice-start"):
+            self._start_copy(state, instruction)
+        elif instruction.operands and instruction.operands[0] in state.copies:
+            self._wait(state, "waiting for memory", state.copies.pop(instruction.operands[0]))
+        elif (step := self.reader.read(instruction)) is not None:
+            self._communicate(state, step, instruction, computation)
+        else:
+            self._compute(state, instruction, computation)
+
+    def _nested(self, state: _Pass, instruction: Instruction) -> None:
+        timeline = state.timeline
+        if instruction.opcode == "while":
+            body, trips = self.module.callee(instruction, "body"), self.module.trips(instruction)
+            if trips is None:
+                timeline.notes.add(f"how often {instruction.name} runs is not known; it is counted once")
+            if body:
+                timeline.include(self._through(body), 1 if trips is None else trips)
+            return
+        names = [n.strip("%{} ") for n in instruction.attributes.replace("=", ",").split(",")]
+        branches = [self._through(self.module.computations[n]) for n in names if n in self.module.computations]
+        if branches:
+            timeline.include(max(branches, key=lambda branch: branch.seconds), 1)
+
+    def _start_copy(self, state: _Pass, instruction: Instruction) -> None:
+        arrays = [shape for shape in instruction.shapes if shape.dims]
+        size = min((shape.size for shape in arrays), default=0)
+        host = any(shape.space == _HOST_SPACE for shape in arrays)
+        bandwidth = (self.rates.host_bandwidth if host else None) or self.rates.hbm_bandwidth
+        state.memory_free = max(state.timeline.seconds, state.memory_free) + size / bandwidth
+        state.copies[instruction.name] = state.memory_free
+
+    def _communicate(self, state: _Pass, step: Step, instruction: Instruction, computation: Computation) -> None:
+        if step.action == "done":
+            if opened := state.open.pop(step.chain, None):
+                waited = self._wait(state, None, opened[1])
+                self._use(state, opened[0], "asynchronous").exposed += waited
+            return
+        transfer = step.transfer
+        if transfer is None:
+            state.timeline.notes.add(
+                f"the devices of a collective cannot be read ({instruction.opcode}); it has no time"
+            )
+            return
+        if transfer.axes == _NOWHERE:
+            return
+        begin = max([state.timeline.seconds, *(state.axis_free.get(axis, 0.0) for axis in transfer.dimensions)])
+        end = begin + transfer.seconds
+        state.axis_free.update(dict.fromkeys(transfer.dimensions, end))
+        use = self._use(state, transfer, "asynchronous" if step.action == "start" else "synchronous")
+        use.count += 1
+        use.size += transfer.size
+        use.busy += transfer.seconds
+        use.algorithms |= {transfer.algorithm} - {""}
+        if step.action == "start":
+            state.open[step.chain] = (transfer, end)
+        else:
+            use.exposed += self._wait(state, None, end)
+            if instruction.cycles:
+                self._compute(state, instruction, computation)
+
+    def _use(self, state: _Pass, transfer: Transfer, form: Form) -> Use:
+        return state.timeline.collectives[(transfer.kind, transfer.axes, form)]
+
+    def _wait(self, state: _Pass, category: str | None, until: float) -> float:
+        waited = max(until - state.timeline.seconds, 0.0)
+        state.timeline.seconds += waited
+        if category and waited:
+            work = state.timeline.work[category]
+            work.count, work.seconds = work.count + 1, work.seconds + waited
+        return waited
+
+    def _compute(self, state: _Pass, instruction: Instruction, computation: Computation) -> None:
+        seconds, estimated = self._cost(instruction, computation)
+        work = state.timeline.work[self._category(instruction)]
+        work.count += 1
+        work.seconds += seconds
+        work.unestimated += 0 if estimated else 1
+        state.timeline.seconds += seconds
+
+    def _cost(self, instruction: Instruction, computation: Computation) -> tuple[float, bool]:
+        if instruction.cycles is not None:
+            return instruction.cycles / self.rates.clock, True
+        if instruction.opcode == "custom-call":
+            seconds = kernel_seconds(instruction, self.rates)
+            if seconds is not None:
+                return seconds, True
+        read = [computation.by_name[name] for name in instruction.operands if name in computation.by_name]
+        arrays = [s for source in (instruction, *read) for s in source.shapes if s.space == 0]
+        return sum(s.size for s in arrays) / self.rates.hbm_bandwidth, False
+
+    def _category(self, instruction: Instruction) -> str:
+        if instruction.opcode == "custom-call":
+            return "kernels"
+        inside = {inner.opcode for inner in self.module.inside(instruction)} | {instruction.opcode}
+        if inside & {"convolution", "dot"}:
+            return "matrix products"
+        if inside & {"gather", "scatter", "sort"}:
+            return "gathers and scatters"
+        active = inside - {"fusion", "parameter", "constant", "bitcast"}
+        return "moving data" if active and active <= set(_MOVES) else "elementwise"

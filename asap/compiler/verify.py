@@ -1,0 +1,110 @@
+"""Plans of an experiment, compiled by the real TPU compiler and judged."""
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from asap.compiler.compile import LOCAL, compile_all
+from asap.compiler.flags import compiler_flags
+from asap.compiler.judge import judge
+from asap.compiler.process import Limits
+from asap.compiler.request import make_request
+from asap.compiler.train_step import check_reference
+from asap.compiler.verdict import Verification
+from asap.core.errors import BadInputError, InsufficientEvidenceError, UsageError
+from asap.experiments import Experiment
+from asap.hardware import Slice, resolve_hardware
+from asap.models import Architecture
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+
+
+def verify(
+    experiment: Experiment,
+    plans: Sequence[Plan],
+    *,
+    train_step: str | None = None,
+    engine: str = LOCAL,
+    limits: Limits | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> list[Verification]:
+    """Compile the training step of an experiment under each plan.
+
+    Args:
+        experiment: what it runs on and, for the reference step, its model and workload.
+        plans: for the experiment's slice.
+        train_step: ``package.module:function``, called with a mesh that names all axes; it returns the jitted
+            function and the tuple of its abstract arguments, with shardings. The reference step by default.
+        engine: ``local`` or ``ray://HOST:PORT``.
+        limits: of time and memory of each compilation.
+        progress: told of each stage.
+
+    Raises:
+        InsufficientEvidenceError: model, hardware or workload are not known well enough.
+        BadInputError: the hardware has no such compiler, or a plan does not fit it.
+        ConfigError: the compiler is missing.
+    """
+    hardware = _hardware(experiment)
+    if train_step is None and experiment.model is None:
+        raise InsufficientEvidenceError(
+            "the model is not known", where=experiment.id, hint="give your own step with --train-step"
+        )
+    for plan in plans if train_step is None else ():
+        check_reference(experiment.model or Architecture(), experiment.workload, plan)
+    path, source = _their_source(train_step) if train_step else ((), "")
+    flags = compiler_flags(hardware.chip.name, experiment.environment)
+    requests = [
+        make_request(
+            hardware, plan, None if train_step else experiment.model, experiment.workload,
+            train_step=train_step, path=path, step_source=source, flags=flags,
+        )
+        for plan in plans
+    ]  # fmt: skip
+    progress(f"compiling {len(requests)} program(s) for {hardware.chip.title} {hardware.shape}")
+    outcomes = compile_all(requests, engine=engine, limits=limits, progress=progress)
+    return [
+        judge(request, outcome, hardware, _expected(experiment, hardware, request.plan), experiment.id)
+        for request, outcome in zip(requests, outcomes, strict=True)
+    ]
+
+
+def _hardware(experiment: Experiment) -> Slice:
+    reference = experiment.hardware
+    name = reference.chip or reference.name
+    if not name:
+        raise InsufficientEvidenceError(
+            "the hardware is not known", where=experiment.id, hint='give it with --hardware, e.g. "v5e-256"'
+        )
+    return resolve_hardware(name, reference.topology, reference.slices, reference.devices).slice
+
+
+def _expected(experiment: Experiment, hardware: Slice, plan: Plan) -> Prediction | None:
+    from asap.prediction import predict
+
+    try:
+        return predict(plan, experiment.model, experiment.workload, hardware)[0]
+    except (BadInputError, InsufficientEvidenceError):
+        return None
+
+
+def _their_source(train_step: str) -> tuple[tuple[str, ...], str]:
+    """Where the user's package lies, and a fingerprint of its sources."""
+    module, colon, name = train_step.partition(":")
+    if not (module and colon and name):
+        raise UsageError("is not package.module:function", where=f"--train-step {train_step}")
+    here = Path.cwd()
+    root = here / module.partition(".")[0]
+    files = sorted(root.rglob("*.py")) if root.is_dir() else [root.with_suffix(".py")]
+    known = [file for file in files if file.is_file()]
+    if not known:
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is None or spec.origin is None:
+            raise UsageError("there is no such module", where=f"--train-step {train_step}", hint=f"looked in {here}")
+        known = [Path(spec.origin)]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in known)).hexdigest()
+    return (str(here), *os.environ.get("PYTHONPATH", "").split(os.pathsep)), digest

@@ -1,0 +1,35 @@
+"""Runs real training steps on eight virtual CPU devices; prints the losses of each plan as JSON."""
+
+import json
+import sys
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from asap.compiler.train_step import initial_state, reference_step
+from asap.models import Architecture, Workload
+from asap.plans import AXES, Plan
+
+STEPS = 2
+
+
+def losses(model: Architecture, plan: Plan) -> list[float]:
+    workload = Workload(global_batch=16, sequence_length=32, precision="fp32")
+    shape = plan.ici.degrees
+    devices = np.array(jax.devices()[: plan.devices]).reshape(shape)
+    mesh = Mesh(devices, AXES)
+    capacity = float(model.experts or 1)
+    step = reference_step(model, workload, plan, mesh, capacity=capacity)
+    state = initial_state(step.decoder, plan)
+    tokens = np.random.default_rng(0).integers(0, model.vocab or 1, (16, 33), dtype=np.int32)
+    inputs = [jax.device_put(part, step.arguments[1].sharding) for part in (tokens[:, :-1], tokens[:, 1:])]
+    found = []
+    for _ in range(STEPS):
+        state, loss = step.function(state, *inputs)
+        found.append(float(loss))
+    return found
+
+
+model = Architecture.model_validate_json(sys.argv[1])
+print(json.dumps({text: losses(model, Plan.parse(text)) for text in sys.argv[2:]}))

@@ -1,0 +1,179 @@
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from asap.compiler.compile import compile_all, workers
+from asap.compiler.process import Limits, run_child
+from asap.compiler.request import make_request
+from asap.core.errors import BadInputError, PlanError, UsageError
+from asap.hardware import resolve_hardware
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+
+HERE = Path(__file__).parent
+needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
+
+
+def request_for(step, plan="data=2 model=2", hardware="v5e-4"):
+    slice_ = resolve_hardware(hardware).slice
+    name = f"steps_of_a_user:{step}"
+    return make_request(slice_, Plan.parse(plan), None, Workload(), train_step=name, path=(str(HERE),))
+
+
+@needs_libtpu
+def test_a_program_is_compiled_once_and_then_remembered(home):
+    (first,) = compile_all([request_for("matmul")])
+    assert first.status == "compiled"
+    assert first.memory.peak >= 3 * 1024 * 1024 * 2 / 4
+    assert "is_scheduled=true" in first.program
+    assert len(first.places) == 4
+    (again,) = compile_all([request_for("matmul")], limits=Limits(seconds=0))
+    assert again == first
+
+
+@needs_libtpu
+@pytest.mark.parametrize(
+    ("hardware", "slices", "plan"),
+    [
+        ("v4-8", 1, "data=2 model=2"),
+        ("v5p-16", 1, "data=2 model=4"),
+        ("v6e-8", 1, "data=2 model=4"),
+        ("tpu7x-2x2x1", 1, "data=4 model=2"),
+        ("v5e-4", 2, "data=2 model=2 dcn.replica=2"),
+    ],
+)
+def test_every_generation_and_several_slices_are_described(hardware, slices, plan):
+    slice_ = resolve_hardware(hardware, slices=slices).slice
+    request = make_request(
+        slice_, Plan.parse(plan), None, Workload(), train_step="steps_of_a_user:matmul", path=(str(HERE),)
+    )
+    outcome = run_child(request, Limits())
+    assert outcome.status == "compiled", outcome.message
+    assert len(outcome.places) == slice_.devices
+    assert set(outcome.slices) == set(range(slices))
+
+
+@needs_libtpu
+def test_what_does_not_fit_says_how_much_it_needs():
+    outcome = run_child(request_for("too_large"), Limits())
+    assert outcome.status == "does_not_fit"
+    assert outcome.needed_bytes > 2**37 > outcome.available_bytes > 2**33
+
+
+@needs_libtpu
+@pytest.mark.parametrize("step", ["wrong", "wrong_in_tracing"])
+def test_a_step_that_raises_is_reported_with_its_line(step):
+    outcome = run_child(request_for(step), Limits())
+    assert outcome.status == "step_failed"
+    assert "steps_of_a_user.py:" in outcome.message
+
+
+@needs_libtpu
+def test_a_crash_a_hang_and_a_glutton_are_outcomes_and_the_next_goes_on(home):
+    requests = [request_for(step) for step in ("hangs", "aborts", "matmul")]
+    hung, crashed, compiled = compile_all(requests, limits=Limits(seconds=15))
+    assert (crashed.status, hung.status, compiled.status) == ("crashed", "timed_out", "compiled")
+    assert "SIGABRT" in crashed.message
+    greedy = run_child(request_for("eats_memory"), Limits(memory_bytes=2**31))
+    assert greedy.status == "out_of_host_memory"
+
+
+@needs_libtpu
+def test_a_crash_is_not_remembered(home):
+    compile_all([request_for("aborts")])
+    assert not list(home.glob("compiled/*"))
+
+
+@needs_libtpu
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_outlives_the_command(ending, tmp_path):
+    script = (
+        "from test_compile import request_for; from asap.compiler.compile import compile_all;"
+        "compile_all([request_for('hangs')])"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent.parent}", "TMPDIR": str(tmp_path)}
+    environment["ASAP_HOME"] = str(tmp_path / "home")
+    parent = subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.DEVNULL)
+    child = _await(lambda: _children_of(parent.pid))
+    parent.send_signal(ending)
+    assert parent.wait(timeout=30) != 0
+    assert _await(lambda: not _alive(child[0]))
+    if ending is signal.SIGINT:
+        assert not list(tmp_path.glob("asap-compile-*"))
+
+
+def test_only_plans_for_the_hardware_and_slices_that_libtpu_describes_are_taken():
+    with pytest.raises(BadInputError, match="libtpu does not describe"):
+        make_request(resolve_hardware("v3-8").slice, Plan.parse("data=8"), None, Workload())
+    for hardware in ("v5e-4", "h100-4"):
+        with pytest.raises(PlanError, match="a slice has 4"):
+            make_request(resolve_hardware(hardware).slice, Plan.parse("data=8"), None, Workload())
+    with pytest.raises(PlanError, match="does not divide"):
+        make_request(resolve_hardware("v5e-4").slice, Plan.parse("data=4"), None, Workload(global_batch=6))
+
+
+def test_for_gpus_the_cpu_pipeline_stands_in(home):
+    (found,) = compile_all([request_for("matmul", hardware="h100-4")])
+    assert found.status == "sharded"
+    assert found.memory is None
+    assert found.argument_bytes == 2 * 1024 * 1024 * 2 / 2
+    assert "libtpu" not in found.versions
+    (again,) = compile_all([request_for("matmul", hardware="h100-4")], limits=Limits(seconds=0))
+    assert again == found
+
+
+def test_the_last_words_of_a_compiler_that_died_are_those_that_say_something(tmp_path, monkeypatch):
+    request = request_for("aborts", hardware="h100-4")
+    message = run_child(request, Limits()).message
+    assert "SIGABRT" in message
+    assert "http" not in message
+
+
+def test_the_fingerprint_changes_with_all_that_matters():
+    base = request_for("matmul")
+    others = [
+        request_for("wrong"),
+        request_for("matmul", plan="data=4"),
+        request_for("matmul", hardware="v6e-4"),
+        base.model_copy(update={"model": Architecture(layers=2)}),
+        base.model_copy(update={"workload": Workload(global_batch=8)}),
+        base.model_copy(update={"step_source": "edited"}),
+        base.model_copy(update={"flags": ("--xla_tpu_scoped_vmem_limit_kib=98304",)}),
+    ]
+    keys = {request.fingerprint({"libtpu": "1"}) for request in (base, *others)} | {base.fingerprint({"libtpu": "2"})}
+    assert len(keys) == len(others) + 2
+    assert base.model_copy(update={"path": ("elsewhere",)}).fingerprint({}) == base.fingerprint({})
+
+
+@needs_libtpu
+def test_an_unknown_engine_is_refused(home):
+    with pytest.raises(UsageError, match="unknown engine"):
+        compile_all([request_for("matmul")], engine="slurm")
+
+
+def test_there_is_always_a_worker():
+    assert 1 <= workers() <= (os.cpu_count() or 1)
+
+
+def _children_of(pid):
+    path = Path(f"/proc/{pid}/task")
+    return [int(c) for task in path.glob("*/children") for c in task.read_text().split()] if path.exists() else []
+
+
+def _alive(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def _await(condition, seconds=30):
+    for _ in range(seconds * 20):
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come about")

@@ -1,0 +1,122 @@
+import json
+import math
+
+import pytest
+
+from asap.compiler.calibration import load_calibration
+from asap.compiler.judge import judge
+from asap.compiler.request import Memory, Outcome, make_request
+from asap.compiler.verdict import Verification
+from asap.core.units import GIB
+from asap.hardware import resolve_hardware
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.prediction import predict
+
+SLICE = resolve_hardware("v5e-16").slice
+MODEL = Architecture(
+    name="small", layers=6, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
+)  # fmt: skip
+WORKLOAD = Workload(global_batch=16, sequence_length=2048)
+MEMORY = Memory(peak=2 * GIB, arguments=GIB, outputs=GIB, aliased=GIB, temporaries=GIB, code=0, host=0)
+PLACES = tuple((x, y, 0) for x in range(4) for y in range(4))
+
+
+def ask(plan="data=16 remat=full", hardware=SLICE):
+    return make_request(hardware, Plan.parse(plan), MODEL, WORKLOAD)
+
+
+def compiled(text):
+    return Outcome(status="compiled", memory=MEMORY, places=PLACES, slices=(0,) * 16, seconds=30.0, program=text)
+
+
+def test_a_compiled_program_yields_time_collectives_and_memory(program):
+    found = judge(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None)
+    assert found.fits is True
+    assert found.step_time.provenance == "compiled"
+    assert {(row.kind, row.axes) for row in found.collectives} == {("all-gather", "data"), ("all-reduce", "data")}
+    assert found.step_time.value == pytest.approx(
+        sum(row.seconds for row in found.compute) + sum(row.exposed_s for row in found.collectives)
+    )
+    assert "2.00 GiB of 16.0 GiB" in found.verdict
+    calibrated, constant = found.calibrated_step_time, load_calibration().constants["v5e"]
+    assert math.log(found.step_time.value / calibrated.value) == pytest.approx(constant)
+    assert calibrated.low < calibrated.value < calibrated.high
+
+
+def test_the_result_is_a_versioned_document(program):
+    found = judge(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None, "run-1")
+    document = json.loads(found.to_json())
+    assert document["schema"] == "asap.verification/1"
+    assert Verification.model_validate(document) == found
+
+
+@pytest.mark.parametrize("text", ["garbage", "HloModule m, is_scheduled=true\n\n%broken"])
+def test_a_schedule_that_cannot_be_read_leaves_the_memory(text):
+    found = judge(ask(), compiled(text), SLICE, None)
+    assert found.memory == MEMORY
+    assert found.fits is True
+    assert found.step_time is None
+    assert any("cannot be read" in note for note in found.notes)
+
+
+def test_what_does_not_fit_is_told_with_both_amounts():
+    outcome = Outcome(status="does_not_fit", needed_bytes=20 * GIB, available_bytes=15.75 * GIB)
+    found = judge(ask(), outcome, SLICE, None)
+    assert found.fits is False
+    assert "20.0 GiB" in found.verdict
+    assert "15.8 GiB" in found.verdict
+
+
+@pytest.mark.parametrize("status", ["step_failed", "refused", "crashed", "timed_out", "out_of_host_memory"])
+def test_no_answer_is_neither_yes_nor_no(status):
+    found = judge(ask(), Outcome(status=status, message="the reason"), SLICE, None)
+    assert found.fits is None
+    assert "the reason" in found.verdict
+
+
+def test_a_mesh_axis_that_shares_a_torus_axis_is_named_with_its_cost(program):
+    hardware = resolve_hardware("v5e-256").slice
+    places = tuple((x, y, 0) for x in range(16) for y in range(16))
+    outcome = compiled(program("fsdp_scan_v5e_4x4")).model_copy(update={"places": places, "slices": (0,) * 256})
+    found = judge(ask("data=16 seq=2 model=8 remat=full", hardware), outcome, hardware, None)
+    told = {note.split()[0]: note for note in found.notes if "shares a torus axis" in note}
+    assert set(told) == {"seq", "model"}
+    assert "reach 50.0 GB/s of the 100 GB/s" in told["model"]
+
+
+def test_what_the_cpu_pipeline_tells_of_gpus_is_marked_and_has_no_times(program):
+    gpus = resolve_hardware("h100-16").slice
+    outcome = Outcome(
+        status="sharded", argument_bytes=GIB, places=((),) * 16, slices=(0,) * 16, program=program("fsdp_scan_v5e_4x4")
+    )
+    expected = predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, gpus)[0]
+    found = judge(ask(hardware=gpus), outcome, gpus, expected)
+    assert (found.fits, found.memory, found.step_time, found.compute) == (None, None, None, ())
+    assert "no compiler for NVIDIA H100" in found.verdict
+    assert {(row.kind, row.axes) for row in found.collectives} == {("all-gather", "data"), ("all-reduce", "data")}
+    assert all(row.busy_s is None and row.exposed_s is None for row in found.collectives)
+    assert any("CPU pipeline" in note for note in found.notes)
+    assert found.differences == ()
+
+
+def test_a_shared_torus_axis_that_costs_nothing_is_said_to(program):
+    found = judge(ask("data=8 seq=2 remat=full"), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None)
+    assert any(note.startswith("seq shares") and note.endswith("lose nothing by it") for note in found.notes)
+
+
+def test_the_difference_from_the_prediction_names_its_parts(program):
+    expected = predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, SLICE)[0]
+    found = judge(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, expected)
+    assert found.differences[0].startswith("step time:")
+    assert any("compute and memory traffic" in line for line in found.differences)
+    assert any(line.startswith("HBM:") for line in found.differences)
+
+
+def test_what_the_reference_step_does_otherwise_is_said():
+    workload = Workload(global_batch=16, sequence_length=2048, precision="fp8", optimizer="adafactor")
+    request = make_request(SLICE, Plan.parse("data=16"), MODEL, workload)
+    notes = " ".join(judge(request, Outcome(status="refused"), SLICE, None).notes)
+    assert "fp8" in notes
+    assert "adafactor" in notes
+    assert "full is assumed" in notes

@@ -1,0 +1,79 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asap.compiler.segments import Layer, Segment, segments
+from asap.compiler.train_step import reference_step
+from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+
+DENSE = Architecture(layers=2, d_model=32, d_ff=64, heads=8, kv_heads=2, head_dim=8, vocab=64)
+EXPERTS = Architecture(
+    layers=2, d_model=32, d_ff=64, heads=4, kv_heads=4, head_dim=8, vocab=64, gated_mlp=False, tied_embeddings=True,
+    experts=4, experts_per_token=2, expert_d_ff=32, shared_experts=1, leading_dense_layers=1, sliding_window=8,
+)  # fmt: skip
+HERE = Path(__file__).parent
+FLAGS = " ".join(
+    (
+        "--xla_force_host_platform_device_count=8",
+        "--xla_backend_optimization_level=0",
+        "--xla_llvm_disable_expensive_passes=true",
+    )
+)
+
+
+def losses(model, *plans):
+    """Losses of real steps on eight virtual devices, by plan."""
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": FLAGS}
+    environment["PYTHONPATH"] = str(HERE.parent.parent)
+    command = [sys.executable, str(HERE / "real_steps.py"), model.model_dump_json(), *plans]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("model", "plans"),
+    [
+        (DENSE, ["data=2 seq=2 model=2 remat=selective", "stage=2 data=2 model=2 microbatches=2 remat=full",
+                 "replica=2 microbatches=2 remat=minimal"]),
+        (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
+    ],
+)  # fmt: skip
+def test_every_plan_trains_the_same_model(model, plans):
+    found = losses(model, "data=1 remat=none", *plans)
+    single = found.pop("data=1 remat=none")
+    assert single[-1] < single[0]
+    for plan, series in found.items():
+        assert series == pytest.approx(single, rel=1e-5), plan
+
+
+def test_equal_layers_are_one_loop():
+    assert segments(DENSE) == (Segment((Layer(False, None),), 2),)
+
+
+def test_layers_that_alternate_are_loops_of_blocks():
+    model = Architecture(layers=7, experts=4, experts_per_token=1, expert_d_ff=8, moe_every=2, leading_dense_layers=1)
+    dense, routed = Layer(False, None), Layer(True, None)
+    assert segments(model) == (Segment((dense,), 1), Segment((dense, routed), 3))
+
+
+def test_local_and_global_layers_alternate_with_a_rest():
+    model = Architecture(layers=8, sliding_window=16, global_layer_every=6)
+    local, everywhere = Layer(False, 16), Layer(False, None)
+    assert segments(model) == (Segment((*[local] * 5, everywhere), 1), Segment((local,), 1), Segment((local,), 1))
+
+
+def test_what_the_reference_step_does_not_do_is_said():
+    workload = Workload(global_batch=8, sequence_length=16)
+    latent = Architecture(layers=2, kv_lora_rank=8)
+    with pytest.raises(InsufficientEvidenceError, match="latent attention"):
+        reference_step(latent, workload, Plan(), None)
+    with pytest.raises(InsufficientEvidenceError, match="global_batch"):
+        reference_step(DENSE, Workload(sequence_length=16), Plan(), None)
+    with pytest.raises(PlanError, match="interleaved"):
+        reference_step(DENSE, workload, Plan.parse("stage=2 pipeline_repeats=2"), None)

@@ -1,0 +1,95 @@
+import pytest
+from timelines import simulate
+
+from asap.compiler.rates import rates
+from asap.hardware import load_chip
+
+HEAD = "HloModule m, is_scheduled=true\n\nENTRY %main (p: bf16[1024,1024]) -> bf16[1024,1024] {\n"
+PARAMETER = "  %p = bf16[1024,1024]{1,0} parameter(0)\n"
+PAIRS = "source_target_pairs={{0,4},{4,8},{8,12},{12,0}}"
+START = f"  %s = (bf16[1024,1024]{{1,0}}, bf16[1024,1024]{{1,0}}, u32[], u32[]) collective-permute-start(%p), {PAIRS}\n"
+DONE = "  ROOT %d = bf16[1024,1024]{1,0} collective-permute-done(%s)\n}\n"
+LARGEST = 2**63 - 1
+
+
+def fusion(name, cycles):
+    config = f'backend_config={{"window_config":{{"estimated_cycles":"{cycles}"}}}}'
+    return f"  %{name} = bf16[1024,1024]{{1,0}} fusion(%p), kind=kLoop, {config}\n"
+
+
+def test_a_scan_counts_its_collectives_once_a_layer(program):
+    timeline = simulate(program("fsdp_scan_v5e_4x4"))
+    gathers = timeline.collectives["all-gather", "data+model", "synchronous"]
+    sums = timeline.collectives["all-reduce", "data+model", "synchronous"]
+    weights = 2048 * 2048 * 2
+    assert (gathers.count, gathers.size) == (12, 12 * weights)
+    assert (sums.count, sums.size) == (6, 6 * weights)
+
+
+def test_the_matrix_products_cost_at_least_their_flops_at_peak(program):
+    timeline = simulate(program("fsdp_scan_v5e_4x4"))
+    products = 2 * 512 * 2048 * 2048 * 6 * 4
+    peak = load_chip("v5e").peak_flops["bf16"]
+    assert products / peak <= timeline.work["matrix products"].seconds <= 2 * products / peak
+
+
+def test_the_step_is_compute_and_what_is_exposed(program):
+    for name in ("fsdp_scan_v5e_4x4", "tensor_v5e_4x4"):
+        timeline = simulate(program(name))
+        parts = sum(work.seconds for work in timeline.work.values())
+        parts += sum(use.exposed for use in timeline.collectives.values())
+        assert timeline.seconds == pytest.approx(parts)
+
+
+def test_a_started_transfer_hides_behind_what_runs_until_it_is_needed():
+    long = simulate(HEAD + PARAMETER + START + fusion("f", 1_000_000) + DONE)
+    short = simulate(HEAD + PARAMETER + START + fusion("f", 1_000) + DONE)
+    key = ("collective-permute", "data", "asynchronous")
+    assert long.collectives[key].exposed == 0
+    assert short.collectives[key].exposed == pytest.approx(
+        long.collectives[key].busy - 1_000 / rates(load_chip("v5e")).clock
+    )
+
+
+def test_two_transfers_on_one_torus_axis_follow_each_other():
+    second = START.replace("%s =", "%t =")
+    done = "  %e = bf16[1024,1024]{1,0} collective-permute-done(%t)\n"
+    one, two = simulate(HEAD + PARAMETER + START + DONE), simulate(HEAD + PARAMETER + START + second + done + DONE)
+    assert two.seconds == pytest.approx(2 * one.seconds)
+
+
+def test_operations_without_an_estimate_cost_their_bytes_and_are_counted():
+    timeline = simulate(HEAD + PARAMETER + fusion("f", LARGEST) + "}\n")
+    work = timeline.work["elementwise"]
+    assert work.unestimated == 1
+    assert work.seconds == pytest.approx(2 * 1024 * 1024 * 2 / load_chip("v5e").hbm_bandwidth)
+
+
+def test_a_loop_of_unknown_length_is_counted_once_and_said(program):
+    text = program("fsdp_scan_v5e_4x4").replace("direction=LT", "direction=NE")
+    timeline = simulate(text)
+    assert timeline.collectives["all-reduce", "data+model", "synchronous"].count == 1
+    assert any("counted once" in note for note in timeline.notes)
+
+
+def test_groups_that_cannot_be_read_are_said(program):
+    timeline = simulate(program("fsdp_scan_v5e_4x4").replace("replica_groups=", "groups_of_old="))
+    assert any("cannot be read" in note for note in timeline.notes)
+
+
+def test_the_attention_kernel_costs_the_causal_half_of_its_products(program):
+    seconds = simulate(program("splash_kernel_v5e")).work["kernels"].seconds
+    blocks = 2048 // 512
+    flops = 2 * 2 * 8 * 4 * 2048 * 2048 * 128 * (blocks + 1) / (2 * blocks)
+    assert seconds == pytest.approx(flops / load_chip("v5e").peak_flops["bf16"])
+
+
+@pytest.mark.parametrize(("chip", "clock"), [("v5e", 1.5e9), ("v5p", 1.75e9), ("v6e", 1.75e9), ("v4", 1.05e9)])
+def test_clocks_are_those_that_peak_flops_imply(chip, clock):
+    assert rates(load_chip(chip)).clock == pytest.approx(clock, rel=0.01)
+
+
+def test_a_chip_of_two_devices_is_halved():
+    chip = load_chip("tpu7x")
+    assert rates(chip).peak_flops == chip.peak_flops["bf16"] / 2
+    assert rates(chip).hbm_bytes == chip.hbm_bytes / 2

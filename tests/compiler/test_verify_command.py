@@ -1,0 +1,93 @@
+import importlib.util
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from asap.cli.verify import verify
+from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, PlanError, UsageError
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Architecture, Workload
+
+needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
+TINY = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
+
+
+@pytest.fixture
+def run(home):
+    record = Experiment(
+        id="tiny", model=TINY, workload=Workload(global_batch=8, sequence_length=128),
+        hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),
+    )  # fmt: skip
+    ExperimentStore().add(record)
+    app = typer.Typer()
+    app.command()(verify)
+
+    def invoke(*arguments):
+        done = CliRunner().invoke(app, list(arguments))
+        if isinstance(done.exception, AsapError):
+            raise done.exception
+        return done
+
+    return invoke
+
+
+@needs_libtpu
+def test_a_decoder_is_verified_from_the_command_line(run):
+    done = run("tiny", "--plan", "data=4 remat=full", "--format", "json")
+    assert done.exit_code == 0
+    (found,) = json.loads(done.stdout)
+    assert found["fits"] is True
+    assert found["program"] == "reference step of tiny"
+    assert found["step_time"]["provenance"] == "compiled"
+    assert any(row["axes"] == "data" for row in found["collectives"])
+    again = run("tiny", "--plan", "data=4 remat=full", "--time-limit", "1")
+    assert again.exit_code == 0
+    assert "fits" in again.stdout
+
+
+def test_a_plan_for_gpus_is_answered_with_what_can_be_known(run):
+    done = run("tiny", "--plan", "data=2 model=2", "--hardware", "h100-4", "--format", "json")
+    assert done.exit_code == 5
+    (found,) = json.loads(done.stdout)
+    assert found["status"] == "sharded"
+    assert found["argument_bytes"] > 0
+    assert {row["axes"] for row in found["collectives"]} >= {"data", "model"}
+
+
+def test_a_step_that_cannot_be_written_is_refused_before_anything_is_compiled(run):
+    with pytest.raises(PlanError, match="does not divide"):
+        run("tiny", "--plan", "data=16", "--hardware", "v5e-16")
+    with pytest.raises(PlanError, match="interleaved"):
+        run("tiny", "--plan", "data=4 pipeline_repeats=2")
+
+
+def test_without_a_plan_on_record_one_must_be_given(run):
+    with pytest.raises(InsufficientEvidenceError, match="no plan"):
+        run("tiny")
+
+
+def test_a_step_that_is_no_reference_is_refused(run):
+    with pytest.raises(UsageError, match=r"package\.module:function"):
+        run("tiny", "--plan", "data=4", "--train-step", "nonsense")
+    with pytest.raises(UsageError, match="no such module"):
+        run("tiny", "--plan", "data=4", "--train-step", "no_such_package_here:step")
+
+
+def test_a_missing_compiler_is_one_line_with_the_command(run, monkeypatch):
+    from importlib import metadata
+
+    known = metadata.version
+
+    def version(name):
+        if name == "libtpu":
+            raise metadata.PackageNotFoundError(name)
+        return known(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    with pytest.raises(ConfigError, match="pip install"):
+        run("tiny", "--plan", "data=4")
+    monkeypatch.setattr(metadata, "version", lambda name: "0.0.1" if name == "libtpu" else known(name))
+    with pytest.raises(ConfigError, match="pins"):
+        run("tiny", "--plan", "data=4")
