@@ -11,12 +11,14 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"asap {__version__}")
         return
+    import gc
     import warnings
 
     from asap.cli.app import app
     from asap.core.errors import AsapError
 
     warnings.showwarning = _show_warning
+    gc.disable()  # it takes a tenth of a command that is over before it matters; chat and serve turn it on again
     try:
         app()
     except AsapError as error:
@@ -30,6 +32,8 @@ def main() -> None:
         if os.environ.get("ASAP_DEBUG"):
             raise
         _fail(f"internal error: {type(error).__name__}: {error} (ASAP_DEBUG=1 shows where)", AsapError.exit_code)
+    finally:
+        gc.enable()
 
 
 def _show_warning(message: object, category: type[Warning], *place: object) -> None:

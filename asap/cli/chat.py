@@ -1,5 +1,6 @@
 """``asap chat``: argue with the engine about an analysis."""
 
+import gc
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -40,6 +41,7 @@ def chat(
 
 def talk(chat: "Chat") -> None:
     """Turn by turn until the lines end. Ctrl-C ends a turn, Ctrl-D or /quit the chat."""
+    gc.enable()
     interactive = sys.stdin.isatty()
     if interactive:
         _print(f"{chat.conversation.id}, session {chat.conversation.session}. /help says what can be asked.\n")

@@ -1,5 +1,7 @@
 """``asap serve``: the engine for other programs."""
 
+import gc
+
 import typer
 
 app = typer.Typer(no_args_is_help=True, help="Offer the engine to other programs.")
@@ -16,4 +18,5 @@ def serve_mcp() -> None:
     from asap.agents.mcp_server import build_server
     from asap.experiments import ExperimentStore
 
+    gc.enable()
     build_server(ExperimentStore()).run("stdio")

@@ -1,6 +1,7 @@
 """Read a run: convert it once, and put together the facts that its device and its capture allow."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from asap.core.text import plain
@@ -39,11 +40,13 @@ def read_run(run: Run, progress: Callable[[str], None]) -> Profile:
     """
     hosts = f"{len(run.files)} host{'s' if len(run.files) > 1 else ''}"
     progress(f"converting {format_bytes(run.size)} of {hosts} with XProf")
-    conversion = convert(run.files)
+    with ThreadPoolExecutor(1) as beside:
+        skimmed = beside.submit(read_skeleton, run.files)
+        conversion = convert(run.files)
     progress("reading operations")
     marked = marked_steps(conversion.summary, conversion.steps)
     kernels_only = conversion.program is None and bool(conversion.kernels)
-    skeleton = read_skeleton(run.files, runs=not marked, windows=kernels_only and not marked)
+    skeleton = read_skeleton(run.files, windows=True) if kernels_only and not marked else skimmed.result()
     if program := conversion.program:
         facts = _from_tables(conversion, program, skeleton, marked)
     elif kernels_only and skeleton.active:

@@ -41,19 +41,19 @@ class Skeleton:
         return fmean(self.windows_s) if self.windows_s else None
 
 
-def read_skeleton(files: Sequence[Path], runs: bool, windows: bool) -> Skeleton:
-    """Skim the planes of all hosts; runs of modules, and first and last operations, only if they are asked for."""
+def read_skeleton(files: Sequence[Path], windows: bool = False) -> Skeleton:
+    """Skim the planes of all hosts; first and last operations, which takes longer, only if they are asked for."""
     skeleton = Skeleton()
     for file in files:
         for plane in messages(memoryview(file.read_bytes()), _PLANES):
             name = text(plane, _NAME)
             skeleton.has_host |= name == _HOST
             if _DEVICE.fullmatch(name):
-                _add_device(skeleton, plane, runs, windows)
+                _add_device(skeleton, plane, windows)
     return skeleton
 
 
-def _add_device(skeleton: Skeleton, plane: memoryview, runs: bool, windows: bool) -> None:
+def _add_device(skeleton: Skeleton, plane: memoryview, windows: bool) -> None:
     lines = [(text(line, _NAME), line) for line in messages(plane, _LINES)]
     work = [line for name, line in lines if _WORK.match(name) and any(True for _ in messages(line, _EVENTS))]
     skeleton.devices += 1
@@ -61,7 +61,7 @@ def _add_device(skeleton: Skeleton, plane: memoryview, runs: bool, windows: bool
     if work and windows:
         skeleton.windows_s.append(_window_s(work))
     for name, line in lines:
-        if runs and name == _MODULES:
+        if name == _MODULES:
             _add_runs(skeleton.modules, plane, line)
 
 

@@ -109,6 +109,9 @@ def recommend(proposals: tuple[Proposal, ...], considered: int) -> Recommendatio
         statement = f"Start with proposal 1 ({best.plan}): it has the lowest predicted step time."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     gain = 1 - best.prediction.relative_step_time.value
+    if gain <= 0:
+        statement = f"Keep what you have: the best other plan, proposal 1 ({best.plan}), is not expected to be faster."
+        return Recommendation(first=1, keep_incumbent=True, statement=statement)
     if expected_gain(best.prediction) > NOISE:
         statement = f"Start with proposal 1 ({best.plan}): the step is expected to take {format_percent(gain)} less."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)

@@ -32,7 +32,7 @@ def test_fixed_width_numbers_are_skipped_and_unknown_types_refused():
 @pytest.mark.parametrize("name", NAMES)
 def test_it_agrees_with_the_reader_of_jax(shared, name):
     file = shared(name)
-    skeleton = read_skeleton([file], runs=True, windows=True)
+    skeleton = read_skeleton([file], windows=True)
     planes = [p for p in ProfileData.from_file(str(file)).planes if p.name.startswith("/device:")]
     lines = [{line.name: [*line.events] for line in p.lines} for p in planes]
     runs = [event for plane_lines in lines for event in plane_lines.get("XLA Modules", [])]
@@ -57,13 +57,13 @@ def test_it_agrees_with_the_reader_of_jax(shared, name):
 
 
 def test_devices_that_did_nothing_are_counted_apart(write):
-    skeleton = read_skeleton([write(serialised([plane("/device:TPU:0"), plane("/host:CPU")]))], runs=True, windows=True)
+    skeleton = read_skeleton([write(serialised([plane("/device:TPU:0"), plane("/host:CPU")]))], windows=True)
     assert (skeleton.devices, skeleton.active, skeleton.window_s) == (1, 0, None)
 
 
 def test_runs_of_all_hosts_add_up(write):
     files = [write(tpu_profile(devices=2, steps=3), host=host) for host in "ab"]
-    skeleton = read_skeleton(files, runs=True, windows=False)
+    skeleton = read_skeleton(files)
     assert (skeleton.devices, skeleton.active) == (4, 4)
     assert skeleton.modules == {"jit_train_step(77)": [pytest.approx(900e-6)] * 12}
 

@@ -115,6 +115,14 @@ def test_no_plan_that_needs_less_than_one_that_ran_is_refused(store):
     assert not any(prediction.memory.fits for prediction in expect(study_of(crowded()), list(predictions)))
 
 
+def test_a_loss_is_not_called_a_gain(store):
+    study = open_study("paper-v6e-16", store)
+    slower = [c for c in survey(study).candidates if c.prediction.relative_step_time.value > 1][:1]
+    advice = propose(survey(study), no_citations, slower).recommendation
+    assert advice.keep_incumbent
+    assert "gain" not in advice.statement
+
+
 def test_that_nothing_fits_is_said(store):
     study = study_of(crowded())
     result = propose(survey(study), no_citations)
