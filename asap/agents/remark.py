@@ -16,16 +16,16 @@ from asap.agents.guard import Complaint, Told, complaints, tidy
 from asap.agents.memory_plugin import MemoryPlugin
 from asap.agents.meter import Meter
 from asap.agents.models import BUILTIN, model_named
-from asap.agents.runner import LONGEST_REASON, NO_LIMIT, quiet
+from asap.agents.runner import LONGEST_REASON, NO_LIMIT, one_failure, quiet
 from asap.agents.sessions import USER
 from asap.agents.settings import Settings
 from asap.agents.usage import usage_entry
 from asap.ci.comment import headline
 from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
-from asap.core.errors import AsapError, ServiceError, UsageError
+from asap.core.errors import ServiceError, UsageError
 from asap.core.files import data_folder
 from asap.core.text import fenced, plain
-from asap.sharding_memory import Kind, Worklog, redacted
+from asap.sharding_memory import Kind, Worklog
 
 REVIEWER = "reviewer"
 ATTEMPTS = 3
@@ -49,14 +49,8 @@ def remark(report: CiReport, settings: Settings, worklog: Worklog) -> str:
         agent = LlmAgent(name=REVIEWER, model=model, static_instruction=instruction)
         app = App(name="ci", root_agent=agent, plugins=[MemoryPlugin(worklog)])
         try:
-            return asyncio.run(_converse(app, worklog.session, facts, instruction))
-        except AsapError:
-            raise
-        except Exception as error:
-            if isinstance(error.__cause__, AsapError):
-                raise error.__cause__ from error
-            reason = plain(redacted(f"{type(error).__name__}: {error}"), LONGEST_REASON)
-            raise ServiceError(f"the model failed: {reason}", where=settings.model) from error
+            with one_failure(settings.model):
+                return asyncio.run(_converse(app, worklog.session, facts, instruction))
         finally:
             worklog.append(Kind.NOTE, usage_entry(meter.usage))
 

@@ -113,6 +113,20 @@ def _last_words(event: Event | None) -> str:
 
 
 @contextmanager
+def one_failure(model: str) -> Iterator[None]:
+    """Whatever a model fails with is one ``ServiceError``; errors of ASAP, wrapped by google-adk or not, stay."""
+    try:
+        yield
+    except AsapError:
+        raise
+    except Exception as error:
+        if isinstance(error.__cause__, AsapError):
+            raise error.__cause__ from error
+        reason = plain(redacted(f"{type(error).__name__}: {error}"), LONGEST_REASON)
+        raise ServiceError(f"the model failed: {reason}", where=model) from error
+
+
+@contextmanager
 def quiet() -> Iterator[None]:
     """Keep google-adk's log lines and its notices of experimental features off the terminal."""
     for name in ("google_adk", "google_genai", "LiteLLM"):

@@ -21,17 +21,16 @@ from asap.agents.evidence import Evidence
 from asap.agents.guard import Complaint, Told
 from asap.agents.memory_plugin import MemoryPlugin
 from asap.agents.meter import Meter
-from asap.agents.runner import NO_LIMIT, quiet
+from asap.agents.runner import LONGEST_REASON, NO_LIMIT, one_failure, quiet
 from asap.agents.sessions import USER, open_sessions
 from asap.agents.settings import Settings
 from asap.agents.team import build_app
 from asap.agents.usage import usage_entry
-from asap.core.errors import AsapError, ServiceError
+from asap.core.errors import ServiceError
 from asap.core.files import data_folder
 from asap.core.text import fenced, plain, redact
 from asap.sharding_memory import Kind, Worklog, read_session
 
-LONGEST_REASON = 300
 LAST_REFUSAL = 2
 COORDINATOR = "coordinator"
 BESIDE = "The engine's own answer to this message follows. Its figures and its order hold; put it in your words."
@@ -56,14 +55,8 @@ def ask_model(
         app = build_app(desk, settings.model, plugin, meter)
         gate = Gate(_told(app, worklog.session, text, answer), _instructions(), show)
         try:
-            asyncio.run(_converse(app, worklog.session, message, gate))
-        except AsapError:
-            raise
-        except Exception as error:
-            if isinstance(error.__cause__, AsapError):
-                raise error.__cause__ from error
-            reason = plain(redact(f"{type(error).__name__}: {error}"), LONGEST_REASON)
-            raise ServiceError(f"the model failed: {reason}", where=settings.model) from error
+            with one_failure(settings.model):
+                asyncio.run(_converse(app, worklog.session, message, gate))
         finally:
             worklog.append(Kind.NOTE, usage_entry(meter.usage))
     if not any(gate.shown):
