@@ -7,18 +7,30 @@ been replaced since. So every conversion works on links in a fresh folder, which
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
+from pydantic_core import from_json
 
 from asap.core.errors import ProfileError
 from asap.core.text import plain
-from asap.profiles.tables import HloRow, KernelRow, MemoryProfile, Peaks, RooflineRow, StepRow, Summary, Table
+from asap.profiles.tables import (
+    WHOLE_WINDOW,
+    HloRow,
+    KernelRow,
+    MemoryProfile,
+    Peaks,
+    RooflineRow,
+    StepRow,
+    Summary,
+    Table,
+)
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 MANGLED = 0.01
@@ -26,16 +38,18 @@ MANGLED = 0.01
 
 TOOLS: dict[str, int | None] = {
     "overview_page": None,
-    "hlo_stats": None,
     "roofline_model": None,
-    "kernel_stats": None,
     "memory_profile": 1,
+    "hlo_stats": None,
+    "kernel_stats": None,
 }
-"""Tool → how many hosts it takes, ``None`` for all. The first fills XProf's cache, from which the next three read."""
+"""Tool → how many hosts it takes, ``None`` for all.
+
+The first fills XProf's cache for those that take all; small tables come last, as nothing is left to do beside them.
+"""
 
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 _SAMPLE = 2**22
-_TABLES = TypeAdapter(list[Table | None])
 
 
 @dataclass(frozen=True)
@@ -53,35 +67,50 @@ class Conversion:
     @property
     def program(self) -> RooflineRow | None:
         """The row of the whole program over the whole window, if there are operations."""
-        whole = (row for row in self.roofline if row.is_total and row.rank == 0)
+        whole = (row for row in self.roofline if row.rank == 0)
         return next(whole, None) if self.operations else None
 
 
-def convert(files: Sequence[Path]) -> Conversion:
-    """Convert the files of all hosts together; memory is that of the first host.
+@contextmanager
+def converting(files: Sequence[Path]) -> Iterator[Callable[[], Conversion]]:
+    """Convert the files of all hosts together, beside what is done in the context; the value waits for the result.
 
-    Raises:
-        ProfileError: XProf cannot read a file, or returns a table of another form.
+    Memory is that of the first host. A table is checked while XProf, which does not hold the interpreter, makes the
+    next. The function that waits raises :class:`ProfileError` if XProf cannot read a file, or returns a table of
+    another form.
     """
-    outputs = convert_bare(files)
+    with _linked(files) as links:
+        beside = ThreadPoolExecutor(1)
+        outputs = {tool: beside.submit(_run, tool, links[:hosts], files) for tool, hosts in TOOLS.items()}
+        try:
+            yield lambda: _conversion(files, lambda tool: outputs[tool].result())
+        finally:
+            beside.shutdown(cancel_futures=True)
+
+
+def _conversion(files: Sequence[Path], output: Callable[[str], bytes]) -> Conversion:
     try:
-        overview = [table or Table() for table in _TABLES.validate_json(outputs["overview_page"])]
-        operations, roofline, kernels = (
-            _first_table(outputs[tool]) for tool in ("hlo_stats", "roofline_model", "kernel_stats")
-        )
-        return Conversion(
-            summary=Summary.model_validate({key: value for table in overview for key, value in table.p.items()}),
-            steps=overview[1].records(StepRow),
-            operations=operations.records(HloRow),
-            roofline=roofline.records(RooflineRow),
-            peaks=Peaks.model_validate(roofline.p),
-            kernels=kernels.records(KernelRow),
-            memory=MemoryProfile.model_validate_json(outputs["memory_profile"] or b"{}"),
-        )
-    except (ValidationError, LookupError) as error:
+        return _checked(output)
+    except (ValueError, LookupError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else f"{error} is missing"
         message = f"XProf returned a table of an unknown form: {plain(reason, 120)}"
         raise ProfileError(message, where=plain(files[0]), hint="xprof 2.24 is known") from error
+
+
+def _checked(output: Callable[[str], bytes]) -> Conversion:
+    overview = _tables(output("overview_page"))
+    summary = Summary.model_validate({key: value for table in overview for key, value in table.p.items()})
+    steps = overview[1].records(StepRow)
+    roofline = _tables(output("roofline_model"))[0]
+    return Conversion(
+        summary=summary,
+        steps=steps,
+        roofline=roofline.records(RooflineRow, **WHOLE_WINDOW),
+        peaks=Peaks.model_validate(roofline.p),
+        memory=MemoryProfile.model_validate_json(output("memory_profile") or b"{}"),
+        operations=_tables(output("hlo_stats"))[0].records(HloRow),
+        kernels=_tables(output("kernel_stats"))[0].records(KernelRow),
+    )
 
 
 def convert_bare(files: Sequence[Path]) -> dict[str, bytes]:
@@ -152,6 +181,7 @@ def _is_mangled(file: Path) -> bool:
     return sample.count(REPLACEMENT) * len(REPLACEMENT) > MANGLED * len(sample)
 
 
-def _first_table(output: bytes) -> Table:
-    tables = _TABLES.validate_json(output) if output.startswith(b"[") else [Table.model_validate_json(output)]
-    return tables[0] or Table()
+def _tables(output: bytes) -> list[Table]:
+    """The tables of a tool: one, or a list in which those that do not apply are null."""
+    decoded = from_json(output, cache_strings="keys")
+    return [Table.model_validate(table or {}) for table in (decoded if isinstance(decoded, list) else [decoded])]

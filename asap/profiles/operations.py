@@ -25,9 +25,7 @@ _BOUNDS: dict[str, Bound] = {"Compute": "compute", "HBM": "hbm"}
 
 def hlo_operations(conversion: Conversion, scale: Scale) -> tuple[Operation, ...]:
     """Join ``hlo_stats`` with ``roofline_model``; longest self time first."""
-    efficiencies = {
-        (row.hlo_module_id, row.operation): row.roofline_efficiency for row in conversion.roofline if row.is_total
-    }
+    efficiencies = {(row.hlo_module_id, row.operation): row.roofline_efficiency for row in conversion.roofline}
     return _longest_first(
         _hlo_operation(row, efficiencies.get((row.program_id, row.hlo_op_name)), conversion.peaks, scale)
         for row in conversion.operations

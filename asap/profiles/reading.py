@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import gaps
-from asap.profiles.conversion import Conversion, convert
+from asap.profiles.conversion import Conversion, converting
 from asap.profiles.cpu import read_cpu
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
 from asap.profiles.locate import Run
@@ -40,22 +41,28 @@ def read_run(run: Run, progress: Callable[[str], None]) -> Profile:
     """
     hosts = f"{len(run.files)} host{'s' if len(run.files) > 1 else ''}"
     progress(f"converting {format_bytes(run.size)} of {hosts} with XProf")
-    with ThreadPoolExecutor(1) as beside:
-        skimmed = beside.submit(read_skeleton, run.files)
-        conversion = convert(run.files)
+    with converting(run.files) as converted, ThreadPoolExecutor(1) as beside:
+        skimmed = beside.submit(_skim, run.files)
+        conversion = converted()
     progress("reading operations")
     marked = marked_steps(conversion.summary, conversion.steps)
-    kernels_only = conversion.program is None and bool(conversion.kernels)
-    skeleton = read_skeleton(run.files, windows=True) if kernels_only and not marked else skimmed.result()
+    skeleton = skimmed.result()
     if program := conversion.program:
         facts = _from_tables(conversion, program, skeleton, marked)
-    elif kernels_only and skeleton.active:
+    elif conversion.kernels and skeleton.active:
         facts = _from_kernels(conversion, skeleton, marked)
     elif skeleton.devices:
         facts = _Facts(skeleton.devices)
     else:
         facts = _from_cpu(run, marked)
     return _profile(run, conversion, skeleton, facts, marked)
+
+
+def _skim(files: Sequence[Path]) -> Skeleton:
+    skeleton = read_skeleton(files)
+    if not skeleton.has_steps:
+        _ = skeleton.modules
+    return skeleton
 
 
 def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleton, marked: Steps | None) -> _Facts:
@@ -70,13 +77,13 @@ def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleto
         scale.extent,
         busy=tpu_busy(summary, operations, marked) if on_tpu else gpu_busy(conversion.steps, operations),
         names=tuple(row.tf_op_name for row in conversion.operations),
-        modules=skeleton.modules,
+        modules={} if marked else skeleton.modules,
         gaps=(),
     )
 
 
 def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | None) -> _Facts:
-    scale = Scale(skeleton.active, skeleton.window_s, marked)
+    scale = Scale(skeleton.active, None if marked else skeleton.window_s, marked)
     operations = kernel_operations(conversion.kernels, scale)
     return _Facts(
         skeleton.active,

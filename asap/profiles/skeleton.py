@@ -1,12 +1,13 @@
-"""The skeleton of a profile: which devices ran something, and how long each run of a module took.
+"""The skeleton of a profile: which devices ran something; and, if it is asked for, when, and how long each module took.
 
 Field numbers are those of ``xplane.proto`` (openxla/xla, third_party/tsl/tsl/profiler/protobuf).
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
@@ -22,47 +23,78 @@ _KEY, _VALUE = 1, 2
 _DEVICE = re.compile(r"/device:(?:TPU|GPU):\d+")
 _WORK = re.compile(r"XLA Ops|Stream #.*(?:Compute|Kernel)")
 _MODULES = "XLA Modules"
+_STEPS = "Steps"
 _HOST = "/host:CPU"
 
 
-@dataclass
-class Skeleton:
-    """Facts of all hosts. A device is active if it ran an operation."""
+@dataclass(frozen=True)
+class _Device:
+    plane: memoryview
+    lines: tuple[tuple[str, memoryview], ...]
 
-    devices: int = 0
-    active: int = 0
-    has_host: bool = False
-    modules: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    windows_s: list[float] = field(default_factory=list)
+    @cached_property
+    def work(self) -> list[memoryview]:
+        """Lines of operations that have one."""
+        return [line for name, line in self.lines if _WORK.match(name) and any(True for _ in messages(line, _EVENTS))]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Facts of all hosts. Events are read when they are first asked for: that takes longer."""
+
+    has_host: bool
+    _devices: tuple[_Device, ...]
 
     @property
+    def devices(self) -> int:
+        """Devices that were recorded."""
+        return len(self._devices)
+
+    @cached_property
+    def active(self) -> int:
+        """Devices that ran an operation."""
+        return sum(bool(device.work) for device in self._devices)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether a device has a line of steps: then XProf has their times, and no module need stand for one."""
+        return any(name == _STEPS for device in self._devices for name, _ in device.lines)
+
+    @cached_property
     def window_s(self) -> float | None:
-        """From the first to the last operation, mean over active devices, if it was asked for."""
-        return fmean(self.windows_s) if self.windows_s else None
+        """From the first to the last operation, mean over active devices."""
+        windows = [_window_s(device.work) for device in self._devices if device.work]
+        return fmean(windows) if windows else None
+
+    @cached_property
+    def modules(self) -> Mapping[str, Sequence[float]]:
+        """Seconds of each run of each module, over all devices."""
+        modules: dict[str, list[float]] = defaultdict(list)
+        for device in self._devices:
+            for name, line in device.lines:
+                if name == _MODULES:
+                    _add_runs(modules, device.plane, line)
+        return modules
 
 
-def read_skeleton(files: Sequence[Path], windows: bool = False) -> Skeleton:
-    """Skim the planes of all hosts; first and last operations, which takes longer, only if they are asked for."""
-    skeleton = Skeleton()
-    for file in files:
-        for plane in messages(memoryview(file.read_bytes()), _PLANES):
-            name = text(plane, _NAME)
-            skeleton.has_host |= name == _HOST
-            if _DEVICE.fullmatch(name):
-                _add_device(skeleton, plane, windows)
-    return skeleton
+def read_skeleton(files: Sequence[Path]) -> Skeleton:
+    """Skim the planes of all hosts.
+
+    Raises:
+        ProfileError: a file is not a protobuf message.
+    """
+    planes = [
+        (text(plane, _NAME), plane) for file in files for plane in messages(memoryview(file.read_bytes()), _PLANES)
+    ]
+    devices = [plane for name, plane in planes if _DEVICE.fullmatch(name)]
+    return Skeleton(
+        has_host=any(name == _HOST for name, _ in planes),
+        _devices=tuple(_Device(plane, _lines(plane)) for plane in devices),
+    )
 
 
-def _add_device(skeleton: Skeleton, plane: memoryview, windows: bool) -> None:
-    lines = [(text(line, _NAME), line) for line in messages(plane, _LINES)]
-    work = [line for name, line in lines if _WORK.match(name) and any(True for _ in messages(line, _EVENTS))]
-    skeleton.devices += 1
-    skeleton.active += bool(work)
-    if work and windows:
-        skeleton.windows_s.append(_window_s(work))
-    for name, line in lines:
-        if name == _MODULES:
-            _add_runs(skeleton.modules, plane, line)
+def _lines(plane: memoryview) -> tuple[tuple[str, memoryview], ...]:
+    return tuple((text(line, _NAME), line) for line in messages(plane, _LINES))
 
 
 def _add_runs(modules: dict[str, list[float]], plane: memoryview, line: memoryview) -> None:
@@ -73,6 +105,8 @@ def _add_runs(modules: dict[str, list[float]], plane: memoryview, line: memoryvi
         (key,) = integers(entry, _KEY)
         if key in wanted:
             names[key] = text(next(messages(entry, _VALUE)), _NAME)
+        if len(names) == len(wanted):
+            break
     for metadata, duration in runs:
         modules[names.get(metadata, "")].append(PS * duration)
 

@@ -40,15 +40,24 @@ class Table(_Record):
     rows: list[dict[str, Any]] = []
     p: dict[str, Any] = {}
 
-    def records(self, kind: type[_Row]) -> tuple[_Row, ...]:
-        """The rows as records of a kind; only its columns are looked at, and empty cells are left out."""
-        wanted = {field.alias or name for name, field in kind.model_fields.items()}
-        columns = [(index, column["id"]) for index, column in enumerate(self.cols) if column["id"] in wanted]
+    def records(self, kind: type[_Row], **only: object) -> tuple[_Row, ...]:
+        """The rows as records of a kind; its columns alone are looked at, and empty cells are left out.
+
+        ``only`` keeps the rows whose cells in those columns are as given.
+        """
+        wanted = {field.alias or name for name, field in kind.model_fields.items()} | only.keys()
+        columns = {column["id"]: index for index, column in enumerate(self.cols) if column["id"] in wanted}
+        tests = [(columns[name], value) for name, value in only.items()] if self.rows else []
         return tuple(
             kind.model_validate(
-                {name: cell["v"] for index, name in columns if (cell := row["c"][index]) and cell.get("v") is not None}
+                {
+                    name: cell["v"]
+                    for name, index in columns.items()
+                    if (cell := row["c"][index]) and cell.get("v") is not None
+                }
             )
             for row in self.rows
+            if all(row["c"][index]["v"] == value for index, value in tests)
         )
 
 
@@ -70,22 +79,19 @@ class HloRow(_Record):
 
 
 class RooflineRow(_Record):
-    """An operation, or the whole program, in ``roofline_model``; each stands there twice."""
+    """An operation, or the whole program, in ``roofline_model``."""
 
-    step: str
-    rank: Count
+    rank: Count = Field(description="0 is the program")
     operation: str
     hlo_module_id: str = ""
     total_time: Count = Field(description="µs, summed over the cores of all hosts")
     hbm_operational_intensity: Number = Field(default=None, description="FLOP per byte")
     bound_by: str
     roofline_efficiency: Number = Field(default=None, description="0 to 1, may exceed it")
-    include_infeed_outfeed: bool
 
-    @property
-    def is_total(self) -> bool:
-        """Over the whole window with infeed and outfeed: the rows for single steps and the duplicates are not."""
-        return self.step == "Total" and self.include_infeed_outfeed
+
+WHOLE_WINDOW = {"step": "Total", "include_infeed_outfeed": True}
+"""The rows of ``roofline_model`` to read: others are for a single step, or the same again without infeed."""
 
 
 class Peaks(_Record):
