@@ -54,12 +54,13 @@ def start_version() -> Result:
 
 
 def analyze_bundled() -> Result:
-    """``asap analyze`` of a bundled experiment from cold, with the built-in model."""
+    """``asap analyze`` of a bundled experiment from cold, with the built-in model; and on a machine with no index."""
+    command = [str(ASAP), "analyze", "paper-v5p-512", "--format", "json"]
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"ASAP_HOME": folder}
-        command = [str(ASAP), "analyze", "paper-v5p-512", "--format", "json"]
-        seconds = statistics.median(_run(command, environment) for _ in range(3))
-    return {"seconds": seconds, "limit_seconds": 4.0}
+        homes = [os.environ | {"ASAP_HOME": f"{folder}/{number}"} for number in range(3)]
+        first = statistics.median(_run(command, home) for home in homes)
+        seconds = statistics.median(_run(command, homes[0]) for _ in range(RUNS))
+    return {"seconds": seconds, "limit_seconds": 4.0, "new_machine_seconds": first}
 
 
 def profile_adapter() -> Result:

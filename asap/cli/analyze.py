@@ -31,12 +31,14 @@ def analyze(
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TERMINAL,
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
-    from asap.agents.run import analyze as run_analysis
     from asap.experiments import ExperimentStore
     from asap.experiments.intake import Statement, amend
+    from asap.history.ahead import indexes_written_ahead
 
     said = Statement(plan=plan, hardware=hardware, topology=topology)
-    with progress() as show:
+    with progress() as show, indexes_written_ahead():
+        from asap.agents.run import analyze as run_analysis
+
         outcome = run_analysis(
             experiment,
             store=ExperimentStore(),

@@ -120,7 +120,7 @@ def _vectors_written(
         removed = present - wanted.keys()
         added = [document for key, document in wanted.items() if key not in present]
         drop(collection, sorted(removed))
-        put(collection, added, embedder)
+        put(collection, added, embedder, payloads=False)
         write_matrix(folder / f"{name}.npz", collection)
     return added, removed
 

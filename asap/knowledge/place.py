@@ -7,6 +7,8 @@ from pathlib import Path
 from asap.core.errors import ServiceError
 from asap.core.files import home, unwritable
 
+SERVER = "ASAP_CHROMA_URL"
+"""Names the server of a team, if it has one."""
 LOCK_SECONDS = 300
 
 

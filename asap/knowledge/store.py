@@ -18,11 +18,10 @@ from asap.knowledge.embedders import current_embedder
 from asap.knowledge.index import Index
 from asap.knowledge.lexical import Stored
 from asap.knowledge.local import open_local
-from asap.knowledge.place import StoreWarning, store_root
+from asap.knowledge.place import SERVER, StoreWarning, store_root
 from asap.knowledge.server import Address, ServerDownError, open_server, remove_shared
 from asap.knowledge.vectors import collection_name
 
-URL = "ASAP_CHROMA_URL"
 RETRY_SECONDS = 30.0
 _ATTEMPTS = 2
 _Answer = TypeVar("_Answer")
@@ -53,14 +52,14 @@ def ask(shelf: Shelf, question: Callable[[Index], _Answer]) -> _Answer:
 
 def shared(shelf: Shelf) -> list[Stored]:
     """What only a configured server holds; nothing without one."""
-    if not os.environ.get(URL):
+    if not os.environ.get(SERVER):
         return []
     return [document for document in ask(shelf, lambda index: index.lexical.everything()) if document.shared]
 
 
 def synchronise(shelf: Shelf) -> None:
     """Let a configured server know at once what changed here; without a server the next search will see it."""
-    if os.environ.get(URL):
+    if os.environ.get(SERVER):
         ask(shelf, lambda index: None)
 
 
@@ -86,7 +85,7 @@ def rebuild(shelf: Shelf) -> int:
 
 def remove_source(shelf: Shelf, source: str) -> int:
     """Delete a source from a configured server; how many documents it had there."""
-    url = os.environ.get(URL, "")
+    url = os.environ.get(SERVER, "")
     if not url:
         return 0
     try:
@@ -99,7 +98,7 @@ def remove_source(shelf: Shelf, source: str) -> int:
 def _index(shelf: Shelf) -> Index:
     embedder = current_embedder()
     key = (str(store_root()), collection_name(shelf, embedder))
-    url = os.environ.get(URL, "")
+    url = os.environ.get(SERVER, "")
     if url and time.monotonic() >= _down_until.get(url, 0.0):
         try:
             return _memoised((*key, url), shelf, lambda: open_server(url, shelf, embedder))

@@ -81,7 +81,7 @@ def _push_source(
         return False
     stale = sorted(present - wanted.keys()) if source else []
     added = [document for key, document in wanted.items() if key not in present]
-    put(collection, added, embedder)
+    put(collection, added, embedder, payloads=True)
     drop(collection, stale)
     return bool(added or stale)
 

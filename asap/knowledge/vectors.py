@@ -48,13 +48,16 @@ def collection_of(client: "Client", name: str, *, flushed: bool) -> "Collection"
     return client.get_or_create_collection(name, embedding_function=None, configuration=configuration)
 
 
-def put(collection: "Collection", documents: Sequence[Document], embedder: "Embedder") -> None:
-    """Add documents with their vectors; what is there already stays as it is."""
+def put(collection: "Collection", documents: Sequence[Document], embedder: "Embedder", *, payloads: bool) -> None:
+    """Add documents with their vectors; what is there already stays as it is.
+
+    Payloads are for who has nothing but the collection: Chroma indexes their text too, which takes the longest.
+    """
     for batch in _batches(documents):
         collection.upsert(
             ids=[document.key for document in batch],
             embeddings=embedder.embed_documents(batch),
-            documents=[document.payload for document in batch],
+            documents=[document.payload for document in batch] if payloads else None,
             metadatas=[{"source": document.source} for document in batch],
         )
 
