@@ -56,6 +56,10 @@ class Chip(BaseModel):
     peak_flops: dict[str, PositiveFloat] = Field(description="dense FLOP/s by precision: bf16, fp8, int8, fp32, …")
     matmul_tile: PositiveInt = Field(description="side of the MXU, or the tile of a tensor-core kernel")
     clock: PositiveFloat | None = Field(default=None, description="Hz; None: not published")
+    ported_attention: PositiveFloat = Field(
+        default=1.0,
+        description="of the rate of a fused attention kernel written for the chip, what an older one reaches",
+    )
     hbm_bytes: PositiveFloat
     hbm_bandwidth: PositiveFloat
     onchip_bytes: PositiveFloat = Field(description="VMEM of a TPU, L2 of a GPU")

@@ -33,24 +33,26 @@ def activations(case: Case) -> Activations:
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(case), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
     gathered = np.where(work.gathers_again > 0, split, 1.0)
-    hidden = _hidden(case) / degree
+    hidden = _hidden(case, model.gates + 1 + work.unfused_gate) / degree
     residual = (2 + NORM_TENSORS * work.unfused_norm) * split + 2 * gathered
     whole = size * (residual * model.width + (model.qkv_width + model.out_width) / degree + hidden)
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
+    products = size * (2 * model.width * split + model.qkv_width / degree + _hidden(case, model.gates) / degree)
     again = np.maximum(layout.again_mlp, layout.again_projections)
     return Activations(
-        kept=entry * (1 - layout.host_activations) + layout.kept * np.maximum(whole - entry, 0.0),
+        kept=entry * (1 - layout.host_activations)
+        + layout.kept * np.maximum(whole - entry, 0.0)
+        + layout.kept_products * products,
         scores=np.where(layout.again_attention > 0, 0.0, matrix),
         working=size * (hidden + model.width) + again * (whole + matrix),
         logits=work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.parallel_loss > 0, degree, 1.0),
     )
 
 
-def _hidden(case: Case) -> Number:
-    """Width of the MLP's tensors, mean over layers: those of each token's experts with its copies for them."""
+def _hidden(case: Case, tensors: Number) -> Number:
+    """Width of so many tensors of the MLP, mean over layers: those of each token's experts with its copies for them."""
     model = case.model
     moe_share = model.moe_layers / model.layers
-    tensors = model.gates + 1 + case.work.unfused_gate
     dense = tensors * (model.ff * (1 - moe_share) + model.shared_ff * moe_share)
     return dense + moe_share * model.experts_per_token * (tensors * model.expert_ff + 2 * model.width)

@@ -72,6 +72,7 @@ class Machine:
     tpu: Number
     peak_matmul: Number
     peak_bf16: Number
+    peak_attention: Number
     hbm_bytes: Number
     hbm_bandwidth: Number
     link_bandwidth: Number
@@ -102,6 +103,7 @@ class Layout:
     again_attention: Number
     again_elementwise: Number
     kept: Number
+    kept_products: Number
     host_optimizer: Number
     host_activations: Number
 

@@ -10,7 +10,7 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
 from asap.prediction.case import Case, Layout, Machine, Model, Work
-from asap.prediction.classes import attention_class, framework_class, precision_class
+from asap.prediction.classes import attention_class, framework_class, has_kernel_of_the_chip, precision_class
 
 FP32_MASTER = 4.0
 ADAM_MOMENTS = 8.0
@@ -29,13 +29,14 @@ SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes a score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
 unfused, three fp32 copies and a bf16 one."""
 
-# Share computed again of (projections, MLP, attention, elementwise), and share of a layer's tensors kept.
+# Share computed again of (projections, MLP, attention, elementwise); share kept of all of a layer's tensors, and of
+# those that matrix multiplications write.
 RECOMPUTED = {
-    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 1.0),
-    Remat.MINIMAL: (0.0, 0.0, 1.0, 1.0, 0.6),
-    Remat.SELECTIVE: (0.0, 0.0, 1.0, 0.0, 1.0),
-    Remat.OFFLOAD: (0.0, 2 / 3, 1.0, 1.0, 0.0),
-    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 0.0),
+    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 1.0, 0.0),
+    Remat.MINIMAL: (0.0, 0.0, 1.0, 1.0, 0.0, 1.0),
+    Remat.SELECTIVE: (0.0, 0.0, 1.0, 0.0, 1.0, 0.0),
+    Remat.OFFLOAD: (0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0),
+    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 0.0, 0.0),
 }
 REMATS = tuple(Remat)
 RECOMPUTED_TABLE = np.array([RECOMPUTED[policy] for policy in REMATS])
@@ -170,6 +171,7 @@ def machine_numbers(hardware: Slice, workload: Workload) -> Machine:
     chip, share = hardware.chip, hardware.chip.devices
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
     peak = chip.peak_flops.get(precision_class(workload.precision), half)
+    ported = not has_kernel_of_the_chip(workload.attention, workload.framework)
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
     if chip.torus is not None:
         link = hardware.ring_bandwidth(used) / max(len(used), 1) / 2 or chip.torus.link_bandwidth
@@ -181,6 +183,7 @@ def machine_numbers(hardware: Slice, workload: Workload) -> Machine:
         tpu=float(chip.kind == "tpu"),
         peak_matmul=peak / share,
         peak_bf16=half / share,
+        peak_attention=half / share * (chip.ported_attention if ported else 1.0),
         hbm_bytes=chip.hbm_bytes / share,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         link_bandwidth=link / share,
@@ -226,6 +229,6 @@ def layout_arrays(
         microbatches=np.where(microbatches > 0, microbatches, unknown),
         repeats=np.where(stages > 1, repeats, 1).astype(float),
         again_projections=again[0], again_mlp=again[1], again_attention=again[2], again_elementwise=again[3],
-        kept=again[4], host_optimizer=host_optimizer.astype(float),
+        kept=again[4], kept_products=again[5], host_optimizer=host_optimizer.astype(float),
         host_activations=(host_activations | (remat == REMATS.index(Remat.OFFLOAD))).astype(float),
     )  # fmt: skip

@@ -83,6 +83,15 @@ def kernel_class(kernel: str | None, kind: str) -> str | None:
     return "flash-1" if re.search(r"v1|flash.?attention.?1|triton", (kernel or "").casefold()) else "flash"
 
 
+def has_kernel_of_the_chip(kernel: str | None, framework: str | None) -> bool:
+    """Whether fused attention is written anew for each generation of chips: by cuDNN, which Transformer Engine and JAX
+    call, or in FlashAttention-3. PyTorch's stacks bring FlashAttention-2, which was written for the A100."""
+    stated = re.search(
+        r"cudnn|transformer.?engine|\bte\b|(flash.?att(entio)?n|flash|\bfa).?[34]", (kernel or "").casefold()
+    )
+    return bool(stated) or framework_class(framework) not in ("fsdp", "megatron")
+
+
 def _first(rules: tuple[tuple[str, str], ...], text: str | None) -> str | None:
     low = (text or "").casefold()
     return next((label for label, pattern in rules if re.search(pattern, low)), None)

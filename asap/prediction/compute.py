@@ -127,9 +127,8 @@ def _attention(case: Case, constants: Constants, tokens: Number) -> tuple[Number
     model, work, layout = case.model, case.work, case.layout
     fused = work.fused_attention > 0
     keys = np.where(fused, attended(case), work.sequence)
-    rate = case.machine.peak_bf16 * constants.matmul_efficiency
-    rate = rate * np.where(fused, constants.attention_efficiency, 1.0)
-    products = 2 * tokens * keys * model.score_width / layout.model / rate
+    peak = np.where(fused, case.machine.peak_attention * constants.attention_efficiency, case.machine.peak_bf16)
+    products = 2 * tokens * keys * model.score_width / layout.model / (peak * constants.matmul_efficiency)
     matrix = ACTIVATION_BYTES * tokens * work.sequence * model.heads / layout.model
     scores = work.score_passes * constants.score_traffic * matrix / _hbm(case, constants)
     return products, scores

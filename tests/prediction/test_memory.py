@@ -129,3 +129,23 @@ def test_the_interval_of_the_memory_surrounds_it(decoder, workload, h100):
     assert found.total.high
     assert found.total.low < found.total.value < found.total.high
     assert found.fits == (found.total.value <= found.capacity_bytes)
+
+
+# What XLA's compiler plans for the reference step: docs/verify.md, rows maxtext_readme-0034, -0036, -0040, -0008.
+@pytest.mark.parametrize(
+    ("width", "layers", "heads", "ff", "chip", "topology", "plan", "batch", "gib"),
+    [
+        (10240, 64, 64, 65536, "v5p", "4x4x8", "data=16 model=8 remat=minimal", 256, 88.1),
+        (10240, 64, 64, 65536, "v5p", "4x8x8", "data=32 model=8 remat=minimal", 512, 78.8),
+        (20480, 128, 64, 65536, "v5p", "8x8x8", "data=32 model=16 remat=full", 1024, 46.7),
+        (10240, 64, 32, 32768, "v5e", "16x16", "data=256 remat=full", 512, 13.3),
+    ],
+)
+def test_the_hbm_is_what_the_tpu_compiler_plans(width, layers, heads, ff, chip, topology, plan, batch, gib):
+    model = Architecture(
+        layers=layers, d_model=width, d_ff=ff, heads=heads, kv_heads=heads, head_dim=256, vocab=32768, gated_mlp=False
+    )
+    work = Workload(global_batch=batch, sequence_length=2048, framework="MaxText")
+    found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
+    assert found
+    assert found.total.value / 2**30 == pytest.approx(gib, rel=0.1)

@@ -140,3 +140,17 @@ def test_sequence_parallelism_gathers_once_more_for_the_backward_pass(decoder, w
         return evaluated("replica=8 model=8 microbatches=8 remat=none", decoder, work, h100).tensor
 
     assert tensor(True) == pytest.approx(5 / 4 * tensor(False))
+
+
+@pytest.mark.parametrize(("chip", "slower"), [("h100-8", 75 / 35), ("a100-80gb-8", 1.0)])
+def test_attention_kernels_of_an_earlier_generation_are_slower_on_hopper_alone(chip, slower, decoder, workload):
+    hardware = resolve_hardware(chip).slice
+    fit = load_calibration().full
+
+    def attention(kernel):
+        work = workload.model_copy(update={"sequence_length": 32768, "framework": "PyTorch FSDP", "attention": kernel})
+        case = case_of([Plan.parse("data=8")], decoder, work, hardware)
+        return compute(case, fit.resolve_one(Groups.of(hardware, work))).layer_attention
+
+    assert attention("flash attention 2") == pytest.approx(slower * attention("cudnn flash"), rel=0.01)
+    assert attention(None) == pytest.approx(attention("flash attention 2"))
