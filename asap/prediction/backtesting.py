@@ -138,12 +138,16 @@ def _what_if(table: _Table, calibration: Calibration) -> WhatIf | None:
     if not len(pairs.known):
         return None
     known, other = pairs.known, pairs.other
-    predicted = table.measured[known] * table.predicted[other] / table.predicted[known]
     sources = [table.runs[index].source for index in known]
-    widths = None
-    if table.half_widths is not None:
+    missed = np.log(table.measured[known] / table.predicted[known])
+    if table.half_widths is None:
+        shift, widths = missed, None
+    else:
         fits = [calibration.fit_for(source) for source in sources]
-        widths = np.array([fit.what_if_widths.at(far) for fit, far in zip(fits, pairs.distance, strict=True)])
+        steps = list(zip(fits, missed, pairs.distance, strict=True))
+        shift = np.array([float(fit.carry.of(residual, far)) for fit, residual, far in steps])
+        widths = np.array([fit.what_if_widths.at(far) for fit, _, far in steps])
+    predicted = table.predicted[other] * np.exp(shift)
     errors = score_errors(predicted, table.measured[other], sources, widths)
     return WhatIf(pairs=len(known), **errors.model_dump()) if errors else None
 

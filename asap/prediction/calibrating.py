@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.prediction.calibration import Calibration, Fit, Region, Widths
+from asap.prediction.carrying import carry_of, common_size
 from asap.prediction.case import Case
 from asap.prediction.compute import model_flops
 from asap.prediction.fitting import Regression
@@ -21,10 +22,12 @@ from asap.prediction.region import region_of
 from asap.prediction.reserving import reserves_of
 from asap.prediction.runs import Run
 from asap.prediction.scorecard import macro_median
+from asap.prediction.what_if import Carry
 
 STEP_EDGES = (0.05, 0.75, 1.5)
 WHAT_IF_EDGES = (0.6, 1.6, 3.1)
 Mask = NDArray[np.bool_]
+Vector = NDArray[np.float64]
 
 
 def calibrate(runs: Sequence[Run], date: str) -> Calibration:
@@ -60,6 +63,7 @@ def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[Run
         region=_rounded(region_of(stacked(chosen), [groups_of(run) for run in chosen])),
         step_widths=nothing,
         what_if_widths=nothing,
+        ratio_widths=nothing,
         reserves={},
     )
 
@@ -76,22 +80,37 @@ def _with_residuals(
     sources = np.array([run.source for run in timed])
     verdict = judge_each(timed, [without[run.source] for run in timed])
     errors = np.log(np.array(_times(timed)) / verdict.step_time)
-    pairs = pairs_of(timed)
-    changes = errors[pairs.other] - errors[pairs.known]
-    pair_sources = sources[pairs.known]
     level = fair_level(errors, verdict.distance, sources.tolist(), STEP_EDGES)
-    pair_level = fair_level(changes, pairs.distance, pair_sources.tolist(), WHAT_IF_EDGES)
+    pairs = pairs_of(timed)
+    known, other, moved, pair_sources = errors[pairs.known], errors[pairs.other], pairs.distance, sources[pairs.known]
+
+    def carried(use: Mask, limit: float) -> Carry:
+        return carry_of(known[use], other[use], moved[use], pair_sources[use].tolist(), WHAT_IF_EDGES, limit)
+
+    def surprise(carry: Carry) -> Vector:
+        return other - carry.of(known, moved)
+
+    everywhere = np.ones(len(moved), dtype=bool)
+    changes = surprise(carried(everywhere, common_size(errors, sources.tolist())))
+    pair_level = fair_level(changes, moved, pair_sources.tolist(), WHAT_IF_EDGES)
 
     def learnt(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
+        carry = carried(between, common_size(errors[rows], sources[rows].tolist()))
+
+        def widths(residuals: Vector) -> Widths:
+            return widths_of(
+                residuals[between], moved[between], pair_sources[between].tolist(), WHAT_IF_EDGES, pair_level
+            )
+
         return fit.model_copy(
             update={
                 "step_widths": widths_of(
                     errors[rows], verdict.distance[rows], sources[rows].tolist(), STEP_EDGES, level
                 ),
-                "what_if_widths": widths_of(
-                    changes[between], pairs.distance[between], pair_sources[between].tolist(), WHAT_IF_EDGES, pair_level
-                ),
+                "carry": carry,
+                "what_if_widths": widths(surprise(carry)),
+                "ratio_widths": widths(other - known),
                 "reserves": reserves_of([run for run in runs if run.source != name]),
             }
         )

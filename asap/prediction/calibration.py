@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from asap.core.errors import ConfigError
 from asap.prediction.classes import Groups
 from asap.prediction.constants import NAMES, Constants
+from asap.prediction.what_if import Carry
 
 BUNDLED = Path(__file__).with_name("calibration.json")
 DIMENSIONS = tuple(field.name for field in fields(Groups))
@@ -81,7 +82,9 @@ class Fit(BaseModel):
     constants: dict[str, Constant]
     region: Region
     step_widths: Widths
-    what_if_widths: Widths
+    carry: Carry = Carry()
+    what_if_widths: Widths = Field(description="of a step, where another one of its group was measured")
+    ratio_widths: Widths = Field(description="of the ratio of two steps, where neither was")
     reserves: dict[str, Reserve] = Field(description="allocator → what it reserves over the modelled bytes")
 
     def reserve(self, allocator: str) -> Reserve:

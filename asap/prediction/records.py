@@ -1,7 +1,7 @@
 """One evaluated plan as a Prediction: parts, intervals, provenance and notes."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from asap.prediction.what_if import plan_distance
 
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
-SCALED = "the measured step, scaled by the ratio of modelled steps"
+SCALED = "analytic step model, scaled by what it missed in the measured run"
 
 # name, mesh axis, field of Step that is busy, field that is exposed
 _PARTS = (
@@ -44,31 +44,33 @@ class Anchor:
     step_time: float | None
 
 
+@dataclass(frozen=True)
+class _Estimate:
+    method: Method
+    seconds: float
+    width: float
+    source: str
+    relative: Quantity | None = None
+
+
 def record(evaluation: Evaluation, index: int, asked: Plan, anchor: Anchor | None) -> Prediction:
     """The prediction of one plan of an evaluation."""
-    total = _at(evaluation.step.total, index)
-    distance = float(evaluation.distance[index])
-    relative, moved = _relative(evaluation, index, anchor)
-    method: Method = "architecture"
-    width, source, seconds = evaluation.fit.step_widths.at(distance), MODEL, total
-    if anchor and anchor.step_time and relative:
-        method, source = "calibrated_architecture", SCALED
-        width, seconds = evaluation.fit.what_if_widths.at(moved), anchor.step_time * relative.value
+    estimate = _estimate(evaluation, index, anchor)
+    seconds, width, source = estimate.seconds, estimate.width, estimate.source
     tokens = _at(evaluation.case.work.batch, 0) * _at(evaluation.case.work.sequence, 0)
     flops = _at(model_flops(evaluation.case), index)
     peak = _at(evaluation.case.machine.peak_matmul, 0) * asked.devices
-    scale = seconds / total
     return Prediction(
         plan=asked,
-        method=method,
+        method=estimate.method,
         step_time=_interval(seconds, "s", source, width),
-        relative_step_time=relative,
-        parts=_time_parts(evaluation, index, scale),
+        relative_step_time=estimate.relative,
+        parts=_time_parts(evaluation, index, seconds / _at(evaluation.step.total, index)),
         communication=_communication(evaluation, index),
         memory=_memory(evaluation, index),
         tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
         mfu=_interval(flops / (peak * seconds), "fraction", source, width),
-        distance=distance,
+        distance=float(evaluation.distance[index]),
         notes=_notes(evaluation, index, asked),
     )
 
@@ -83,14 +85,23 @@ def _interval(value: float, unit: str, source: str, width: float) -> Quantity:
     return Quantity(value=value, unit=unit, provenance=Provenance.MODELLED, source=source, low=low, high=high)
 
 
-def _relative(evaluation: Evaluation, index: int, anchor: Anchor | None) -> tuple[Quantity | None, float]:
+def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Estimate:
+    fit, total = evaluation.fit, _at(evaluation.step.total, index)
+    plain = _Estimate("architecture", total, fit.step_widths.at(float(evaluation.distance[index])), MODEL)
     if anchor is None:
-        return None, 0.0
-    ratio = _at(evaluation.step.total, index) / _at(evaluation.step.total, anchor.index)
+        return plain
     moved = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
-    widths: Widths = evaluation.fit.what_if_widths
-    width = 0.0 if moved == 0 else widths.at(moved)
-    return _interval(ratio, "fraction", RATIO, width), moved
+    before = _at(evaluation.step.total, anchor.index)
+    if not anchor.step_time:
+        return replace(plain, relative=_relative(total / before, RATIO, fit.ratio_widths, moved))
+    missed = math.log(anchor.step_time / before)
+    seconds = total * math.exp(fit.carry.of(missed, moved))
+    relative = _relative(seconds / anchor.step_time, SCALED, fit.what_if_widths, moved)
+    return _Estimate("calibrated_architecture", seconds, fit.what_if_widths.at(moved), SCALED, relative)
+
+
+def _relative(ratio: float, source: str, widths: Widths, moved: float) -> Quantity:
+    return _interval(ratio, "fraction", source, 0.0 if moved == 0 else widths.at(moved))
 
 
 def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:

@@ -43,16 +43,6 @@ def test_a_measured_run_is_predicted_as_measured(decoder, workload, h100):
     assert same.method == "calibrated_architecture"
 
 
-def test_a_measured_run_scales_all_others_by_their_ratio(decoder, workload, h100):
-    free = predict(PLANS, decoder, workload, h100)
-    tied = predict(PLANS, decoder, workload, h100, baseline=Measured(PLANS[0], 10.0))
-    for one, other in zip(free, tied, strict=True):
-        assert one.step_time
-        assert other.step_time
-        assert free[0].step_time
-        assert other.step_time.value == pytest.approx(10.0 * one.step_time.value / free[0].step_time.value)
-
-
 def test_relative_time_refers_to_the_incumbent(decoder, workload, h100):
     found = predict(PLANS, decoder, workload, h100, incumbent=PLANS[0])
     assert found[0].relative_step_time

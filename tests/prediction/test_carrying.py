@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.plans import Plan
+from asap.prediction import Measured, predict
+from asap.prediction.carrying import carry_of, common_size
+from asap.prediction.what_if import Carry
+
+CARRY = Carry(edges=(1.0, 2.0), shares=(0.8, 0.4, 0.1), limit=0.2)
+RESIDUALS = st.floats(-2, 2)
+DISTANCES = st.floats(0, 6)
+
+
+@given(RESIDUALS)
+def test_another_run_of_the_same_plan_shares_all(residual):
+    assert CARRY.of(residual, 0.0) == residual
+
+
+@given(RESIDUALS, DISTANCES, DISTANCES)
+def test_less_is_carried_farther_and_never_more_than_there_is(residual, one, other):
+    near, far = (abs(float(CARRY.of(residual, distance))) for distance in sorted((one, other)))
+    assert far <= near <= abs(residual)
+    assert float(CARRY.of(residual, one)) * residual >= 0
+
+
+@given(st.floats(0.2, 2), st.floats(0.001, 1), DISTANCES)
+def test_beyond_the_limit_everything_is_carried(residual, more, distance):
+    assert CARRY.of(residual + more, distance) - CARRY.of(residual, distance) == pytest.approx(more)
+
+
+@pytest.mark.parametrize(("common", "own"), [(0.1, 0.02), (0.1, 0.1), (0.02, 0.1)])
+def test_the_share_is_that_of_what_a_group_has_in_common(common, own):
+    random = np.random.default_rng(7)
+    group = random.normal(0, common, 4000)
+    known, other = group + random.normal(0, own, 4000), group + random.normal(0, own, 4000)
+    learnt = carry_of(known, other, np.full(4000, 0.5), ["one"] * 4000, (1.0,), 1.0)
+    share = common**2 / (common**2 + own**2)
+    assert learnt.shares == pytest.approx((share, share), abs=0.05)
+
+
+def test_farther_pairs_never_carry_more_and_too_few_teach_nothing():
+    random = np.random.default_rng(7)
+    known = random.normal(0, 0.1, 240)
+    distances = np.repeat([0.5, 1.5, 2.5], [100, 100, 40])
+    other = known * np.repeat([0.5, 0.9, 0.1], [100, 100, 40])
+    learnt = carry_of(known[:220], other[:220], distances[:220], ["one"] * 220, (1.0, 2.0), 1.0)
+    assert learnt.shares == (0.5, 0.5, 0.5)
+    assert carry_of(known, other, distances, ["one"] * 240, (1.0, 2.0), 1.0).shares == (0.5, 0.5, 0.1)
+
+
+def test_nine_in_ten_runs_miss_by_less_than_the_limit():
+    residuals = np.linspace(-1, 1, 1001)
+    assert common_size(residuals, ["one"] * 1001) == pytest.approx(0.9, abs=0.01)
+
+
+@pytest.mark.parametrize("off", [0.9, 1.05, 3.0])
+def test_the_plan_that_was_measured_is_predicted_as_measured(off, decoder, workload, h100):
+    plan, other = Plan.parse("data=64 remat=full"), Plan.parse("data=16 model=4 remat=full")
+    modelled = [found.step_time.value for found in predict([plan, other], decoder, workload, h100) if found.step_time]
+    measured = off * modelled[0]
+    ran, moved = predict([plan, other], decoder, workload, h100, baseline=Measured(plan, measured))
+    assert ran.step_time
+    assert moved.step_time
+    assert moved.relative_step_time
+    assert ran.step_time.value == pytest.approx(measured)
+    assert min(1.0, off) < moved.step_time.value / modelled[1] < max(1.0, off)
+    assert moved.relative_step_time.value == pytest.approx(moved.step_time.value / measured)
