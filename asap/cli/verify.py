@@ -20,6 +20,9 @@ def verify(
     train_step: Annotated[
         str | None, typer.Option(help="Your own step: package.module:function, called with the mesh.")
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With the compiler's least effort: does it fit, what does it send; no time.")
+    ] = False,
     hardware: Annotated[str | None, typer.Option(help="Another slice than on record: v5e-256.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     engine: Annotated[str, typer.Option(envvar="ASAP_ENGINE", help="local, or ray://HOST:PORT.")] = "local",
@@ -39,7 +42,7 @@ def verify(
     with progress() as show:
         found = run_verification(
             record, _plans(record, plan or [], proposal, all),
-            train_step=train_step, engine=engine, limits=limits, progress=show,
+            train_step=train_step, quick=quick, engine=engine, limits=limits, progress=show,
         )  # fmt: skip
     if format is Plain.JSON:
         print_json(found)

@@ -34,6 +34,7 @@ ENVIRONMENT = {
 }
 """Keeps libtpu from asking for a machine that is not there, and lets several run side by side."""
 
+_LEAST_EFFORT = {"exec_time_optimization_effort": -1.0}
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
 _SHOWN = 600
 _EXCEEDS = re.compile(r"(?:\(|[Uu]sed )([\d.]+)([KMGT])\)? (?:exceeds available HBM \(|of )([\d.]+)([KMGT])")
@@ -51,7 +52,7 @@ def main() -> None:
     request = Request.model_validate_json((folder / "request.json").read_text(encoding="utf-8"))
     begin = time.monotonic()
     outcome = _answer(request, folder)
-    done = outcome.model_copy(update={"seconds": time.monotonic() - begin})
+    done = outcome.model_copy(update={"seconds": time.monotonic() - begin, "quick": request.quick})
     (folder / "outcome.json").write_text(done.model_dump_json(), encoding="utf-8")
 
 
@@ -86,7 +87,7 @@ def _compile(request: Request, folder: Path) -> Outcome:
         lowered = function.lower(*arguments)
     except Exception as error:
         raise StepError(_their_line(error)) from error
-    compiled = lowered.compile()
+    compiled = lowered.compile(compiler_options=_LEAST_EFFORT if request.quick and not request.on_cpu else None)
     with gzip.open(folder / "program.hlo.gz", "wt", encoding="utf-8") as stream:
         stream.write(compiled.as_text() or "")
     devices = list(mesh.devices.flat)

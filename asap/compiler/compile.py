@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from asap.compiler.cache import keep, recall
+from asap.compiler.cache import LASTING, keep, recall
 from asap.compiler.process import Limits, run_child
 from asap.compiler.request import Outcome, Request
 from asap.compiler.versions import compiler_versions
@@ -27,16 +27,36 @@ def compile_all(
 ) -> list[Outcome]:
     """The answer to each request, in their order.
 
+    What does not finish is compiled once more with the compiler's least effort, which still tells whether it fits.
+
     Raises:
         ConfigError: the compiler is missing or is not the one that jax pins.
         UsageError: the engine is unknown.
     """
+    answers = _answers(requests, engine, limits or Limits(), progress)
+    late = [
+        index
+        for index, (request, answer) in enumerate(zip(requests, answers, strict=True))
+        if answer.status == "timed_out" and not (request.quick or request.on_cpu)
+    ]
+    if late:
+        progress(f"{len(late)} did not finish; compiling with the least effort")
+        again = [requests[index].model_copy(update={"quick": True}) for index in late]
+        for index, answer in zip(late, _answers(again, engine, limits or Limits(), progress), strict=True):
+            if answer.status in LASTING:
+                answers[index] = answer.model_copy(update={"instead_of": answers[index].message})
+    return answers
+
+
+def _answers(
+    requests: Sequence[Request], engine: str, limits: Limits, progress: Callable[[str], None]
+) -> list[Outcome]:
     programs = [(request, compiler_versions(tpu=not request.on_cpu)) for request in requests]
     keys = [request.fingerprint(versions) for request, versions in programs]
     answers = {key: found for key in keys if (found := recall(key)) is not None}
     missing = {key: program for key, program in zip(keys, programs, strict=True) if key not in answers}
     asked = {key: request for key, (request, _) in missing.items()}
-    for done, (key, outcome) in enumerate(_run(engine, asked, limits or Limits()), 1):
+    for done, (key, outcome) in enumerate(_run(engine, asked, limits), 1):
         answers[key] = outcome.model_copy(update={"versions": missing[key][1]})
         keep(key, answers[key])
         progress(f"compiled {done} of {len(missing)}")

@@ -41,6 +41,7 @@ class Request(BaseModel):
     step_source: str = Field(default="", description="fingerprint of the user's source")
     flags: tuple[str, ...] = Field(default=(), description="compiler flags")
     path: tuple[str, ...] = Field(default=(), description="where the user's packages lie")
+    quick: bool = Field(default=False, description="with the compiler's least effort: HBM and collectives, no time")
 
     @property
     def on_cpu(self) -> bool:
@@ -90,6 +91,8 @@ class Outcome(BaseModel):
     slices: tuple[int, ...] = Field(default=(), description="slice of each device in mesh order")
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float = Field(default=0.0, description="wall time of lowering and compiling")
+    quick: bool = Field(default=False, description="the compiler took its least effort")
+    instead_of: str = Field(default="", description="what became of the full compilation, if one was tried before")
     program: str = Field(default="", exclude=True)
 
 
@@ -103,6 +106,7 @@ def make_request(
     path: tuple[str, ...] = (),
     step_source: str = "",
     flags: tuple[str, ...] = (),
+    quick: bool = False,
 ) -> Request:
     """A request for a slice of TPUs, or for GPUs.
 
@@ -119,4 +123,5 @@ def make_request(
     return Request(
         chip=hardware.chip.name, topology=hardware.topology or (), slices=hardware.slices, plan=plan, model=model,
         workload=workload, train_step=train_step, path=path, step_source=step_source, flags=flags,
+        quick=quick,
     )  # fmt: skip

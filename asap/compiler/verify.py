@@ -26,6 +26,7 @@ def verify(
     plans: Sequence[Plan],
     *,
     train_step: str | None = None,
+    quick: bool = False,
     engine: str = LOCAL,
     limits: Limits | None = None,
     progress: Callable[[str], None] = lambda stage: None,
@@ -37,6 +38,7 @@ def verify(
         plans: for the experiment's slice.
         train_step: ``package.module:function``, called with a mesh that names all axes; it returns the jitted
             function and the tuple of its abstract arguments, with shardings. The reference step by default.
+        quick: with the compiler's least effort: whether it fits and what it sends, not how long it takes.
         engine: ``local`` or ``ray://HOST:PORT``.
         limits: of time and memory of each compilation.
         progress: told of each stage.
@@ -59,6 +61,7 @@ def verify(
         make_request(
             hardware, plan, None if train_step else experiment.model, experiment.workload,
             train_step=train_step, path=path, step_source=source, flags=flags,
+            quick=quick,
         )
         for plan in plans
     ]  # fmt: skip

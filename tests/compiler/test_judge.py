@@ -44,6 +44,19 @@ def test_a_compiled_program_yields_time_collectives_and_memory(program):
     assert calibrated.low < calibrated.value < calibrated.high
 
 
+def test_the_least_effort_yields_memory_and_collectives_but_no_time(program):
+    outcome = compiled(program("fsdp_scan_v5e_4x4")).model_copy(
+        update={"quick": True, "instead_of": "stopped after 9 s"}
+    )
+    found = judge(ask(), outcome, SLICE, predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, SLICE)[0])
+    assert found.fits is True
+    assert found.step_time is None
+    assert found.compute == ()
+    assert {row.busy_s for row in found.collectives} == {None}
+    assert "the full compilation was stopped after 9 s" in found.notes[0]
+    assert [text.partition(":")[0] for text in found.differences] == ["HBM"]
+
+
 def test_the_result_is_a_versioned_document(program):
     found = judge(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None, "run-1")
     document = json.loads(found.to_json())
