@@ -40,6 +40,7 @@ def communication(case: Case, constants: Constants) -> Traffic:
     """Busy seconds of the collectives of one device.
 
     Sharded parameters are gathered layer by layer, forward and backward, and their gradients scattered likewise.
+    Tokens go to their experts and back, forward, backward, and once more where the MLP is computed again.
     Pipeline sends are split over the tensor axis (arXiv:2104.04473, section 4.1).
     """
     layout, machine = case.layout, case.machine
@@ -63,7 +64,9 @@ def communication(case: Case, constants: Constants) -> Traffic:
     return Traffic(
         tensor_layer=_tensor_passes(case) * all_reduce(activation, model_ring),
         sequence_layer=3 * all_gather(_keys_and_values(case), seq_ring),
-        expert_layer=_moe_share(case) * 4 * all_to_all(_routed(case, activation), expert_ring, machine.tpu),
+        expert_layer=_moe_share(case)
+        * (4 + 2 * layout.again_mlp)
+        * all_to_all(_routed(case, activation), expert_ring, machine.tpu),
         gather_microbatch=layers * gather,
         stage_microbatch=2 * layout.repeats * send(activation / layout.model, stage_ring),
         replica_step=_reduction(case, owned, replica_ring),

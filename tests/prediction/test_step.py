@@ -154,3 +154,8 @@ def test_attention_kernels_of_an_earlier_generation_are_slower_on_hopper_alone(c
 
     assert attention("flash attention 2") == pytest.approx(slower * attention("cudnn flash"), rel=0.01)
     assert attention(None) == pytest.approx(attention("flash attention 2"))
+
+
+def test_tokens_go_to_their_experts_again_where_the_mlp_is_computed_again(mixture, workload, h100):
+    kept, again = (evaluated(f"data=8 expert=8 remat={policy}", mixture, workload, h100) for policy in ("none", "full"))
+    assert again.expert == pytest.approx(1.5 * kept.expert)
