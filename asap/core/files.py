@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from asap.core.errors import AsapError
+from asap.core.errors import BadInputError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -29,7 +29,7 @@ def write_atomically(path: Path, text: str) -> None:
     """Write a whole file or nothing: temporary file, fsync, rename.
 
     Raises:
-        AsapError: the folder cannot be written.
+        BadInputError: the folder cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,8 +47,8 @@ def write_atomically(path: Path, text: str) -> None:
         raise unwritable(path.parent, error) from error
 
 
-def unwritable(folder: Path, error: OSError) -> AsapError:
+def unwritable(folder: Path, error: OSError) -> BadInputError:
     """The one sentence for a folder that refuses a write."""
     reason = error.strerror or str(error)
     message = f"cannot be written: {reason}"
-    return AsapError(message, where=str(folder), hint="point ASAP_HOME at a folder that you may write")
+    return BadInputError(message, where=str(folder), hint="point ASAP_HOME at a folder that you may write")

@@ -27,7 +27,7 @@ def locked(root: Path) -> Iterator[None]:
 
     Raises:
         ServiceError: another process holds it for too long.
-        AsapError: the folder cannot be written.
+        BadInputError: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
 

@@ -91,7 +91,7 @@ def test_an_unwritable_home_still_gives_the_report_and_says_so_once(asap, monkey
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "file" / "home"))
     done = asap("analyze", "paper-v5p-512", "--format", "json")
     assert len(json.loads(done.out)["proposals"]) == 3
-    assert done.code == 7
+    assert done.code == 4
     assert done.err.count("worklog") == 1
 
 
