@@ -1,7 +1,8 @@
 """The one-screen report for a terminal."""
 
+from collections.abc import Iterator, Sequence
+
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -11,23 +12,25 @@ from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 LABEL = "bold cyan"
-WIDEST = 110
+WIDEST = 120
 SOURCES = 2
-MOST_WARNINGS = 3
+MOST_SENTENCES = 4
+MOST_WARNINGS = 2
+REST = "as all else that is left out here: --format markdown"
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Print a report. Colour and width are the console's affair."""
     parts: list[RenderableType] = [_head(analysis), _operations(analysis), _diagnosis(analysis)]
     if analysis.proposals:
-        parts += [_heading("Proposals"), _overview(analysis), *(_proposal(p) for p in analysis.proposals)]
+        parts += [_heading("Proposals"), _overview(analysis), *_proposals(analysis.proposals)]
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
     parts += _warnings(analysis)
     footer = f"session {analysis.session}, {phrases.answered_by(analysis)}"
     parts.append(Text(plain(footer), style="dim"))
-    console.print(Group(*parts), width=min(console.width, WIDEST))
+    console.print(Group(*parts), width=min(console.width, WIDEST), crop=False)
 
 
 def _head(analysis: Analysis) -> Group:
@@ -55,8 +58,11 @@ def _diagnosis(analysis: Analysis) -> Group:
     head = _heading("Diagnosis")
     head.append(f"  {phrases.headline(analysis)}", style="bold red")
     lines: list[RenderableType] = [head]
-    lines += [_bullet(_finding(f.statement, f.advice)) for f in diagnosis.findings]
-    lines += [_bullet(sentence) for sentence in diagnosis.correlation]
+    sentences = [_finding(finding.statement, finding.advice) for finding in diagnosis.findings]
+    sentences += diagnosis.correlation
+    lines += [_bullet(sentence) for sentence in sentences[:MOST_SENTENCES]]
+    if hidden := len(sentences) - MOST_SENTENCES:
+        lines += [_bullet(f"{hidden} more, {REST}")] if hidden > 0 else []
     if diagnosis.missing:
         lines.append(_bullet(f"Missing: {phrases.missing(diagnosis.missing)}"))
     return Group(*lines)
@@ -82,21 +88,26 @@ def _overview(analysis: Analysis) -> Table:
     return table
 
 
-def _proposal(proposal: Proposal) -> Group:
-    lines: list[RenderableType] = [Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")]
-    lines += [_bullet(reason, "+") for reason in proposal.reasoning[:1]]
-    lines += [_bullet(cost, "-") for cost in proposal.trade_offs[:1]]
-    lines += [_bullet(f"{c.title} [{c.id}]", "§") for c in proposal.citations[:SOURCES]]
-    lines += [_bullet(said, "»") for said in phrases.agents_words(proposal)]
-    lines.append(Padding(Text(plain(proposal.overrides.maxtext), style="green"), (0, 0, 0, 4)))
-    return Group(*lines)
+def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
+    """Each with reason, cost, sources and the line to paste, which is never broken; nothing is said twice."""
+    said: set[str] = set()
+    for proposal in proposals:
+        yield Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")
+        sources = [f"{citation.title} [{citation.id}]" for citation in proposal.citations[:SOURCES]]
+        lines = [("+", reason) for reason in proposal.reasoning[:1]]
+        lines += [("-", cost) for cost in proposal.trade_offs[:1]]
+        lines += [("§", source) for source in sources]
+        lines += [("»", words) for words in phrases.agents_words(proposal)]
+        yield from (_bullet(text, mark) for mark, text in lines if text not in said)
+        said.update(text for _, text in lines)
+        yield Text(f"     {plain(proposal.overrides.maxtext)}", style="green", no_wrap=True, overflow="ignore")
 
 
 def _warnings(analysis: Analysis) -> list[RenderableType]:
     shown = [Text(f"! {plain(warning)}", style="yellow") for warning in analysis.warnings[:MOST_WARNINGS]]
     hidden = len(analysis.warnings) - len(shown)
     if hidden:
-        shown.append(Text(f"! {hidden} more, as all else that is left out here: --format markdown", style="yellow"))
+        shown.append(Text(f"! {hidden} more, {REST}", style="yellow"))
     return [*shown]
 
 

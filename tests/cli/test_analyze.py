@@ -30,6 +30,16 @@ def test_a_pipe_gets_no_control_sequences(asap):
     assert "Recommendation" in done.out
 
 
+@pytest.mark.parametrize("experiment", ["paper-v5p-512", "paper-v6e-16", "paper-v5e-256", "cpu-8dev"])
+def test_the_report_is_one_screen_with_lines_that_can_be_pasted(asap, monkeypatch, experiment):
+    monkeypatch.setenv("COLUMNS", "120")
+    lines = asap("analyze", experiment).out.splitlines()
+    assert len(lines) <= 55
+    pasted = [line.strip() for line in lines if line.strip().startswith("ici_data_parallelism=")]
+    assert len(pasted) == 3
+    assert all("ici_pipeline_parallelism=1" in line for line in pasted)
+
+
 def test_markdown_is_a_document(asap):
     assert asap("analyze", "paper-v5p-512", "--format", "markdown").out.startswith("# paper&#45;v5p&#45;512")
 
