@@ -21,10 +21,9 @@ def differences(found: Verification, expected: Prediction) -> tuple[str, ...]:
             f"step time: {format_seconds(compiled)} compiled, {format_seconds(predicted)} predicted ({sign}{change})"
         )
         sentences += _parts(found, expected, _WORTH * compiled)
-    if found.memory and expected.memory:
-        sentences.append(
-            f"HBM: {format_bytes(found.memory.peak)} compiled, {format_bytes(expected.memory.total.value)} predicted"
-        )
+    if found.memory and found.memory.hbm_peak and expected.memory:
+        compiled, predicted = format_bytes(found.memory.hbm_peak), format_bytes(expected.memory.total.value)
+        sentences.append(f"HBM: {compiled} compiled, {predicted} predicted")
     if found.fits is not None and expected.memory and found.fits != expected.memory.fits:
         told = "would fit" if expected.memory.fits else "would not fit"
         sentences.append(f"our prediction said that it {told}; the compiler decides")

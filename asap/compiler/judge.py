@@ -126,7 +126,9 @@ def _sentence(outcome: Outcome, hardware: Slice) -> str:
     memory = outcome.memory
     if outcome.status == "compiled" and memory is not None:
         device = format_bytes(rates(hardware.chip).hbm_bytes)
-        return f"compiles in {format_seconds(outcome.seconds)} and fits: {format_bytes(memory.peak)} of {device} HBM"
+        used = f"{format_bytes(memory.hbm_peak)} of {device} HBM" if memory.hbm_peak else f"within {device} HBM"
+        beside = f", {format_bytes(memory.host)} in host memory" if memory.host else ""
+        return f"compiles in {format_seconds(outcome.seconds)} and fits: {used}{beside}"
     if outcome.status == "sharded":
         return (
             f"whether it fits is not known: no compiler for {hardware.chip.title} can be had without one."

@@ -67,13 +67,18 @@ class Memory(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    peak: int
+    peak: int = Field(description="with what lies in host memory at that moment")
     arguments: int
     outputs: int
     aliased: int = Field(description="outputs that take the place of arguments")
     temporaries: int
     code: int
     host: int = Field(description="arguments and temporaries in host memory")
+
+    @property
+    def hbm_peak(self) -> int | None:
+        """The peak, if it is of HBM alone."""
+        return None if self.host else self.peak
 
 
 class Outcome(BaseModel):

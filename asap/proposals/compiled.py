@@ -95,10 +95,12 @@ def _remembered(prediction: Prediction, found: Verification) -> Prediction:
     if note in prediction.notes:
         return prediction
     changed: dict[str, object] = {"notes": (*prediction.notes, note)}
-    size = found.memory.peak if found.memory else found.needed_bytes
+    size = found.memory.hbm_peak if found.memory else found.needed_bytes
     if found.fits is not None and size is not None:
         total = Quantity(value=size, unit="bytes", provenance=Provenance.COMPILED, source="memory analysis of libtpu")
         changed["memory"] = MemoryPrediction(total=total, capacity_bytes=found.capacity_bytes, fits=found.fits)
+    elif found.fits is not None and prediction.memory is not None:
+        changed["memory"] = prediction.memory.model_copy(update={"fits": found.fits})
     return prediction.model_copy(update=changed)
 
 

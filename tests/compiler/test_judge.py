@@ -57,6 +57,16 @@ def test_the_least_effort_yields_memory_and_collectives_but_no_time(program):
     assert [text.partition(":")[0] for text in found.differences] == ["HBM"]
 
 
+def test_what_lies_in_host_memory_is_not_counted_as_hbm(program):
+    outcome = compiled(program("fsdp_scan_v5e_4x4"))
+    memory = MEMORY.model_copy(update={"peak": 39 * GIB, "host": 28 * GIB})
+    expected = predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, SLICE)[0]
+    found = judge(ask(), outcome.model_copy(update={"memory": memory}), SLICE, expected)
+    assert found.memory.hbm_peak is None
+    assert "fits: within 16.0 GiB HBM, 28.0 GiB in host memory" in found.verdict
+    assert not any("HBM" in sentence for sentence in found.differences)
+
+
 def test_the_result_is_a_versioned_document(program):
     found = judge(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None, "run-1")
     document = json.loads(found.to_json())
