@@ -12,12 +12,14 @@ def main() -> None:
         print(f"asap {__version__}")
         return
     import gc
+    import signal
     import warnings
 
     from asap.cli.app import app
     from asap.core.errors import AsapError
 
     warnings.showwarning = _show_warning
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who stops a job loses no more than who types Ctrl-C
     gc.disable()  # it takes a tenth of a command that is over before it matters; chat and serve turn it on again
     try:
         app()

@@ -1,5 +1,6 @@
 """What the command line loads before it knows what to do."""
 
+import os
 import subprocess
 import sys
 
@@ -33,3 +34,20 @@ def test_help_loads_nothing_heavy(arguments):
     printed, modules = loaded(*arguments)
     assert "Usage" in printed
     assert not modules & (set(HEAVY) - BY_TYPER)
+
+
+def test_a_job_that_is_stopped_ends_like_one_that_is_interrupted(tmp_path):
+    program = "import sys; sys.argv = ['asap', *sys.argv[1:]]\nimport asap.cli\nasap.cli.main()"
+    environment = os.environ | {"ASAP_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", program, "chat", "paper-v5p-512"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as chat:
+        assert chat.stdin
+        assert chat.stdout
+        chat.stdin.write("/help\n")
+        chat.stdin.flush()
+        assert chat.stdout.readline()
+        chat.terminate()
+        _, said = chat.communicate(timeout=60)
+    assert chat.returncode == 130
+    assert "Traceback" not in said
