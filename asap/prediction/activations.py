@@ -10,6 +10,7 @@ import numpy as np
 from asap.prediction.case import Case, Number
 from asap.prediction.compute import ACTIVATION_BYTES, tokens_per_microbatch
 
+NORMS_IN_FP32 = 8.0  # of two norms: input and normalised input, each as wide as two in bf16
 NORM_TENSORS = 6.0  # of two norms that are not fused: inputs in fp32, and outputs before the weights
 
 
@@ -39,15 +40,25 @@ def activations(case: Case) -> Activations:
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
     products = size * (2 * model.width * split + model.qkv_width / degree + _hidden(case, model.gates) / degree)
+    compiled = work.compiled * size * _what_derivatives_read(case)
     again = np.maximum(layout.again_mlp, layout.again_projections)
     return Activations(
         kept=entry * (1 - layout.host_activations)
-        + layout.kept * np.maximum(whole - entry, 0.0)
+        + layout.kept * np.maximum(whole + compiled - entry, 0.0)
         + layout.kept_products * products,
         scores=np.where(layout.again_attention > 0, 0.0, matrix),
         working=size * (hidden + model.width) + again * (whole + matrix),
         logits=work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.parallel_loss > 0, degree, 1.0),
     )
+
+
+def _what_derivatives_read(case: Case) -> Number:
+    """Width of what XLA keeps besides: norms in fp32, before and after their scale; queries and keys after rotation;
+    of a gated MLP the activation and its slope."""
+    model, layout = case.model, case.layout
+    split = np.where(case.work.sequence_parallel > 0, 1 / layout.model, 1.0)
+    rotated = (model.qkv_width - model.key_value_width / 2) / layout.model
+    return NORMS_IN_FP32 * model.width * split + rotated + 2 * (model.gates - 1) * _hidden(case, 1.0) / layout.model
 
 
 def _hidden(case: Case, tensors: Number) -> Number:

@@ -20,11 +20,13 @@ ADDRESSES = {
     (Bottleneck.COMPUTE, "data", "more"): "The run is compute-bound; every device keeps its FLOPs and its tokens, and"
     " more of the parallelism comes from the batch, which needs no exchange inside a layer.",
     (Bottleneck.COMPUTE, "seq", "less"): "The run is compute-bound, so exchanges inside attention only add to it.",
+    (Bottleneck.COMPUTE, "remat", "less"): "The run is compute-bound, and it computes again what HBM has room to keep.",
     (Bottleneck.HBM, "model", "more"): "The run is bound by HBM: slicing the weights is what lets a device read less.",
     (Bottleneck.COMMUNICATION, "model", "less"): "Collectives lead: the reductions of activations over the model axis"
     " sit on the critical path of every layer, and they shrink.",
     (Bottleneck.COMMUNICATION, "seq", "less"): "Collectives lead: the exchange of keys and values shrinks.",
     (Bottleneck.MEMORY_CAPACITY, "data", "more"): "HBM is full: parameters and optimizer state are sharded further.",
+    (Bottleneck.MEMORY_CAPACITY, "remat", "more"): "HBM is full: fewer activations wait for the backward pass.",
     (Bottleneck.MEMORY_CAPACITY, "model", "more"): "HBM is full: weights and their activations are sliced further.",
 }
 """How a change meets a bottleneck, where it does."""

@@ -13,6 +13,7 @@ from asap.plans.validity import unchecked
 from asap.prediction.expectation import candidate_plans, expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.explain import confidence, impacts, reasons, trade_offs
+from asap.proposals.policies import other_policies
 from asap.proposals.precedents import precedent_gains
 from asap.proposals.proposal import Citation, Overrides, Proposal, ProposalSet, Recommendation
 from asap.proposals.ranking import COUNT, Candidate, choose, expected_gain, rank
@@ -31,7 +32,7 @@ class Field:
 
 
 def survey(study: Study, priors: Mapping[Plan, float] | None = None) -> Field:
-    """Predict and rank every valid plan.
+    """Predict and rank every valid plan, the leading ones with another rematerialisation as well.
 
     Args:
         study: the run.
@@ -46,7 +47,11 @@ def survey(study: Study, priors: Mapping[Plan, float] | None = None) -> Field:
     predictions = expect(study, plans)
     incumbent = next((p for p in predictions if p.plan == study.plan), None)
     gains = precedent_gains(study, plans) if priors is None else priors
-    return Field(study, incumbent, rank(predictions, study.plan, gains))
+    ranked = rank(predictions, study.plan, gains)
+    leading = [*([study.plan] if study.plan else []), *(candidate.plan for candidate in ranked[:COUNT])]
+    if others := other_policies(study, leading):
+        ranked = rank([*predictions, *expect(study, others)], study.plan, gains)
+    return Field(study, incumbent, ranked)
 
 
 def propose(field: Field, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:

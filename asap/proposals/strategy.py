@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from asap.plans import AXES, Plan
+from asap.plans import AXES, Plan, Remat
 
 Direction = Literal["more", "less"]
 
@@ -14,7 +14,10 @@ NAMES = {
     "model": "tensor parallelism",
     "expert": "expert parallelism",
     "stage": "pipelining",
+    "remat": "rematerialisation",
 }
+LIGHTEST_FIRST = (Remat.NONE, Remat.SELECTIVE, Remat.MINIMAL, Remat.OFFLOAD, Remat.FULL)
+"""Policies by what they compute again."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,12 @@ class Principle:
 
 @dataclass(frozen=True)
 class Change:
-    """An axis that a plan raises or lowers."""
+    """An axis that a plan raises or lowers, or its rematerialisation."""
 
     axis: str
     direction: Direction
-    before: int
-    after: int
+    before: int | str
+    after: int | str
 
     @property
     def principle(self) -> Principle:
@@ -123,11 +126,23 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
         "reason",
         "pipeline bubble fraction stages",
     ),
+    ("remat", "less"): Principle(
+        "less of every layer is computed again for the backward pass",
+        "what is not computed again waits in HBM: activations grow",
+        "reason",
+        "rematerialisation policy: FLOPs of recomputing the forward pass against HBM for saved activations",
+    ),
+    ("remat", "more"): Principle(
+        "fewer activations wait in HBM for the backward pass",
+        "more of every layer is computed again",
+        "trade_off",
+        "rematerialisation policy: FLOPs of recomputing the forward pass against HBM for saved activations",
+    ),
 }
 
 
 def changes(plan: Plan, incumbent: Plan) -> tuple[Change, ...]:
-    """Axes that differ, raised ones first."""
+    """Axes that differ, raised ones first, and rematerialisation where both plans say it."""
     found = [
         Change(
             axis,
@@ -138,21 +153,23 @@ def changes(plan: Plan, incumbent: Plan) -> tuple[Change, ...]:
         for axis in AXES
         if plan.degree(axis) != incumbent.degree(axis)
     ]
-    return tuple(sorted(found, key=lambda change: change.direction != "more"))
+    return (*sorted(found, key=lambda change: change.direction != "more"), *_rematerialisation(plan, incumbent))
+
+
+def _rematerialisation(plan: Plan, incumbent: Plan) -> tuple[Change, ...]:
+    before, after = incumbent.remat, plan.remat
+    if before is None or after is None or before == after:
+        return ()
+    less = LIGHTEST_FIRST.index(after) < LIGHTEST_FIRST.index(before)
+    return (Change("remat", "less" if less else "more", before.value, after.value),)
 
 
 def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
-    """What kind of move a plan is: which axes grow, which shrink, and what else changes."""
-    moves = {(change.axis, change.direction) for change in changes(plan, incumbent)}
-    if plan.remat != incumbent.remat:
-        moves.add(("remat", str(plan.remat)))
-    return frozenset(moves)
+    """What kind of move a plan is: what grows and what shrinks."""
+    return frozenset((change.axis, change.direction) for change in changes(plan, incumbent))
 
 
 def title(plan: Plan, incumbent: Plan) -> str:
     """``More data parallelism, less sequence parallelism``."""
-    parts = [f"{change.direction} {NAMES[change.axis]}" for change in changes(plan, incumbent)]
-    if plan.remat != incumbent.remat and plan.remat is not None:
-        parts.append(f"{plan.remat.value} rematerialisation")
-    text = ", ".join(parts) or "same sharding"
-    return text[0].upper() + text[1:]
+    text = ", ".join(f"{change.direction} {NAMES[change.axis]}" for change in changes(plan, incumbent))
+    return f"{text[0].upper()}{text[1:]}" if text else "Same sharding"

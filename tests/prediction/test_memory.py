@@ -149,3 +149,22 @@ def test_the_hbm_is_what_the_tpu_compiler_plans(width, layers, heads, ff, chip, 
     found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
     assert found
     assert found.total.value / 2**30 == pytest.approx(gib, rel=0.1)
+
+
+# asap verify --quick of llama3.1-8b: HBM of the reference step, or what it would need.
+@pytest.mark.parametrize(
+    ("chip", "topology", "plan", "batch", "gib"),
+    [
+        ("v5p", "8x8x8", "data=64 seq=8 remat=none", 512, 77.4),
+        ("v5p", "8x8x8", "data=64 seq=8 remat=minimal", 512, 28.0),
+        ("v6e", "2x4", "data=8 remat=none", 24, 222.5),
+        ("v6e", "2x4", "data=8 remat=minimal", 24, 83.4),
+        ("v6e", "2x4", "data=8 remat=full", 24, 25.1),
+    ],
+)
+def test_the_hbm_of_every_policy_is_what_the_tpu_compiler_plans(chip, topology, plan, batch, gib):
+    model = MODEL.model_copy(update={"vocab": 128256})
+    work = Workload(global_batch=batch, sequence_length=8192, framework="MaxText")
+    found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
+    assert found
+    assert found.total.value / 2**30 == pytest.approx(gib, rel=0.15)

@@ -146,3 +146,42 @@ def test_a_strategy_is_named_by_what_changes():
     assert title(after, before) == "More tensor parallelism, less sequence parallelism"
     assert [str(change) for change in changes(after, before)] == ["model 1→4", "seq 4→1"]
     assert strategy(before, before) == frozenset()
+
+
+def decoder_on(plan, hardware="v5p", topology="4x4x4", batch=512, framework="MaxText"):
+    return study_of(
+        Experiment(
+            id="decoder",
+            model=find_architecture("llama3.1-8b"),
+            workload=Workload(global_batch=batch, sequence_length=4096, framework=framework),
+            hardware=HardwareReference(chip=hardware, topology=topology and tuple(map(int, topology.split("x")))),
+            plan=Plan.parse(plan),
+        )
+    )
+
+
+def test_room_in_hbm_is_used_to_compute_less_again():
+    found = propose(survey(decoder_on("data=64 remat=full", batch=128)), no_citations)
+    first = found.proposals[0]
+    assert first.plan.remat in ("minimal", "none")
+    assert first.title.endswith("ess rematerialisation")
+    assert any("computed again" in reason for reason in first.reasoning)
+    assert any("activations grow" in cost for cost in first.trade_offs)
+    assert f"remat_policy={first.plan.remat}" in first.overrides.maxtext
+    assert first.prediction.memory
+    assert first.prediction.memory.fits
+
+
+def test_what_does_not_fit_may_compute_more_again():
+    found = propose(survey(decoder_on("data=64 remat=none", batch=2048)), no_citations)
+    assert found.incumbent
+    assert found.incumbent.memory
+    assert not found.incumbent.memory.fits
+    assert all(proposal.plan.remat in ("minimal", "full") for proposal in found.proposals)
+
+
+def test_only_policies_of_the_stack_are_offered_and_none_that_is_not_known():
+    silent = decoder_on("data=64")
+    assert {candidate.plan.remat for candidate in survey(silent).candidates} == {None}
+    tpu = decoder_on("data=64 remat=full")
+    assert {candidate.plan.remat for candidate in survey(tpu).candidates} == {"none", "minimal", "full"}

@@ -1,0 +1,27 @@
+"""The same meshes with another rematerialisation: what HBM has room for, or what makes a plan fit."""
+
+from collections.abc import Sequence
+
+from asap.diagnosis.study import Study
+from asap.plans import Plan, Remat
+from asap.prediction.classes import allocator_class
+
+OFFERED = {"xla": (Remat.NONE, Remat.MINIMAL, Remat.FULL), "pytorch": (Remat.NONE, Remat.SELECTIVE, Remat.FULL)}
+"""Policies that a stack has by name (MaxText, ``remat_policy``; Megatron-LM, ``--recompute-granularity``)."""
+
+
+def other_policies(study: Study, plans: Sequence[Plan]) -> list[Plan]:
+    """The plans under each policy that their stack offers and that they do not have.
+
+    None where the architecture or the policy is not known: then neither what it saves nor what it holds can be told.
+    """
+    architecture, hardware = study.experiment.model, study.slice
+    if architecture is None or architecture.missing() or hardware is None or not study.experiment.workload.tokens:
+        return []
+    offered = OFFERED[allocator_class(study.experiment.workload.framework, hardware.chip.kind)]
+    return [
+        plan.model_copy(update={"remat": policy})
+        for plan in plans
+        for policy in offered
+        if plan.remat is not None and policy != plan.remat
+    ]
