@@ -1,11 +1,14 @@
 """What stands behind a plan: the principle of each of its changes, and the nearest precedent of the same move."""
 
+from functools import lru_cache
+
 from asap.core.text import plain
 from asap.core.units import significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.study import Study
 from asap.history import HistoryHit, HistoryQuery, Outcome, agreement, precedent_prior, search_history
-from asap.knowledge import search_knowledge
+from asap.knowledge import Note, search_knowledge
+from asap.knowledge.shelf import NoteShelf
 from asap.models import count_parameters
 from asap.plans import Plan
 from asap.proposals.proposal import Citation
@@ -53,13 +56,20 @@ def _principles(study: Study, plan: Plan) -> tuple[Citation, ...]:
     found: dict[str, Citation] = {}
     for change in changes(plan, study.plan or Plan()):
         principle = change.principle
-        for hit in search_knowledge(principle.query, 1):
-            note, supports = hit.note, f"{change}: {principle.claimed}."
+        for note in _notes(principle.query, NoteShelf().fingerprint()):
+            supports = f"{change}: {principle.claimed}."
             citation = Citation(
                 kind="principle", id=note.id, title=note.title, url=note.citation.url, supports=supports
             )
             found.setdefault(note.id, citation)
     return tuple(found.values())
+
+
+@lru_cache(maxsize=64)
+def _notes(query: str, state: str) -> tuple[Note, ...]:
+    """The note that a principle cites, looked up once for each state of the notes: the principles are few."""
+    del state
+    return tuple(hit.note for hit in search_knowledge(query, 1))
 
 
 def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:
