@@ -1,5 +1,6 @@
 """``asap verify``: what the real TPU compiler makes of a plan, with no TPU."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from asap.plans import Plan
 
 
+class Effort(StrEnum):
+    """How hard the compiler tries."""
+
+    FULL = "full"
+    REDUCED = "reduced"
+    LEAST = "least"
+
+
 def verify(
     experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
     plan: Annotated[list[str] | None, typer.Option(help='A plan: "data=8 model=4"; may be given again.')] = None,
@@ -20,9 +29,9 @@ def verify(
     train_step: Annotated[
         str | None, typer.Option(help="Your own step: package.module:function, called with the mesh.")
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With the compiler's least effort: does it fit, what does it send; no time.")
-    ] = False,
+    effort: Annotated[
+        Effort, typer.Option(help="Of the compiler: full; reduced; least, which tells no time but whether it fits.")
+    ] = Effort.FULL,
     hardware: Annotated[str | None, typer.Option(help="Another slice than on record: v5e-256.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     engine: Annotated[str, typer.Option(envvar="ASAP_ENGINE", help="local, or ray://HOST:PORT.")] = "local",
@@ -42,7 +51,7 @@ def verify(
     with progress() as show:
         found = run_verification(
             record, _plans(record, plan or [], proposal, all),
-            train_step=train_step, quick=quick, engine=engine, limits=limits, progress=show,
+            train_step=train_step, effort=effort.value, engine=engine, limits=limits, progress=show,
         )  # fmt: skip
     if format is Plain.JSON:
         print_json(found)

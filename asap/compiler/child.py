@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asap.compiler.request import Memory, Outcome, Request
+from asap.compiler.request import EFFORTS, Memory, Outcome, Request
 from asap.core.text import plain
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ ENVIRONMENT = {
 }
 """Keeps libtpu from asking for a machine that is not there, and lets several run side by side."""
 
-_LEAST_EFFORT = {"exec_time_optimization_effort": -1.0}
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
 _SHOWN = 600
 _EXCEEDS = re.compile(r"(?:\(|[Uu]sed )([\d.]+)([KMGT])\)? (?:exceeds available HBM \(|of )([\d.]+)([KMGT])")
@@ -52,7 +51,7 @@ def main() -> None:
     request = Request.model_validate_json((folder / "request.json").read_text(encoding="utf-8"))
     begin = time.monotonic()
     outcome = _answer(request, folder)
-    done = outcome.model_copy(update={"seconds": time.monotonic() - begin, "quick": request.quick})
+    done = outcome.model_copy(update={"seconds": time.monotonic() - begin, "effort": request.effort})
     (folder / "outcome.json").write_text(done.model_dump_json(), encoding="utf-8")
 
 
@@ -87,7 +86,8 @@ def _compile(request: Request, folder: Path) -> Outcome:
         lowered = function.lower(*arguments)
     except Exception as error:
         raise StepError(_their_line(error)) from error
-    compiled = lowered.compile(compiler_options=_LEAST_EFFORT if request.quick and not request.on_cpu else None)
+    options = {"exec_time_optimization_effort": EFFORTS[request.effort]}
+    compiled = lowered.compile(compiler_options=None if request.on_cpu or request.effort == "full" else options)
     with gzip.open(folder / "program.hlo.gz", "wt", encoding="utf-8") as stream:
         stream.write(compiled.as_text() or "")
     devices = list(mesh.devices.flat)

@@ -27,7 +27,7 @@ def compile_all(
 ) -> list[Outcome]:
     """The answer to each request, in their order.
 
-    What does not finish is compiled once more with the compiler's least effort, which still tells whether it fits.
+    What does not finish is compiled once more with a reduced effort of the compiler.
 
     Raises:
         ConfigError: the compiler is missing or is not the one that jax pins.
@@ -37,11 +37,11 @@ def compile_all(
     late = [
         index
         for index, (request, answer) in enumerate(zip(requests, answers, strict=True))
-        if answer.status == "timed_out" and not (request.quick or request.on_cpu)
+        if answer.status == "timed_out" and request.effort == "full" and not request.on_cpu
     ]
     if late:
-        progress(f"{len(late)} did not finish; compiling with the least effort")
-        again = [requests[index].model_copy(update={"quick": True}) for index in late]
+        progress(f"{len(late)} did not finish; compiling with reduced effort")
+        again = [requests[index].model_copy(update={"effort": "reduced"}) for index in late]
         for index, answer in zip(late, _answers(again, engine, limits or Limits(), progress), strict=True):
             if answer.status in LASTING:
                 answers[index] = answer.model_copy(update={"instead_of": answers[index].message})

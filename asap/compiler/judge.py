@@ -30,7 +30,7 @@ def judge(
 ) -> Verification:
     """The verdict on one compilation."""
     timeline, notes = _timeline(request, outcome, hardware)
-    timed = not (request.on_cpu or outcome.quick)
+    timed = not request.on_cpu and outcome.effort != "least"
     step_time = None
     if timeline is not None and timed:
         step_time = Quantity(value=timeline.seconds, unit="s", provenance=Provenance.COMPILED, source=SOURCE)
@@ -153,12 +153,13 @@ def _sentence(outcome: Outcome, hardware: Slice) -> str:
 
 
 def _effort(outcome: Outcome) -> list[str]:
-    if not outcome.quick:
+    if outcome.effort == "full":
         return []
     reason = f", as the full compilation was {outcome.instead_of}" if outcome.instead_of else ""
+    costs = "its costs are somewhat higher" if outcome.effort == "reduced" else "no step time"
     return [
-        f"compiled with the compiler's least effort{reason}: no step time; collectives that would run in the background"
-        " show as synchronous; HBM was 0 to 10 % below a full compilation's where both were tried (docs/verify.md)"
+        f"compiled with {outcome.effort} effort{reason}: {costs}; collectives that would run in the background show as"
+        " synchronous; HBM was 0 to 10 % below a full compilation's where both were tried (docs/verify.md)"
     ]
 
 

@@ -22,6 +22,10 @@ Status = Literal[
 ]
 """``sharded``: XLA's CPU pipeline laid it out, which says nothing of time and little of memory."""
 
+Effort = Literal["full", "reduced", "least"]
+EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}
+"""Values of the compiler's ``exec_time_optimization_effort``. A reduced effort comes to an end where a full one takes
+minutes for single instructions, as on v6e; the costs of the least mean nothing (docs/verify.md)."""
 
 _REFERENCE = ("attention", "decoder", "experts", "layout", "pipeline", "segments", "train_step")
 
@@ -41,7 +45,7 @@ class Request(BaseModel):
     step_source: str = Field(default="", description="fingerprint of the user's source")
     flags: tuple[str, ...] = Field(default=(), description="compiler flags")
     path: tuple[str, ...] = Field(default=(), description="where the user's packages lie")
-    quick: bool = Field(default=False, description="with the compiler's least effort: HBM and collectives, no time")
+    effort: Effort = Field(default="full", description="of the compiler; the least says nothing of time")
 
     @property
     def on_cpu(self) -> bool:
@@ -96,7 +100,7 @@ class Outcome(BaseModel):
     slices: tuple[int, ...] = Field(default=(), description="slice of each device in mesh order")
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float = Field(default=0.0, description="wall time of lowering and compiling")
-    quick: bool = Field(default=False, description="the compiler took its least effort")
+    effort: Effort = "full"
     instead_of: str = Field(default="", description="what became of the full compilation, if one was tried before")
     program: str = Field(default="", exclude=True)
 
@@ -111,7 +115,7 @@ def make_request(
     path: tuple[str, ...] = (),
     step_source: str = "",
     flags: tuple[str, ...] = (),
-    quick: bool = False,
+    effort: Effort = "full",
 ) -> Request:
     """A request for a slice of TPUs, or for GPUs.
 
@@ -128,5 +132,5 @@ def make_request(
     return Request(
         chip=hardware.chip.name, topology=hardware.topology or (), slices=hardware.slices, plan=plan, model=model,
         workload=workload, train_step=train_step, path=path, step_source=step_source, flags=flags,
-        quick=quick,
+        effort=effort,
     )  # fmt: skip

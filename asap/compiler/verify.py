@@ -10,7 +10,7 @@ from asap.compiler.compile import LOCAL, compile_all
 from asap.compiler.flags import compiler_flags
 from asap.compiler.judge import judge
 from asap.compiler.process import Limits
-from asap.compiler.request import make_request
+from asap.compiler.request import Effort, make_request
 from asap.compiler.train_step import check_reference
 from asap.compiler.verdict import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, UsageError
@@ -26,7 +26,7 @@ def verify(
     plans: Sequence[Plan],
     *,
     train_step: str | None = None,
-    quick: bool = False,
+    effort: Effort = "full",
     engine: str = LOCAL,
     limits: Limits | None = None,
     progress: Callable[[str], None] = lambda stage: None,
@@ -38,7 +38,7 @@ def verify(
         plans: for the experiment's slice.
         train_step: ``package.module:function``, called with a mesh that names all axes; it returns the jitted
             function and the tuple of its abstract arguments, with shardings. The reference step by default.
-        quick: with the compiler's least effort: whether it fits and what it sends, not how long it takes.
+        effort: of the compiler. The least says whether it fits and what it sends, not how long it takes.
         engine: ``local`` or ``ray://HOST:PORT``.
         limits: of time and memory of each compilation.
         progress: told of each stage.
@@ -61,7 +61,7 @@ def verify(
         make_request(
             hardware, plan, None if train_step else experiment.model, experiment.workload,
             train_step=train_step, path=path, step_source=source, flags=flags,
-            quick=quick,
+            effort=effort,
         )
         for plan in plans
     ]  # fmt: skip

@@ -86,19 +86,19 @@ def test_a_crash_a_hang_and_a_glutton_are_outcomes_and_the_next_goes_on(home):
 
 @needs_libtpu
 def test_the_least_effort_is_another_program_over_the_same_arrays(home):
-    full, quick = request_for("matmul"), request_for("matmul").model_copy(update={"quick": True})
+    full, quick = request_for("matmul"), request_for("matmul").model_copy(update={"effort": "least"})
     slow, fast = compile_all([full, quick])
-    assert (slow.quick, fast.quick) == (False, True)
+    assert (slow.effort, fast.effort) == ("full", "least")
     assert (fast.memory.arguments, fast.memory.outputs) == (slow.memory.arguments, slow.memory.outputs)
     assert fast.program != slow.program
     assert compile_all([quick], limits=Limits(seconds=0)) == [fast]
 
 
 @needs_libtpu
-def test_what_does_not_finish_is_compiled_with_the_least_effort(home, tmp_path, monkeypatch):
+def test_what_does_not_finish_is_compiled_with_reduced_effort(home, tmp_path, monkeypatch):
     monkeypatch.setenv("ASAP_TEST_MARKERS", str(tmp_path))
     (found,) = compile_all([request_for("hangs_once")], limits=Limits(seconds=15))
-    assert (found.status, found.quick) == ("compiled", True)
+    assert (found.status, found.effort) == ("compiled", "reduced")
     assert found.instead_of.startswith("stopped after 15 s")
 
 
@@ -162,7 +162,7 @@ def test_the_fingerprint_changes_with_all_that_matters():
         base.model_copy(update={"model": Architecture(layers=2)}),
         base.model_copy(update={"workload": Workload(global_batch=8)}),
         base.model_copy(update={"step_source": "edited"}),
-        base.model_copy(update={"quick": True}),
+        base.model_copy(update={"effort": "least"}),
         base.model_copy(update={"flags": ("--xla_tpu_scoped_vmem_limit_kib=98304",)}),
     ]
     keys = {request.fingerprint({"libtpu": "1"}) for request in (base, *others)} | {base.fingerprint({"libtpu": "2"})}

@@ -46,7 +46,7 @@ def test_a_compiled_program_yields_time_collectives_and_memory(program):
 
 def test_the_least_effort_yields_memory_and_collectives_but_no_time(program):
     outcome = compiled(program("fsdp_scan_v5e_4x4")).model_copy(
-        update={"quick": True, "instead_of": "stopped after 9 s"}
+        update={"effort": "least", "instead_of": "stopped after 9 s"}
     )
     found = judge(ask(), outcome, SLICE, predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, SLICE)[0])
     assert found.fits is True

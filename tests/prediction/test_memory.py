@@ -151,7 +151,7 @@ def test_the_hbm_is_what_the_tpu_compiler_plans(width, layers, heads, ff, chip, 
     assert found.total.value / 2**30 == pytest.approx(gib, rel=0.1)
 
 
-# asap verify --quick of llama3.1-8b: HBM of the reference step, or what it would need.
+# asap verify --effort least of llama3.1-8b: HBM of the reference step, or what it would need.
 @pytest.mark.parametrize(
     ("chip", "topology", "plan", "batch", "gib"),
     [
