@@ -1,7 +1,6 @@
 """``asap verify``: what the real TPU compiler makes of a plan, with no TPU."""
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,14 +12,6 @@ if TYPE_CHECKING:
     from asap.plans import Plan
 
 
-class Effort(StrEnum):
-    """How hard the compiler tries."""
-
-    FULL = "full"
-    REDUCED = "reduced"
-    LEAST = "least"
-
-
 def verify(
     experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
     plan: Annotated[list[str] | None, typer.Option(help='A plan: "data=8 model=4"; may be given again.')] = None,
@@ -30,8 +21,9 @@ def verify(
         str | None, typer.Option(help="Your own step: package.module:function, called with the mesh.")
     ] = None,
     effort: Annotated[
-        Effort, typer.Option(help="Of the compiler: full; reduced; least, which tells no time but whether it fits.")
-    ] = Effort.FULL,
+        Literal["full", "reduced", "least"],
+        typer.Option(help="Of the compiler; the least tells no time, but whether it fits."),
+    ] = "full",
     hardware: Annotated[str | None, typer.Option(help="Another slice than on record: v5e-256.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     engine: Annotated[str, typer.Option(envvar="ASAP_ENGINE", help="local, or ray://HOST:PORT.")] = "local",
@@ -51,7 +43,7 @@ def verify(
     with progress() as show:
         found = run_verification(
             record, _plans(record, plan or [], proposal, all),
-            train_step=train_step, effort=effort.value, engine=engine, limits=limits, progress=show,
+            train_step=train_step, effort=effort, engine=engine, limits=limits, progress=show,
         )  # fmt: skip
     if format is Plain.JSON:
         print_json(found)

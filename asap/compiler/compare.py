@@ -22,8 +22,8 @@ def differences(found: Verification, expected: Prediction) -> tuple[str, ...]:
         )
         sentences += _parts(found, expected, _WORTH * compiled)
     if found.memory and found.memory.hbm_peak and expected.memory:
-        compiled, predicted = format_bytes(found.memory.hbm_peak), format_bytes(expected.memory.total.value)
-        sentences.append(f"HBM: {compiled} compiled, {predicted} predicted")
+        held, foreseen = format_bytes(found.memory.hbm_peak), format_bytes(expected.memory.total.value)
+        sentences.append(f"HBM: {held} compiled, {foreseen} predicted")
     if found.fits is not None and expected.memory and found.fits != expected.memory.fits:
         told = "would fit" if expected.memory.fits else "would not fit"
         sentences.append(f"our prediction said that it {told}; the compiler decides")

@@ -93,15 +93,14 @@ def _with_residuals(
     everywhere = np.ones(len(moved), dtype=bool)
     changes = surprise(carried(everywhere, common_size(errors, sources.tolist())))
     pair_level = fair_level(changes, moved, pair_sources.tolist(), WHAT_IF_EDGES)
+    ratio_level = fair_level(other - known, moved, pair_sources.tolist(), WHAT_IF_EDGES)
 
     def learnt(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
         carry = carried(between, common_size(errors[rows], sources[rows].tolist()))
 
-        def widths(residuals: Vector) -> Widths:
-            return widths_of(
-                residuals[between], moved[between], pair_sources[between].tolist(), WHAT_IF_EDGES, pair_level
-            )
+        def widths(residuals: Vector, level: float) -> Widths:
+            return widths_of(residuals[between], moved[between], pair_sources[between].tolist(), WHAT_IF_EDGES, level)
 
         return fit.model_copy(
             update={
@@ -109,8 +108,8 @@ def _with_residuals(
                     errors[rows], verdict.distance[rows], sources[rows].tolist(), STEP_EDGES, level
                 ),
                 "carry": carry,
-                "what_if_widths": widths(surprise(carry)),
-                "ratio_widths": widths(other - known),
+                "what_if_widths": widths(surprise(carry), pair_level),
+                "ratio_widths": widths(other - known, ratio_level),
                 "reserves": reserves_of([run for run in runs if run.source != name]),
             }
         )
