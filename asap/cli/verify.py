@@ -20,6 +20,10 @@ def verify(
     train_step: Annotated[
         str | None, typer.Option(help="Your own step: package.module:function, called with the mesh.")
     ] = None,
+    maxtext: Annotated[
+        bool, typer.Option("--maxtext", help="MaxText's own step, with the settings on record.")
+    ] = False,
+    python: Annotated[str, typer.Option(help="The Python where MaxText, or your step's packages, are installed.")] = "",
     effort: Annotated[
         Literal["full", "reduced", "least"],
         typer.Option(help="Of the compiler; the least tells no time, but whether it fits."),
@@ -34,16 +38,20 @@ def verify(
     """Compile the training step under a plan for the experiment's slice: does it fit, what does it send, how long."""
     from asap.compiler.process import Limits
     from asap.compiler.verify import verify as run_verification
+    from asap.core.errors import UsageError
     from asap.core.units import GIB
     from asap.experiments import ExperimentStore
     from asap.experiments.intake import Statement, amend
 
+    if train_step and maxtext:
+        raise UsageError("is one step, --train-step another", where="--maxtext")
     record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
     limits = Limits(time_limit, memory_limit * GIB)
     with progress() as show:
         found = run_verification(
             record, _plans(record, plan or [], proposal, all),
-            train_step=train_step, effort=effort, engine=engine, limits=limits, progress=show,
+            train_step=train_step, maxtext=maxtext, python=python, effort=effort, engine=engine, limits=limits,
+            progress=show,
         )  # fmt: skip
     if format is Plain.JSON:
         print_json(found)

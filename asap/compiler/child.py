@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asap.compiler.maxtext import lower, mesh_of
 from asap.compiler.request import EFFORTS, Memory, Outcome, Request
 from asap.core.text import plain
 
@@ -80,14 +81,14 @@ def _answer(request: Request, folder: Path) -> Outcome:
 
 
 def _compile(request: Request, folder: Path) -> Outcome:
-    mesh = describe_mesh(request)
-    function, arguments = _step(request, mesh)
-    try:
-        lowered = function.lower(*arguments)
-    except Exception as error:
-        raise StepError(_their_line(error)) from error
-    options = {"exec_time_optimization_effort": EFFORTS[request.effort]}
-    compiled = lowered.compile(compiler_options=None if request.on_cpu or request.effort == "full" else options)
+    mesh = None if request.maxtext is not None else describe_mesh(request)
+    lowered, options = _lower_maxtext(request, folder) if mesh is None else (_lower(request, mesh), {})
+    if request.effort != "full" and not request.on_cpu:
+        options["exec_time_optimization_effort"] = EFFORTS[request.effort]
+    compiled = lowered.compile(compiler_options=options or None)
+    axes: tuple[tuple[str, int], ...] = ()
+    if mesh is None:
+        mesh, axes = mesh_of(compiled)
     with gzip.open(folder / "program.hlo.gz", "wt", encoding="utf-8") as stream:
         stream.write(compiled.as_text() or "")
     devices = list(mesh.devices.flat)
@@ -103,7 +104,28 @@ def _compile(request: Request, folder: Path) -> Outcome:
         memory=_memory(compiled.memory_analysis()),
         places=tuple(tuple(device.coords) for device in devices),
         slices=tuple(getattr(device, "slice_index", None) or 0 for device in devices),
+        axes=axes,
     )
+
+
+def _lower(request: Request, mesh: "Mesh") -> Any:
+    function, arguments = _step(request, mesh)
+    try:
+        return function.lower(*arguments)
+    except Exception as error:
+        raise StepError(_their_line(error)) from error
+
+
+def _lower_maxtext(request: Request, folder: Path) -> tuple[Any, dict[str, Any]]:
+    try:
+        return lower(request.maxtext or {}, slice_name(request), request.slices, request.devices_per_slice, folder)
+    except (Exception, SystemExit) as error:
+        raise StepError(_their_line(error)) from error
+
+
+def slice_name(request: Request) -> str:
+    """What libtpu calls the slice."""
+    return f"{request.chip}:{'x'.join(map(str, request.topology))}"
 
 
 def describe_mesh(request: Request) -> "Mesh":
@@ -116,11 +138,10 @@ def describe_mesh(request: Request) -> "Mesh":
 
     if request.on_cpu:
         return Mesh(np.array(jax.devices("cpu")).reshape([request.plan.degree(axis) for axis in AXES]), AXES)
-    name = f"{request.chip}:{'x'.join(map(str, request.topology))}"
     options: dict[str, Any] = {"num_slices": request.slices} if request.slices > 1 else {}
     if request.chip == "v4":
         options["chip_config_name"] = "megacore"
-    devices = topologies.get_topology_desc(name, "tpu", **options).devices
+    devices = topologies.get_topology_desc(slice_name(request), "tpu", **options).devices
     ici, dcn = request.plan.ici.degrees, request.plan.dcn.degrees
     if request.slices > 1:
         placed = mesh_utils.create_hybrid_device_mesh(ici, dcn, devices, allow_split_physical_axes=True)

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from asap.compiler.cache import LASTING, keep, recall
+from asap.compiler.installed import versions_for
 from asap.compiler.process import Limits, run_child
 from asap.compiler.request import Outcome, Request
-from asap.compiler.versions import compiler_versions
 from asap.core.errors import UsageError
 
 PROCESS_BYTES = 2.5 * 2**30
@@ -51,7 +51,7 @@ def compile_all(
 def _answers(
     requests: Sequence[Request], engine: str, limits: Limits, progress: Callable[[str], None]
 ) -> list[Outcome]:
-    programs = [(request, compiler_versions(tpu=not request.on_cpu)) for request in requests]
+    programs = list(zip(requests, versions_for(requests), strict=True))
     keys = [request.fingerprint(versions) for request, versions in programs]
     answers = {key: found for key in keys if (found := recall(key)) is not None}
     missing = {key: program for key, program in zip(keys, programs, strict=True) if key not in answers}

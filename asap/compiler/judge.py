@@ -37,7 +37,7 @@ def judge(
     collectives, compute = _tables(timeline, timed)
     verification = Verification(
         experiment=experiment,
-        program=request.train_step or f"reference step of {(request.model and request.model.name) or experiment}",
+        program=_program(request, experiment),
         plan=request.plan,
         hardware=_named(hardware),
         devices=hardware.devices,
@@ -68,12 +68,12 @@ def judge(
 def _timeline(request: Request, outcome: Outcome, hardware: Slice) -> tuple[Timeline | None, list[str]]:
     if not outcome.program:
         return None, []
-    lengths = tuple(request.plan.degree(axis) for axis in AXES)
+    names, lengths = zip(*(outcome.axes or ((axis, request.plan.degree(axis)) for axis in AXES)), strict=True)
     axes = len(hardware.topology or ())
     fabric = Fabric(hardware, tuple(place[:axes] for place in outcome.places), outcome.slices)
     try:
         module = read_module(outcome.program)
-        reader = Reader(module, NamedMesh(AXES, lengths), fabric)
+        reader = Reader(module, NamedMesh(names, lengths), fabric)
         timeline = Simulator(module, reader, rates(hardware.chip)).run()
     except (BadInputError, LookupError, ValueError) as error:
         return None, [f"the schedule cannot be read ({type(error).__name__}: {error}): no collectives and no step time"]
@@ -115,6 +115,12 @@ def _tables(timeline: Timeline | None, timed: bool) -> tuple[tuple[CollectiveRow
         tuple(sorted(collectives, key=lambda row: (-(row.busy_s or 0.0), -row.size_bytes))),
         tuple(sorted(compute, key=lambda row: -row.seconds)),
     )
+
+
+def _program(request: Request, experiment: str | None) -> str:
+    if request.maxtext is not None:
+        return f"MaxText's step of {request.maxtext.get('model_name') or experiment}"
+    return request.train_step or f"reference step of {(request.model and request.model.name) or experiment}"
 
 
 def _named(hardware: Slice) -> str:
@@ -165,7 +171,7 @@ def _effort(outcome: Outcome) -> list[str]:
 
 def _assumptions(request: Request) -> list[str]:
     notes = [_STAND_IN] if request.on_cpu else []
-    if request.train_step is not None:
+    if not request.is_reference:
         return notes
     precision, optimizer = request.workload.precision, request.workload.optimizer
     if precision not in (None, "bf16", "bfloat16", "fp32", "float32"):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from asap.compiler.child import ENVIRONMENT
 from asap.compiler.flags import VARIABLE
+from asap.compiler.installed import path_to_us
 from asap.compiler.request import Outcome, Request
 from asap.core.text import plain
 from asap.core.units import format_bytes
@@ -42,8 +43,8 @@ def run_child(request: Request, limits: Limits, stop: threading.Event | None = N
         (folder / "request.json").write_text(request.model_dump_json(), encoding="utf-8")
         with (folder / "stderr").open("wb") as stderr:
             child = subprocess.Popen(
-                [sys.executable, "-m", "asap.compiler.child", name, str(os.getpid())],
-                env=_environment(request),
+                [request.python or sys.executable, "-m", "asap.compiler.child", name, str(os.getpid())],
+                env=_environment(request, folder),
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
@@ -56,10 +57,8 @@ def run_child(request: Request, limits: Limits, stop: threading.Event | None = N
         return ended or _read(folder, child.returncode)
 
 
-def _environment(request: Request) -> dict[str, str]:
-    package = str(Path(__file__).resolve().parent.parent.parent)
-    path = os.pathsep.join(part for part in (package, os.environ.get("PYTHONPATH", "")) if part)
-    own = {"PYTHONPATH": path, "TPU_LOG_DIR": "disabled", VARIABLE: " ".join(request.flags)}
+def _environment(request: Request, folder: Path) -> dict[str, str]:
+    own = {"PYTHONPATH": path_to_us(folder), "TPU_LOG_DIR": "disabled", VARIABLE: " ".join(request.flags)}
     if request.on_cpu:
         own["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={request.plan.devices} {_QUICK}"
     return {**os.environ, **ENVIRONMENT, **own}

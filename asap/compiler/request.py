@@ -3,7 +3,7 @@
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,7 +31,7 @@ _REFERENCE = ("attention", "decoder", "experts", "layout", "pipeline", "segments
 
 
 class Request(BaseModel):
-    """One program for one slice: the reference step of a model, or the user's own."""
+    """One program for one slice: the reference step of a model, MaxText's, or the user's own."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -42,7 +42,9 @@ class Request(BaseModel):
     model: Architecture | None = None
     workload: Workload = Workload()
     train_step: str | None = Field(default=None, description="package.module:function of the user")
+    maxtext: dict[str, Any] | None = Field(default=None, description="settings of MaxText, to compile its own step")
     step_source: str = Field(default="", description="fingerprint of the user's source")
+    python: str = Field(default="", description="the Python to compile with; this one by default")
     flags: tuple[str, ...] = Field(default=(), description="compiler flags")
     path: tuple[str, ...] = Field(default=(), description="where the user's packages lie")
     effort: Effort = Field(default="full", description="of the compiler; the least says nothing of time")
@@ -52,10 +54,20 @@ class Request(BaseModel):
         """Whether no compiler for the chip can be had, so that XLA's CPU pipeline has to stand in."""
         return self.chip not in TOPOLOGIES
 
+    @property
+    def devices_per_slice(self) -> int:
+        """JAX devices of one slice."""
+        return self.plan.devices // self.slices
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the program is the reference step."""
+        return self.train_step is None and self.maxtext is None
+
     def fingerprint(self, versions: dict[str, str]) -> str:
         """Key of the answer: the same for the same program, plan, slice and compiler."""
-        source = "" if self.train_step else _reference_source()
-        text = SCHEMA + self.model_dump_json(exclude={"path"}) + source + repr(sorted(versions.items()))
+        source = _reference_source() if self.is_reference else ""
+        text = SCHEMA + self.model_dump_json(exclude={"path", "python"}) + source + repr(sorted(versions.items()))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -98,6 +110,7 @@ class Outcome(BaseModel):
     argument_bytes: int | None = Field(default=None, description="of one device, where only that is known of memory")
     places: tuple[tuple[int, ...], ...] = Field(default=(), description="chip coordinates of devices in mesh order")
     slices: tuple[int, ...] = Field(default=(), description="slice of each device in mesh order")
+    axes: tuple[tuple[str, int], ...] = Field(default=(), description="of the mesh, where they are not the plan's")
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float = Field(default=0.0, description="wall time of lowering and compiling")
     effort: Effort = "full"
@@ -112,10 +125,12 @@ def make_request(
     workload: Workload,
     *,
     train_step: str | None = None,
+    maxtext: dict[str, Any] | None = None,
     path: tuple[str, ...] = (),
     step_source: str = "",
     flags: tuple[str, ...] = (),
     effort: Effort = "full",
+    python: str = "",
 ) -> Request:
     """A request for a slice of TPUs, or for GPUs.
 
@@ -127,10 +142,11 @@ def make_request(
         reason = f"libtpu does not describe {hardware.chip.title}"
         raise BadInputError(reason, where=hardware.chip.name, hint=f"verified are {', '.join(TOPOLOGIES)}")
     slices = hardware.slices if hardware.topology else plan.dcn.devices
-    known = workload if train_step is None else Workload()
-    require_valid(plan, Constraints.of(model, known, hardware.devices // slices, slices))
-    return Request(
+    request = Request(
         chip=hardware.chip.name, topology=hardware.topology or (), slices=hardware.slices, plan=plan, model=model,
-        workload=workload, train_step=train_step, path=path, step_source=step_source, flags=flags,
-        effort=effort,
+        workload=workload, train_step=train_step, maxtext=maxtext, path=path, step_source=step_source, flags=flags,
+        effort=effort, python=python,
     )  # fmt: skip
+    known = workload if request.is_reference else Workload()
+    require_valid(plan, Constraints.of(model, known, hardware.devices // slices, slices))
+    return request

@@ -5,6 +5,9 @@ import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from asap.compiler.compile import LOCAL, compile_all
 from asap.compiler.flags import compiler_flags
@@ -14,10 +17,12 @@ from asap.compiler.request import Effort, make_request
 from asap.compiler.train_step import check_reference
 from asap.compiler.verdict import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, UsageError
+from asap.core.text import REDACTED
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
 from asap.models import Architecture
 from asap.plans import Plan
+from asap.plans.maxtext import to_overrides
 from asap.prediction.prediction import Prediction
 
 
@@ -26,6 +31,8 @@ def verify(
     plans: Sequence[Plan],
     *,
     train_step: str | None = None,
+    maxtext: bool = False,
+    python: str = "",
     effort: Effort = "full",
     engine: str = LOCAL,
     limits: Limits | None = None,
@@ -38,6 +45,8 @@ def verify(
         plans: for the experiment's slice.
         train_step: ``package.module:function``, called with a mesh that names all axes; it returns the jitted
             function and the tuple of its abstract arguments, with shardings. The reference step by default.
+        maxtext: MaxText's own step instead, with the settings on record.
+        python: the Python where MaxText or the user's step is installed; this one by default.
         effort: of the compiler. The least says whether it fits and what it sends, not how long it takes.
         engine: ``local`` or ``ray://HOST:PORT``.
         limits: of time and memory of each compilation.
@@ -49,19 +58,22 @@ def verify(
         ConfigError: the compiler is missing.
     """
     hardware = _hardware(experiment)
-    if train_step is None and experiment.model is None:
+    if maxtext and hardware.topology is None:
+        raise BadInputError("MaxText's step is compiled for TPUs alone", where=hardware.chip.title)
+    is_reference = train_step is None and not maxtext
+    if is_reference and experiment.model is None:
         raise InsufficientEvidenceError(
             "the model is not known", where=experiment.id, hint="give your own step with --train-step"
         )
-    for plan in plans if train_step is None else ():
+    for plan in plans if is_reference else ():
         check_reference(experiment.model or Architecture(), experiment.workload, plan)
     path, source = _their_source(train_step) if train_step else ((), "")
     flags = compiler_flags(hardware.chip.name, experiment.environment)
     requests = [
         make_request(
-            hardware, plan, None if train_step else experiment.model, experiment.workload,
-            train_step=train_step, path=path, step_source=source, flags=flags,
-            effort=effort,
+            hardware, plan, experiment.model if is_reference else None, experiment.workload,
+            train_step=train_step, maxtext=maxtext_settings(experiment, plan) if maxtext else None, path=path,
+            step_source=source, flags=flags, effort=effort, python=python,
         )
         for plan in plans
     ]  # fmt: skip
@@ -81,6 +93,23 @@ def _hardware(experiment: Experiment) -> Slice:
             "the hardware is not known", where=experiment.id, hint='give it with --hardware, e.g. "v5e-256"'
         )
     return resolve_hardware(name, reference.topology, reference.slices, reference.devices).slice
+
+
+def maxtext_settings(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+    """What MaxText is told to run an experiment under a plan: the settings on record, and the plan on top.
+
+    Raises:
+        InsufficientEvidenceError: the experiment was not made from MaxText's settings.
+        PlanError: MaxText cannot express the plan.
+    """
+    left_out = ("base_config",)
+    said = {key: v for key, v in experiment.hyperparameters.items() if v != REDACTED and key not in left_out}
+    if experiment.workload.framework != "MaxText" or not said:
+        hint = "asap experiments add ID --config run.yml"
+        raise InsufficientEvidenceError("no settings of MaxText are on record", where=experiment.id, hint=hint)
+    batch, layers = experiment.workload.global_batch, experiment.model.layers if experiment.model else None
+    overrides = to_overrides(plan, said, global_batch=batch, layers=layers)
+    return {**said, **{key: yaml.safe_load(value) for key, value in overrides.items()}}
 
 
 def _expected(experiment: Experiment, hardware: Slice, plan: Plan) -> Prediction | None:

@@ -77,11 +77,11 @@ def test_groups_that_cannot_be_read_are_said(program):
     assert any("cannot be read" in note for note in timeline.notes)
 
 
-def test_the_attention_kernel_costs_the_causal_half_of_its_products(program):
+def test_the_attention_kernel_costs_the_causal_half_of_its_products_at_the_share_of_the_peak_it_reaches(program):
     seconds = simulate(program("splash_kernel_v5e")).work["kernels"].seconds
     blocks = 2048 // 512
     flops = 2 * 2 * 8 * 4 * 2048 * 2048 * 128 * (blocks + 1) / (2 * blocks)
-    assert seconds == pytest.approx(flops / load_chip("v5e").peak_flops["bf16"])
+    assert seconds == pytest.approx(flops / (0.48 * load_chip("v5e").peak_flops["bf16"]))
 
 
 @pytest.mark.parametrize(("chip", "clock"), [("v5e", 1.5e9), ("v5p", 1.75e9), ("v6e", 1.75e9), ("v4", 1.05e9)])
