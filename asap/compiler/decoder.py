@@ -21,13 +21,15 @@ _PROJECTIONS = ("query", "key", "value", "out")
 _MLP = ("gate", "up", "down")
 SAVED: dict[Remat, tuple[str, ...]] = {
     Remat.MINIMAL: (*_PROJECTIONS, *_MLP),
-    Remat.SELECTIVE: _PROJECTIONS,
+    Remat.SAVE_DOT_EXCEPT_MLP: _PROJECTIONS,
+    Remat.SAVE_QKV_PROJ: _PROJECTIONS[:3],
+    Remat.SAVE_OUT_PROJ: _PROJECTIONS[3:],
     Remat.FULL: (),
     Remat.OFFLOAD: (_INPUT, *_PROJECTIONS),
 }
-"""What the forward pass keeps for the backward pass beside the input of each layer: MaxText's ``minimal``,
-``save_dot_except_mlp`` and ``full``. What is offloaded to the host is what Google's recipes for v6e offload: the input
-of each layer and the projections of attention."""
+"""What the forward pass keeps for the backward pass beside the input of each layer, under MaxText's policies of these
+names; ``selective`` keeps all but what attention leaves. What is offloaded to the host is what Google's recipes for
+v6e offload: the input of each layer and the projections of attention."""
 
 _EPSILON = 1e-5
 _ROTARY_BASE = 10_000.0
@@ -104,6 +106,8 @@ class Decoder:
                 names_which_can_be_saved=[], names_which_can_be_offloaded=list(SAVED[self.remat]),
                 offload_src="device", offload_dst="pinned_host",
             )  # fmt: skip
+        elif self.remat is Remat.SELECTIVE:
+            policy = policies.save_anything_except_these_names("context")
         else:
             policy = policies.save_only_these_names(*SAVED[self.remat])
         return jax.checkpoint(function, policy=policy, prevent_cse=False)

@@ -15,16 +15,19 @@ POLICIES: dict[str, Remat] = {
     "minimal_with_context": Remat.MINIMAL,
     "minimal_with_quantization": Remat.MINIMAL,
     "minimal_with_context_and_quantization": Remat.MINIMAL,
-    "save_dot_except_mlp": Remat.SELECTIVE,
-    "save_dot_except_mlpwi": Remat.SELECTIVE,
-    "save_dot_with_context_except_mlp": Remat.SELECTIVE,
-    "save_qkv_proj": Remat.SELECTIVE,
-    "save_out_proj": Remat.SELECTIVE,
+    "save_dot_except_mlp": Remat.SAVE_DOT_EXCEPT_MLP,
+    "save_dot_except_mlpwi": Remat.SAVE_DOT_EXCEPT_MLP,
+    "save_dot_with_context_except_mlp": Remat.SAVE_DOT_EXCEPT_MLP,
+    "save_qkv_proj": Remat.SAVE_QKV_PROJ,
+    "save_out_proj": Remat.SAVE_OUT_PROJ,
     "minimal_offloaded": Remat.OFFLOAD,
     "qkv_proj_offloaded": Remat.OFFLOAD,
     "full": Remat.FULL,
 }
 """Policy → group; the first of each group is written where the current policy is of another."""
+
+_NEAREST = {Remat.SELECTIVE: "minimal_with_context"}
+"""What is written for a group that MaxText does not have: it, too, keeps products and the context of attention."""
 
 LAYER_INPUT = "decoder_layer_input"
 TENSORS = (
@@ -33,6 +36,10 @@ TENSORS = (
     "mla_q", "mla_kv", "attention_out", "indexer_cutoff_threshold",
 )  # fmt: skip
 """What ``remat_policy=custom`` places: ``remat``, ``device`` or ``offload``."""
+
+_ENTERING = {"query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj", "mla_q", "mla_kv"}
+_LEAVING = {"out_proj", "attention_out", "context"}
+"""Tensors before and after the products of attention scores."""
 
 _HOST: dict[Offload, str] = {
     "optimizer": "optimizer_memory_host_offload",
@@ -58,7 +65,17 @@ def read_remat(settings: Mapping[str, object]) -> Remat | None:
     places = {tensor: str(settings.get(tensor, "remat")) for tensor in TENSORS if tensor != LAYER_INPUT}
     if "offload" in places.values():
         return Remat.OFFLOAD
-    return Remat.SELECTIVE if "device" in places.values() else Remat.FULL
+    return _kept({tensor for tensor, place in places.items() if place == "device"})
+
+
+def _kept(tensors: set[str]) -> Remat:
+    """The policy that keeps about as much."""
+    if any("mlpwi" in tensor for tensor in tensors):
+        return Remat.MINIMAL
+    entering, leaving = tensors & _ENTERING, tensors & _LEAVING
+    if entering and leaving:
+        return Remat.SAVE_DOT_EXCEPT_MLP
+    return Remat.SAVE_QKV_PROJ if entering else Remat.SAVE_OUT_PROJ if leaving else Remat.FULL
 
 
 def read_offload(settings: Mapping[str, object]) -> tuple[Offload, ...]:
@@ -81,10 +98,8 @@ def write_remat(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
         for what, key in _HOST.items()
         if what in plan.offload or _true(current.get(key))
     }
-    if plan.remat is None and "activations" not in plan.offload:
-        return overrides
     if plan.remat is Remat.OFFLOAD or "activations" not in plan.offload:
-        return overrides | {"remat_policy": _same_group(plan.remat, current)}
+        return overrides | ({"remat_policy": _same_group(plan.remat, current)} if plan.remat else {})
     if plan.remat is not Remat.FULL:
         raise PlanError("MaxText offloads activations with remat=full or remat=offload only")
     places = {
@@ -93,11 +108,11 @@ def write_remat(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     return overrides | places | {"remat_policy": "custom", LAYER_INPUT: "offload"}
 
 
-def _same_group(remat: Remat | None, current: Mapping[str, object]) -> str:
+def _same_group(remat: Remat, current: Mapping[str, object]) -> str:
     policy = _policy(current)
     if POLICIES.get(policy) is remat:
         return policy
-    return next(name for name, group in POLICIES.items() if group is remat)
+    return next((name for name, group in POLICIES.items() if group is remat), None) or _NEAREST[remat]
 
 
 def _policy(settings: Mapping[str, object]) -> str:

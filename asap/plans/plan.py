@@ -23,10 +23,17 @@ _FILLER = re.compile(r"[\s,;{}'\"]*")
 
 
 class Remat(StrEnum):
-    """What the backward pass recomputes instead of keeping (MaxText's remat_policy, grouped by cost)."""
+    """What the backward pass recomputes instead of keeping.
+
+    ``minimal`` keeps what matrix products write, the next three a part of that, under MaxText's names; ``selective`` is
+    Megatron's and keeps all but what is inside attention; ``offload`` keeps products in host memory.
+    """
 
     NONE = "none"
     MINIMAL = "minimal"
+    SAVE_DOT_EXCEPT_MLP = "save_dot_except_mlp"
+    SAVE_QKV_PROJ = "save_qkv_proj"
+    SAVE_OUT_PROJ = "save_out_proj"
     SELECTIVE = "selective"
     FULL = "full"
     OFFLOAD = "offload"

@@ -39,13 +39,15 @@ def activations(case: Case) -> Activations:
     whole = size * (residual * model.width + (model.qkv_width + model.out_width) / degree + hidden)
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
-    products = size * (2 * model.width * split + model.qkv_width / degree + _hidden(case, model.gates) / degree)
+    products = size * (
+        layout.kept_qkv * model.qkv_width / degree
+        + layout.kept_out * model.width * split
+        + layout.kept_mlp * (model.width * split + _hidden(case, model.gates) / degree)
+    )
     compiled = work.compiled * size * _what_derivatives_read(case)
-    again = np.maximum(layout.again_mlp, layout.again_projections)
+    again = np.maximum(layout.again_mlp, np.maximum(layout.again_qkv, layout.again_out))
     return Activations(
-        kept=entry * (1 - layout.host_activations)
-        + layout.kept * np.maximum(whole + compiled - entry, 0.0)
-        + layout.kept_products * products,
+        kept=entry * (1 - layout.host_activations) + layout.kept * np.maximum(whole + compiled - entry, 0.0) + products,
         scores=np.where(layout.again_attention > 0, 0.0, matrix),
         working=size * (hidden + model.width) + again * (whole + matrix),
         logits=work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.parallel_loss > 0, degree, 1.0),

@@ -98,12 +98,15 @@ class Layout:
     dcn_stage: Number
     microbatches: Number
     repeats: Number
-    again_projections: Number
+    again_qkv: Number
+    again_out: Number
     again_mlp: Number
     again_attention: Number
     again_elementwise: Number
     kept: Number
-    kept_products: Number
+    kept_qkv: Number
+    kept_out: Number
+    kept_mlp: Number
     host_optimizer: Number
     host_activations: Number
 

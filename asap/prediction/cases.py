@@ -29,14 +29,18 @@ SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes a score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
 unfused, three fp32 copies and a bf16 one."""
 
-# Share computed again of (projections, MLP, attention, elementwise); share kept of all of a layer's tensors, and of
-# those that matrix multiplications write.
+# Share computed again of the projections before and after attention, of MLP, attention and elementwise; share kept of
+# all of a layer's tensors, and of what those projections and the MLP write. What the MLP's last product writes is not
+# needed again; recomputing a layer as a whole computes it nevertheless.
 RECOMPUTED = {
-    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 1.0, 0.0),
-    Remat.MINIMAL: (0.0, 0.0, 1.0, 1.0, 0.0, 1.0),
-    Remat.SELECTIVE: (0.0, 0.0, 1.0, 0.0, 1.0, 0.0),
-    Remat.OFFLOAD: (0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0),
-    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 0.0, 0.0),
+    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    Remat.MINIMAL: (0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0),
+    Remat.SAVE_DOT_EXCEPT_MLP: (0.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0),
+    Remat.SAVE_QKV_PROJ: (0.0, 1.0, 2 / 3, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0),
+    Remat.SAVE_OUT_PROJ: (1.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0),
+    Remat.SELECTIVE: (0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    Remat.OFFLOAD: (0.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
 }
 REMATS = tuple(Remat)
 RECOMPUTED_TABLE = np.array([RECOMPUTED[policy] for policy in REMATS])
@@ -228,7 +232,8 @@ def layout_arrays(
         dcn_replica=far[0], dcn_data=far[1], dcn_stage=far[5],
         microbatches=np.where(microbatches > 0, microbatches, unknown),
         repeats=np.where(stages > 1, repeats, 1).astype(float),
-        again_projections=again[0], again_mlp=again[1], again_attention=again[2], again_elementwise=again[3],
-        kept=again[4], kept_products=again[5], host_optimizer=host_optimizer.astype(float),
+        again_qkv=again[0], again_out=again[1], again_mlp=again[2], again_attention=again[3],
+        again_elementwise=again[4], kept=again[5], kept_qkv=again[6], kept_out=again[7], kept_mlp=again[8],
+        host_optimizer=host_optimizer.astype(float),
         host_activations=(host_activations | (remat == REMATS.index(Remat.OFFLOAD))).astype(float),
     )  # fmt: skip

@@ -87,7 +87,7 @@ def _tensor_passes(case: Case) -> Number:
     """
     work = case.work
     regathered = np.where(work.sequence_parallel > 0, work.gathers_again, 0.0)
-    return 4 + case.layout.again_projections + case.layout.again_mlp + regathered
+    return 4 + case.layout.again_out + case.layout.again_mlp + regathered
 
 
 def _keys_and_values(case: Case) -> Number:

@@ -56,14 +56,14 @@ def compute(case: Case, constants: Constants) -> Compute:
     """Time of one microbatch on one device, forward, backward and recomputation together."""
     model, work, layout = case.model, case.work, case.layout
     tokens = tokens_per_microbatch(case)
-    projections = _matmul(case, constants, tokens, model.qkv_width / layout.model, model.width)
-    projections = projections + _matmul(case, constants, tokens, model.width, model.out_width / layout.model)
-    projections = projections * model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
+    latent = model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
+    before = latent * _matmul(case, constants, tokens, model.qkv_width / layout.model, model.width)
+    after = latent * _matmul(case, constants, tokens, model.width, model.out_width / layout.model)
     mlp = _mlp(case, constants, tokens)
     attention, scores = _attention(case, constants, tokens)
     elementwise = _elementwise(case, constants, tokens)
 
-    matmul = projections * (1 + BACKWARD_MATMUL + layout.again_projections)
+    matmul = before * (1 + BACKWARD_MATMUL + layout.again_qkv) + after * (1 + BACKWARD_MATMUL + layout.again_out)
     matmul = matmul + mlp * (1 + BACKWARD_MATMUL + layout.again_mlp)
     backward = np.where(work.fused_attention > 0, BACKWARD_FLASH, BACKWARD_MATMUL)
     core = attention * (1 + backward + layout.again_attention)

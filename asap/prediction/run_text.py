@@ -14,9 +14,11 @@ _REMAT = (
     (None, r"^\s*$"),
     (Remat.NONE, r"^none$|everything_saveable|^false$"),
     (Remat.SELECTIVE, r"selective"),
-    (Remat.FULL, r"^custom \(decoder_layer_input=offload\)$|save_out_proj"),
+    (Remat.SAVE_OUT_PROJ, r"save_out_proj"),
+    (Remat.SAVE_QKV_PROJ, r"save_qkv_proj"),
+    (Remat.FULL, r"^custom \(decoder_layer_input=offload\)$"),
     (Remat.OFFLOAD, r"offload"),
-    (Remat.MINIMAL, r"minimal|dots|save_qkv"),
+    (Remat.MINIMAL, r"minimal|dots"),
     (Remat.FULL, r"full|every|layer|remat|nothing_saveable|checkpoint|uniform|block"),
 )
 _FAMILIES = (

@@ -104,7 +104,7 @@ def _overhead(case: Case, constants: Constants, device: Number) -> Number:
     Small models are launch-bound: the device waits for the host (PyTorch CUDA semantics, asynchronous execution).
     """
     layout = case.layout
-    passes = 3 + np.maximum(layout.again_mlp, layout.again_projections)
+    passes = 3 + np.maximum(layout.again_mlp, np.maximum(layout.again_qkv, layout.again_out))
     moe_share = case.model.moe_layers / case.model.layers
     launch = constants.kernel_floor * (1 - moe_share) + constants.expert_floor * moe_share
     launch = launch + constants.collective_floor * (layout.model > 1)

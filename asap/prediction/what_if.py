@@ -14,15 +14,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.plans import AXES, Plan, Remat
 
 _REMAT_COST = {
-    None: 0.0, Remat.NONE: 0.0, Remat.SELECTIVE: 0.25, Remat.MINIMAL: 0.5, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
+    None: 0.0, Remat.NONE: 0.0, Remat.SELECTIVE: 0.25, Remat.MINIMAL: 0.5, Remat.SAVE_DOT_EXCEPT_MLP: 0.75,
+    Remat.SAVE_QKV_PROJ: 0.75, Remat.SAVE_OUT_PROJ: 0.75, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
 }  # fmt: skip
 
 
 def plan_distance(plan: Plan, other: Plan) -> float:
-    """Doublings by which two plans differ: degrees, microbatches, virtual stages; recomputation counts up to one."""
+    """Doublings by which two plans differ: degrees, microbatches, virtual stages.
+
+    Recomputation counts up to one, and so does each part that only one of them keeps in host memory.
+    """
     moved = sum(abs(math.log2(plan.degree(axis) / other.degree(axis))) for axis in AXES) / 2
     moved += abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2
     moved += abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2
+    moved += len({*plan.offload} ^ {*other.offload})
     return moved + abs(_REMAT_COST[plan.remat] - _REMAT_COST[other.remat])
 
 

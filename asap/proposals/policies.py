@@ -7,7 +7,10 @@ from asap.plans import Plan, Remat
 from asap.prediction.classes import allocator_class
 
 OFFERED = {"xla": (Remat.NONE, Remat.MINIMAL, Remat.FULL), "pytorch": (Remat.NONE, Remat.SELECTIVE, Remat.FULL)}
-"""Policies that a stack has by name (MaxText, ``remat_policy``; Megatron-LM, ``--recompute-granularity``)."""
+"""Policies that a stack has by name (MaxText, ``remat_policy``; Megatron-LM, ``--recompute-granularity``), and that
+are worth proposing: those between keep a part of what ``minimal`` keeps."""
+
+KNOWN = {"xla": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE), "pytorch": OFFERED["pytorch"]}
 
 
 def other_policies(study: Study, plans: Sequence[Plan]) -> list[Plan]:

@@ -16,7 +16,10 @@ NAMES = {
     "stage": "pipelining",
     "remat": "rematerialisation",
 }
-LIGHTEST_FIRST = (Remat.NONE, Remat.SELECTIVE, Remat.MINIMAL, Remat.OFFLOAD, Remat.FULL)
+LIGHTEST_FIRST = (
+    Remat.NONE, Remat.SELECTIVE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.SAVE_OUT_PROJ,
+    Remat.OFFLOAD, Remat.FULL,
+)  # fmt: skip
 """Policies by what they compute again."""
 
 

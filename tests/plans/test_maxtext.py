@@ -9,13 +9,14 @@ from asap.plans.maxtext_axes import NAMES, axis_key, open_axes
 from asap.plans.maxtext_remat import POLICIES
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
+MAXTEXTS = tuple(dict.fromkeys(POLICIES.values()))
 MESHES = st.builds(Mesh, **dict.fromkeys(AXES, DEGREES))
 OFFLOADS = st.lists(st.sampled_from(["optimizer", "parameters"]), unique=True).map(lambda found: tuple(sorted(found)))
 
 
 @st.composite
 def plans(draw) -> Plan:
-    remat = draw(st.sampled_from(Remat))
+    remat = draw(st.sampled_from(MAXTEXTS))
     ici, dcn = draw(MESHES), draw(MESHES)
     piped = ici.stage * dcn.stage > 1
     moves_activations = remat is Remat.OFFLOAD or (remat is Remat.FULL and draw(st.booleans()))
@@ -94,12 +95,16 @@ def test_the_line_is_ready_to_paste():
 
 def test_names_of_the_current_configuration_are_kept():
     current = {"ici_sequence_parallelism": 4, "ici_fsdp_transpose_parallelism": 2, "remat_policy": "save_qkv_proj"}
-    overrides = to_overrides(Plan.parse("data=4 seq=8 remat=selective"), current)
+    overrides = to_overrides(Plan.parse("data=4 seq=8 remat=save_qkv_proj"), current)
     assert overrides["ici_sequence_parallelism"] == "8"
     assert "ici_context_parallelism" not in overrides
     assert overrides["ici_fsdp_parallelism"] == "4"
     assert overrides["ici_fsdp_transpose_parallelism"] == "1"
     assert overrides["remat_policy"] == "save_qkv_proj"
+
+
+def test_what_megatron_calls_selective_becomes_the_nearest_policy():
+    assert to_overrides(Plan.parse("data=4 remat=selective"))["remat_policy"] == "minimal_with_context"
 
 
 def test_a_pipeline_says_how_its_layers_are_grouped():
@@ -181,7 +186,10 @@ def test_an_open_axis_needs_the_hardware():
     [
         ({}, Remat.FULL, ()),
         ({"decoder_layer_input": "offload"}, Remat.FULL, ("activations",)),
-        ({"query_proj": "device"}, Remat.SELECTIVE, ()),
+        ({"query_proj": "device"}, Remat.SAVE_QKV_PROJ, ()),
+        ({"out_proj": "device"}, Remat.SAVE_OUT_PROJ, ()),
+        ({"query_proj": "device", "out_proj": "device"}, Remat.SAVE_DOT_EXCEPT_MLP, ()),
+        ({"query_proj": "device", "mlpwi_0": "device"}, Remat.MINIMAL, ()),
         ({"query_proj": "device", "mlpwo": "offload"}, Remat.OFFLOAD, ("activations",)),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from asap.plans import Plan
 from asap.prediction import Measured, predict
 from asap.prediction.carrying import carry_of, common_size
-from asap.prediction.what_if import Carry
+from asap.prediction.what_if import Carry, plan_distance
 
 CARRY = Carry(edges=(1.0, 2.0), shares=(0.8, 0.4, 0.1), limit=0.2)
 RESIDUALS = st.floats(-2, 2)
@@ -16,6 +16,12 @@ DISTANCES = st.floats(0, 6)
 @given(RESIDUALS)
 def test_another_run_of_the_same_plan_shares_all(residual):
     assert CARRY.of(residual, 0.0) == residual
+
+
+def test_what_one_plan_alone_keeps_in_host_memory_sets_them_apart():
+    here, there = Plan.parse("data=16 remat=full"), Plan.parse("data=16 remat=full offload=optimizer")
+    assert plan_distance(here, here) == 0
+    assert plan_distance(here, there) == plan_distance(there, here) > 0
 
 
 @given(RESIDUALS, DISTANCES, DISTANCES)

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, count_parameters
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.prediction import predict
 from asap.prediction.cases import case_of
 from asap.prediction.memory import in_flight, memory, parameters_per_device
@@ -104,6 +106,14 @@ def test_virtual_stages_keep_more_in_flight():
     )
     assert [float(np.sum(found)) for found in plain] == [4, 1]
     assert [float(np.sum(found)) for found in interleaved] == [4 + 3 / 4, 4 - 3 / 4]
+
+
+def test_policies_keep_what_they_name():
+    kept = {policy: held(f"replica=64 remat={policy}").activations for policy in Remat}
+    ordered = [kept[p] for p in (Remat.FULL, Remat.SAVE_OUT_PROJ, Remat.SAVE_DOT_EXCEPT_MLP, Remat.MINIMAL)]
+    assert all(np.all(less < more) for less, more in itertools.pairwise(ordered))
+    both = kept[Remat.SAVE_QKV_PROJ] + kept[Remat.SAVE_OUT_PROJ] - kept[Remat.FULL]
+    assert both == pytest.approx(kept[Remat.SAVE_DOT_EXCEPT_MLP])
 
 
 def test_who_does_not_gather_again_keeps_what_was_gathered():

@@ -134,6 +134,8 @@ def test_rows_are_runs_or_reasons():
         ("minimal_with_context", Remat.MINIMAL, False),
         ("dots_with_no_batch_dims_saveable", Remat.MINIMAL, False),
         ("qkv_proj_offloaded", Remat.OFFLOAD, True),
+        ("save_qkv_proj", Remat.SAVE_QKV_PROJ, False),
+        ("save_out_proj", Remat.SAVE_OUT_PROJ, False),
         ("custom (decoder_layer_input=offload)", Remat.FULL, True),
         ("custom (decoder_layer_input=offload, query_proj=offload)", Remat.OFFLOAD, True),
         (None, None, False),

@@ -43,8 +43,13 @@ def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
 
 
 @pytest.mark.parametrize(
-    ("less", "more"), [("none", "selective"), ("selective", "full"), ("none", "minimal"), ("minimal", "full")]
-)
+    ("less", "more"),
+    [
+        ("none", "selective"), ("selective", "full"), ("none", "minimal"), ("minimal", "save_dot_except_mlp"),
+        ("save_dot_except_mlp", "save_qkv_proj"), ("save_dot_except_mlp", "save_out_proj"), ("save_qkv_proj", "full"),
+        ("save_out_proj", "full"),
+    ],
+)  # fmt: skip
 def test_recomputation_takes_time(less, more, decoder, workload, h100):
     template = "replica=16 model=4 microbatches=32 remat={}"
     assert (

@@ -15,8 +15,10 @@ from asap.experiments import Experiment, HardwareReference
 from asap.experiments.hardware import refer_to_hardware
 from asap.plans import Plan, Remat
 from asap.plans.validity import violations
+from asap.prediction.classes import allocator_class
 from asap.prediction.expectation import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.policies import KNOWN
 from asap.proposals.propose import Field
 from asap.proposals.ranking import choose
 from asap.reports import phrases
@@ -36,7 +38,7 @@ _WHAT = re.compile(
     r"|\b(remat\w*|(?:activation )?checkpoint\w*|recomput\w*)\b",
     re.I,
 )
-_POLICY = re.compile(r"\b(none|minimal|selective|full|offload)\b", re.I)
+_POLICY = re.compile(rf"\b({'|'.join(Remat)})\b", re.I)
 _NO_REMAT = re.compile(
     r"\b(?:no|without|turn\w* off|disabl\w+)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)|\b(?:off)\b", re.I
 )
@@ -126,7 +128,7 @@ def _remat(conversation: Conversation, answer: Draft, text: str) -> None:
     if study.plan is None:
         raise InsufficientEvidenceError("the plan that runs is not known", where=conversation.id)
     match = _POLICY.search(text)
-    policies = [Remat.NONE] if _NO_REMAT.search(text) else [Remat(match[1].lower())] if match else list(Remat)
+    policies = [Remat.NONE] if _NO_REMAT.search(text) else [Remat(match[1].lower())] if match else _policies(study)
     plans = [study.plan.model_copy(update={"remat": policy}) for policy in policies if policy != study.plan.remat]
     predictions = expect(study, plans)
     if all(prediction.method == "what_if" for prediction in predictions):
@@ -142,6 +144,13 @@ def _remat(conversation: Conversation, answer: Draft, text: str) -> None:
         held = f", HBM {phrases.memory_phrase(prediction)} ({fits})" if memory else ""
         answer.say(f"- {prediction.plan}: {expectation(prediction)}{held}")
         answer.rest_on(f"{prediction.plan}: step time", prediction.relative_step_time)
+
+
+def _policies(study: Study) -> Sequence[Remat]:
+    """Those that the stack has a name for."""
+    if study.slice is None:
+        return tuple(Remat)
+    return KNOWN[allocator_class(study.experiment.workload.framework, study.slice.chip.kind)]
 
 
 def _is_complete(experiment: Experiment) -> bool:
