@@ -1,5 +1,6 @@
 """A chat over an analysis, from outside: the paper's questions, pushback, evidence, restarts, commands."""
 
+import importlib.util
 import json
 import os
 import pty
@@ -17,11 +18,13 @@ from asap.agents.chat import open_conversation, restore
 from asap.agents.chat.evaluation import evaluate, read_dialogues
 from asap.agents.chat.turns import Chat
 from asap.core.errors import BadInputError, NotFoundError
-from asap.experiments import Experiment, ExperimentStore
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.sharding_memory import Kind, Worklog, new_session_name, verify_session
 from tests.agents.servers import ModelServer, Reply
 
+needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
 PAPERS = ("paper-v6e-16", "paper-v5p-512", "paper-v5e-256")
 PAPER_QUESTIONS = (
     "Which one of the proposals would you most recommend to start with?",
@@ -102,7 +105,7 @@ def test_evidence_takes_a_plan_out_and_the_answer_says_which(chat, say):
     assert f"by this evidence alone: {first} ran out of memory" in answer.text
     assert str(first) not in answer.ranking
     assert f"{first} is out" in say("/evidence", talk).text
-    assert "out by evidence of yours" in say(f"why not {first}?", talk).text
+    assert "out by evidence" in say(f"why not {first}?", talk).text
     again = say("that one ran out of memory yesterday", talk)
     assert not again.changed
 
@@ -144,6 +147,24 @@ def test_the_figures_of_the_analysis_stand_until_the_run_is_another_one(analyses
     ))  # fmt: skip
     assert "-50.0 %" in say(f"why not {compiled.plan}?", talk).text
     assert "-50.0 %" not in say("our batch is 512", talk).text
+
+
+@needs_libtpu
+def test_the_verdict_of_the_compiler_is_evidence(home, say):
+    store = ExperimentStore()
+    tiny = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
+    store.add(Experiment(
+        id="verified-in-a-chat", model=tiny, workload=Workload(global_batch=8192, sequence_length=2048),
+        plan=Plan.parse("data=4 remat=full"),
+        hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),
+    ))  # fmt: skip
+    talk = Chat(open_conversation("verified-in-a-chat", store))
+    found = say('/verify "data=4 remat=none"', talk)
+    assert "data=4 remat=none does not fit (by the TPU compiler)" in found.text
+    assert [item.compiled for item in found.evidence] == [True]
+    again = restore(talk.conversation.session, store)
+    assert again.evidence == list(found.evidence)
+    assert Plan.parse("data=4 remat=none") in again.weighed.lost
 
 
 def test_a_chat_goes_on_in_another_process(analyses, home):

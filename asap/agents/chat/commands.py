@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from asap.agents.chat import plan_answers, ranking_answers, run_answers
 from asap.agents.chat.conversation import EVIDENCE
+from asap.agents.chat.evidence import compiled_evidence
 from asap.agents.chat.reading import numbers_mentioned, plans_mentioned
 from asap.agents.chat.reply import Draft, Reply
 from asap.agents.chat.what_if import is_change, what_if
+from asap.agents.chat.wording import list_standing
 from asap.agents.models import BUILTIN
 from asap.agents.preflight import check_model
 from asap.agents.usage import usages
@@ -25,7 +27,7 @@ HELP = """\
 /explain N       reasons, costs, figures and citations of a proposal
 /compare N M     proposals or plans side by side
 /whatif PLAN     what the engine expects of a plan, or of "batch doubles"
-/evidence        what you have stated, and what it took out
+/evidence        what you have stated or verified, and what it took out
 /sources         where facts and figures come from
 /history         what was said in this session
 /verify N        what the TPU compiler makes of a proposal (takes minutes)
@@ -43,7 +45,7 @@ def command(chat: "Chat", text: str) -> Reply | None:
     if name in {"quit", "exit", "q"}:
         chat.ended = True
         return None
-    answer = Draft(f"/{plain(name, 20)}")
+    answer, before = Draft(f"/{plain(name, 20)}"), _order(chat)
     try:
         handler = _HANDLERS.get(name)
         if handler is None:
@@ -53,10 +55,15 @@ def command(chat: "Chat", text: str) -> Reply | None:
         answer.say(f"! {plain(error)}")
     conversation = chat.conversation
     conversation.focus = answer.focus or conversation.focus
-    ranking = tuple(str(candidate.plan) for candidate in conversation.standing)
+    after = _order(chat)
     return Reply(
-        topic=answer.topic, text=answer.text, facts=tuple(answer.facts), ranking=ranking, focus=conversation.focus
-    )
+        topic=answer.topic, text=answer.text, facts=tuple(answer.facts), evidence=tuple(answer.evidence),
+        changed=before != after, ranking=after, focus=conversation.focus,
+    )  # fmt: skip
+
+
+def _order(chat: "Chat") -> tuple[str, ...]:
+    return tuple(str(candidate.plan) for candidate in chat.conversation.standing)
 
 
 def _help(chat: "Chat", rest: str, answer: Draft) -> None:
@@ -102,10 +109,16 @@ def _history(chat: "Chat", rest: str, answer: Draft) -> None:
 def _verify(chat: "Chat", rest: str, answer: Draft) -> None:
     from asap.compiler.verify import verify
 
-    plans = _plans(chat, rest, 1)
-    for found in verify(chat.conversation.study.experiment, plans[:1], progress=chat.progress):
+    plans, conversation = _plans(chat, rest, 1), chat.conversation
+    for found in verify(conversation.study.experiment, plans[:1], progress=chat.progress):
         answer.say(f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes)))
         answer.rest_on(f"{found.plan}: step time", found.step_time)
+        new = [item for item in compiled_evidence(found) if item not in conversation.evidence]
+        conversation.take(new)
+        answer.evidence += new
+        answer.say(*(f"Recorded as evidence: {item} ({item.origin})." for item in new))
+    if answer.evidence:
+        list_standing(conversation, answer)
 
 
 def _export(chat: "Chat", rest: str, answer: Draft) -> None:

@@ -1,4 +1,4 @@
-"""Evidence: what an engineer states as a fact about this run, and how it changes what is known.
+"""Evidence: what an engineer states as a fact about this run, or the compiler finds, and how it changes what is known.
 
 Only facts move a ranking: a plan that was run, or a figure of the run that was wrong or missing on record. An opinion
 has no form here, so it cannot be recorded.
@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +20,9 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.propose import Field as Survey
 from asap.proposals.ranking import Candidate, fits
+
+if TYPE_CHECKING:
+    from asap.compiler.verdict import Verification
 
 
 class Claim(StrEnum):
@@ -51,7 +55,13 @@ class Evidence(BaseModel):
     claim: Claim
     plan: Plan | None = Field(default=None, description="the plan that was run, or that runs now")
     value: float | None = Field(default=None, description="seconds, fraction of the incumbent's step, or a count")
-    words: str = Field(description="the sentence of the engineer")
+    words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
+    compiled: bool = Field(default=False, description="found by the compiler")
+
+    @property
+    def origin(self) -> str:
+        """Who says so."""
+        return "by the TPU compiler" if self.compiled else "stated by you"
 
     def __str__(self) -> str:
         subject = f"{self.plan} " if self.plan is not None and self.claim is not Claim.INCUMBENT else ""
@@ -64,6 +74,8 @@ class Evidence(BaseModel):
                 said = f"{self.claim.value} {self.value:g}"
             case Claim.INCUMBENT:
                 said = f"{self.claim.value} {self.plan}"
+            case Claim.OUT_OF_MEMORY if self.compiled:
+                said = "does not fit"
             case _:
                 said = self.claim.value
         return f"{subject}{said}"
@@ -104,6 +116,14 @@ def weigh(survey: Survey, evidence: Sequence[Evidence]) -> Weighed:
     left = [candidate for candidate in candidates if candidate.plan not in lost]
     left.sort(key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
     return Weighed(replace(survey, candidates=left), lost)
+
+
+def compiled_evidence(found: "Verification") -> list[Evidence]:
+    """What a verdict of the compiler says of memory; nothing where it gave none."""
+    if found.fits is None:
+        return []
+    claim = Claim.FITS if found.fits else Claim.OUT_OF_MEMORY
+    return [Evidence(claim=claim, plan=found.plan, words=found.verdict, compiled=True)]
 
 
 def current_step_time(study: Study, evidence: Sequence[Evidence] = ()) -> Quantity | None:

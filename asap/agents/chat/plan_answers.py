@@ -60,7 +60,7 @@ def why_not(conversation: Conversation, answer: Draft, plan: Plan) -> None:
         _nearest(conversation, answer, plan)
         return
     if whole in conversation.weighed.lost:
-        answer.say(f"{whole} is out by evidence of yours: {conversation.weighed.lost[whole]}.")
+        answer.say(f"{whole} is out by evidence: {conversation.weighed.lost[whole]}.")
         return
     found = conversation.candidate(whole)
     if found is None:

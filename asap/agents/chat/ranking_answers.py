@@ -99,9 +99,9 @@ def change_of_mind(conversation: Conversation, answer: Draft) -> None:
 
 
 def evidence(conversation: Conversation, answer: Draft) -> None:
-    """What the engineer has put on record."""
+    """What is on record beside the analysis."""
     lines = on_record(conversation.evidence)
-    answer.say(*(lines or ["You have stated no evidence in this session."]))
+    answer.say(*(lines or ["There is no evidence in this session."]))
     lost = conversation.weighed.lost if conversation.evidence else {}
     answer.say(*(f"- {plan} is out: {item}" for plan, item in lost.items()))
 

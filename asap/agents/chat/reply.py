@@ -40,6 +40,7 @@ class Draft:
     focus: Plan | None = None
     lines: list[str] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
 
     def say(self, *lines: str) -> None:
         """Add lines."""

@@ -67,7 +67,7 @@ def _take_in(
     answer.topic = Topic.EVIDENCE
     answer.say(*heard.complaints)
     answer.say(*(f"On record already: {item}." for item in heard.evidence if item not in new))
-    answer.say(*(f"Recorded as evidence: {item} (stated by you)." for item in new))
+    answer.say(*(f"Recorded as evidence: {item} ({item.origin})." for item in new))
     answer.say(*filter(None, (_caveat(conversation, item) for item in new)))
     after = _order(conversation)
     reason = "; ".join(map(str, new))

@@ -49,6 +49,7 @@ class Chat:
         try:
             answer = command(self, text) if text.lstrip().startswith("/") else self._say(text, show)
             if answer is not None and text.lstrip().startswith("/"):
+                self._record(answer)
                 show(f"{answer.text}\n")
         except KeyboardInterrupt:
             self.worklog.append(Kind.NOTE, {"event": "interrupted"})
@@ -83,6 +84,9 @@ class Chat:
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
         answer = reply(self.conversation, text)
         self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
+        self._record(answer)
+        return answer
+
+    def _record(self, answer: Reply) -> None:
         for item in answer.evidence:
             self.worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": item.model_dump(mode="json")})
-        return answer

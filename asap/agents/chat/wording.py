@@ -98,7 +98,7 @@ def seconds(value: float) -> str:
 
 def on_record(evidence: Sequence[Evidence]) -> list[str]:
     """The evidence of a session, a line each."""
-    return [f'- {item} (stated: "{item.words}")' for item in evidence]
+    return [f'- {item} ({"compiled" if item.compiled else "stated"}: "{item.words}")' for item in evidence]
 
 
 def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:
