@@ -31,9 +31,11 @@ def judge(
     """The verdict on one compilation."""
     timeline, notes = _timeline(request, outcome, hardware)
     timed = not request.on_cpu and outcome.effort != "least"
-    step_time = None
+    step_time = calibrated = None
     if timeline is not None and timed:
         step_time = Quantity(value=timeline.seconds, unit="s", provenance=Provenance.COMPILED, source=SOURCE)
+        if outcome.effort == "full":
+            calibrated = load_calibration().calibrated(hardware.chip.name, timeline.seconds)
     collectives, compute = _tables(timeline, timed)
     verification = Verification(
         experiment=experiment,
@@ -49,7 +51,7 @@ def judge(
         memory=outcome.memory,
         argument_bytes=outcome.argument_bytes,
         step_time=step_time,
-        calibrated_step_time=step_time and load_calibration().calibrated(hardware.chip.name, step_time.value),
+        calibrated_step_time=calibrated,
         collectives=collectives,
         compute=compute,
         expected=Expected(
@@ -58,6 +60,7 @@ def judge(
         ),
         notes=(*_effort(outcome), *notes, *_assumptions(request)),
         flags=request.flags,
+        effort=outcome.effort,
         versions=outcome.versions,
         compile_s=outcome.seconds,
     )

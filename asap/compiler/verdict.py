@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.compiler.request import Memory, Status
+from asap.compiler.request import Effort, Memory, Status
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 
@@ -74,6 +74,7 @@ class Verification(BaseModel):
     differences: tuple[str, ...] = Field(default=(), description="from our prediction, largest first")
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = Field(default=(), description="of the compiler")
+    effort: Effort = Field(default="full", description="of the compiler; times of different efforts do not compare")
     versions: dict[str, str] = Field(default_factory=dict)
     compile_s: float = Field(default=0.0, description="wall time of the compilation; also of one that was kept")
 

@@ -111,7 +111,7 @@ def _with_time(
     relative = candidate.prediction.relative_step_time
     if found is None or baseline is None or not found.step_time or not baseline.step_time or relative is None:
         return candidate
-    if relative.low is None or relative.high is None:
+    if relative.low is None or relative.high is None or found.effort != baseline.effort:
         return candidate
     compiled = math.log(found.step_time.value / baseline.step_time.value)
     modelled = (math.log(relative.value), math.log(relative.high / relative.low) / 2)

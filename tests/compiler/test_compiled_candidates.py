@@ -36,7 +36,7 @@ def field(home):
     return survey(open_study("run", ExperimentStore()), priors={})
 
 
-def answering(field, too_large=(), seconds=None):
+def answering(field, too_large=(), seconds=None, reduced=()):
     """What the compiler would say, and the plans that it was asked for."""
     asked = []
 
@@ -51,7 +51,8 @@ def answering(field, too_large=(), seconds=None):
             outcome = Outcome(status="does_not_fit", needed_bytes=20 * GIB, available_bytes=15.75 * GIB)
         else:
             memory = Memory(peak=3 * GIB, arguments=GIB, outputs=0, aliased=0, temporaries=GIB, code=0, host=0)
-            outcome = Outcome(status="compiled", memory=memory)
+            effort = "reduced" if plan in reduced else "full"
+            outcome = Outcome(status="compiled", memory=memory, effort=effort)
         time = Quantity(value=(seconds or {}).get(plan, 1.0), unit="s", provenance=Provenance.COMPILED, source="test")
         return judge(request, outcome, hardware, None).model_copy(update={"step_time": time})
 
@@ -104,6 +105,14 @@ def test_the_order_of_the_three_follows_the_compiler(field):
     seconds = {field.study.plan: 1.0, best[0]: 5.0, best[1]: 0.2, best[2]: 1.0}
     found = compile_candidates(field, answering(field, seconds=seconds)[0], half_width=0.01)
     assert [candidate.plan for candidate in choose(found.candidates, field.study.plan)] == [best[1], best[2], best[0]]
+
+
+def test_times_of_different_efforts_are_not_compared(field):
+    best = choose(field.candidates, field.study.plan)[0]
+    verify, _ = answering(field, seconds={field.study.plan: 1.0, best.plan: 5.0}, reduced=[best.plan])
+    found = compile_candidates(field, verify, WIDTH)
+    after = next(candidate for candidate in found.candidates if candidate.plan == best.plan)
+    assert after.prediction.relative_step_time == best.prediction.relative_step_time
 
 
 def test_gpus_are_refused_in_one_line(home):

@@ -44,6 +44,14 @@ def test_a_compiled_program_yields_time_collectives_and_memory(program):
     assert calibrated.low < calibrated.value < calibrated.high
 
 
+def test_a_reduced_effort_yields_a_time_that_no_constant_is_for(program):
+    outcome = compiled(program("fsdp_scan_v5e_4x4")).model_copy(update={"effort": "reduced"})
+    found = judge(ask(), outcome, SLICE, None)
+    assert found.effort == "reduced"
+    assert found.step_time is not None
+    assert found.calibrated_step_time is None
+
+
 def test_the_least_effort_yields_memory_and_collectives_but_no_time(program):
     outcome = compiled(program("fsdp_scan_v5e_4x4")).model_copy(
         update={"effort": "least", "instead_of": "stopped after 9 s"}
