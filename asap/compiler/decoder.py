@@ -12,24 +12,11 @@ from asap.compiler.attention import attend
 from asap.compiler.experts import mix_experts
 from asap.compiler.layout import Layout
 from asap.compiler.pipeline import run_pipeline
+from asap.compiler.rematerialisation import INPUT, MLP, checkpointed
 from asap.compiler.segments import Layer, Segment, segments
 from asap.models import Architecture
 from asap.plans import Remat
-
-_INPUT = "layer_input"
-_PROJECTIONS = ("query", "key", "value", "out")
-_MLP = ("gate", "up", "down")
-SAVED: dict[Remat, tuple[str, ...]] = {
-    Remat.MINIMAL: (*_PROJECTIONS, *_MLP),
-    Remat.SAVE_DOT_EXCEPT_MLP: _PROJECTIONS,
-    Remat.SAVE_QKV_PROJ: _PROJECTIONS[:3],
-    Remat.SAVE_OUT_PROJ: _PROJECTIONS[3:],
-    Remat.FULL: (),
-    Remat.OFFLOAD: (_INPUT, *_PROJECTIONS),
-}
-"""What the forward pass keeps for the backward pass beside the input of each layer, under MaxText's policies of these
-names; ``selective`` keeps all but what attention leaves. What is offloaded to the host is what Google's recipes for
-v6e offload: the input of each layer and the projections of attention."""
+from asap.plans.plan import Offload
 
 _EPSILON = 1e-5
 _ROTARY_BASE = 10_000.0
@@ -45,7 +32,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder on a mesh. ``dtype`` is that of the computation; ``microbatches`` are those of a pipeline."""
+    """A decoder on a mesh. ``dtype`` is that of the computation; ``microbatches`` are those of a pipeline.
+
+    ``offload`` is what the plan keeps in host memory; the optimizer's part of it is the training step's business.
+    """
 
     model: Architecture
     layout: Layout
@@ -53,6 +43,7 @@ class Decoder:
     dtype: Any
     microbatches: int = 1
     capacity: float = 1.0
+    offload: tuple[Offload, ...] = ()
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter as a tree of :class:`Parameter`."""
@@ -88,37 +79,23 @@ class Decoder:
 
         def block(x: Any, weights: list[dict[str, Any]]) -> tuple[Any, None]:
             for layer, own in zip(segment.block, weights, strict=True):
-                x = self._checkpointed(lambda x, own, layer=layer: self._apply(layer, own, x))(x, own)
+                x = self._checkpointed(layer)(x, own)
             return x, None
 
         if self.layout.degree("stage") > 1:
             return run_pipeline(self.layout, block, weights, x, self.microbatches)
         return jax.lax.scan(block, x, weights)[0]
 
-    def _checkpointed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        import jax
-
-        policies = jax.checkpoint_policies
-        if self.remat is Remat.NONE:
-            return function
-        if self.remat is Remat.OFFLOAD:
-            policy = policies.save_and_offload_only_these_names(
-                names_which_can_be_saved=[], names_which_can_be_offloaded=list(SAVED[self.remat]),
-                offload_src="device", offload_dst="pinned_host",
-            )  # fmt: skip
-        elif self.remat is Remat.SELECTIVE:
-            policy = policies.save_anything_except_these_names("context")
-        else:
-            policy = policies.save_only_these_names(*SAVED[self.remat])
-        return jax.checkpoint(function, policy=policy, prevent_cse=False)
+    def _checkpointed(self, layer: Layer) -> Callable[[Any, Any], Any]:
+        return checkpointed(lambda x, own: self._apply(layer, own, x), self.remat, self.offload)
 
     def _apply(self, layer: Layer, weights: dict[str, Any], x: Any) -> Any:
-        x = self._keep(x, _INPUT)
+        x = self._keep(x, INPUT)
         x = self._residual(x + self._attention(layer, weights, _normalise(x, weights["attention_norm"])))
         inner = _normalise(x, weights["mlp_norm"])
         if not layer.routed:
             return self._residual(x + self._mlp(weights, inner, "bs"))
-        names = [name for name in _MLP if f"expert_{name}" in weights]
+        names = [name for name in MLP if f"expert_{name}" in weights]
         experts = {name: weights[f"expert_{name}"] for name in names}
         out = mix_experts(
             self.layout, inner, weights["router"].astype(self.dtype), experts,
@@ -174,7 +151,7 @@ class Decoder:
             "value": stacked((width, kv_heads, size), "embed", "heads", None),
             "out": stacked((heads, size, width), "heads", None, "embed"),
         }
-        names = _MLP if model.gated_mlp else _MLP[1:]
+        names = MLP if model.gated_mlp else MLP[1:]
         hidden = (model.expert_d_ff or 0) * model.shared_experts if layer.routed else model.d_ff or 0
         for name in names if hidden else ():
             shape, dims = (

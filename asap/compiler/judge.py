@@ -6,6 +6,7 @@ from asap.compiler.groups import NamedMesh
 from asap.compiler.hlo import read_module
 from asap.compiler.links import Fabric
 from asap.compiler.rates import rates
+from asap.compiler.rematerialisation import offloaded
 from asap.compiler.request import Outcome, Request
 from asap.compiler.timeline import Simulator, Timeline
 from asap.compiler.transfers import Reader
@@ -14,7 +15,7 @@ from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import format_bytes, format_rate, format_seconds
 from asap.hardware import Slice
-from asap.plans import AXES
+from asap.plans import AXES, Remat
 from asap.plans.torus import split_axes
 from asap.prediction.prediction import Prediction
 
@@ -183,7 +184,9 @@ def _assumptions(request: Request) -> list[str]:
         notes.append(f"the reference step uses AdamW, not {optimizer}")
     if request.plan.remat is None:
         notes.append("the plan does not say what it recomputes: full is assumed")
-    unsupported = [part for part in request.plan.offload if part != "optimizer"]
+    moved = offloaded(request.plan.remat or Remat.FULL, request.plan.offload)
+    done = {"optimizer", *(["activations"] if moved else [])}
+    unsupported = [part for part in request.plan.offload if part not in done]
     if unsupported:
         notes.append(f"the reference step does not offload {' and '.join(unsupported)}")
     return notes

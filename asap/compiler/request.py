@@ -27,7 +27,9 @@ EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}
 """Values of the compiler's ``exec_time_optimization_effort``. A reduced effort comes to an end where a full one takes
 minutes for single instructions, as on v6e; the costs of the least mean nothing (docs/verify.md)."""
 
-_REFERENCE = ("attention", "decoder", "experts", "layout", "pipeline", "segments", "train_step")
+_REFERENCE = (
+    "attention", "decoder", "experts", "layout", "pipeline", "rematerialisation", "segments", "train_step",
+)  # fmt: skip
 
 
 class Request(BaseModel):

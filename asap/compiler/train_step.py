@@ -43,7 +43,8 @@ def reference_step(
     pipelined = layout.degree("stage") > 1
     parts = plan.microbatches or (layout.degree("stage") if pipelined else 1)
     dtype = "float32" if workload.precision in ("fp32", "float32") else "bfloat16"
-    decoder = Decoder(model, layout, plan.remat or Remat.FULL, dtype, parts if pipelined else 1, capacity)
+    remat = plan.remat or Remat.FULL
+    decoder = Decoder(model, layout, remat, dtype, parts if pipelined else 1, capacity, plan.offload)
     function = jax.jit(_step(decoder, 1 if pipelined else parts, "optimizer" in plan.offload), donate_argnums=0)
     tokens = jax.ShapeDtypeStruct(
         (batch, sequence), "int32", sharding=layout.sharding((batch, sequence), ("batch", "sequence"))

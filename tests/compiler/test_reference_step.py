@@ -40,7 +40,8 @@ def losses(model, *plans):
     ("model", "plans"),
     [
         (DENSE, ["data=2 seq=2 model=2 remat=selective", "stage=2 data=2 model=2 microbatches=2 remat=full",
-                 "replica=2 microbatches=2 remat=minimal"]),
+                 "replica=2 microbatches=2 remat=minimal", "data=2 remat=save_out_proj",
+                 "model=2 remat=save_qkv_proj"]),
         (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
     ],
 )  # fmt: skip

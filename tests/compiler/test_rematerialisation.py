@@ -1,0 +1,46 @@
+import importlib.util
+import itertools
+
+import pytest
+
+from asap.compiler.process import Limits, run_child
+from asap.compiler.rematerialisation import INPUT, PROJECTIONS, offloaded
+from asap.compiler.request import make_request
+from asap.hardware import resolve_hardware
+from asap.models import Architecture, Workload
+from asap.plans import Plan, Remat
+
+MODEL = Architecture(name="deep", layers=16, d_model=512, d_ff=2048, heads=4, kv_heads=4, head_dim=128, vocab=512)
+WORK = Workload(global_batch=32, sequence_length=1024)
+needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
+
+
+def memory(plan):
+    hardware = resolve_hardware("v5e-4").slice
+    outcome = run_child(make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least"), Limits())
+    assert outcome.memory is not None, outcome.message
+    return outcome.memory
+
+
+@needs_libtpu
+def test_a_policy_that_keeps_more_takes_more_memory():
+    policies = ("full", "save_out_proj", "save_qkv_proj", "save_dot_except_mlp", "minimal", "none")
+    found = [memory(f"data=4 remat={policy}").temporaries for policy in policies]
+    kept = 16 * 8 * 1024 * 512 * 2  # an activation of all layers, of one device
+    assert all(more - less > 0.5 * kept for less, more in itertools.pairwise(found))
+
+
+@needs_libtpu
+@pytest.mark.parametrize("plan", ["data=4 remat=full offload=activations", "data=4 remat=offload"])
+def test_what_is_offloaded_lies_in_host_memory(plan):
+    found = memory(plan)
+    assert found.host >= 16 * 8 * 1024 * 512 * 2
+    assert found.hbm_peak is None
+
+
+def test_activations_are_offloaded_where_the_policy_leaves_something_to_offload():
+    assert offloaded(Remat.FULL, ("activations",)) == (INPUT,)
+    assert offloaded(Remat.MINIMAL, ("activations", "optimizer")) == (INPUT,)
+    assert offloaded(Remat.OFFLOAD, ()) == (INPUT, *PROJECTIONS)
+    assert offloaded(Remat.FULL, ("optimizer",)) == ()
+    assert offloaded(Remat.NONE, ("activations",)) == ()
