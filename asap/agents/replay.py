@@ -23,7 +23,7 @@ RESULTS = {"analysis", "reply"}
 LONGEST_VALUE = 160
 ROUNDING = 1e-9
 """Relative: far above what the order of a sum changes, far below what anyone reads."""
-NOT_SAID_AGAIN = ("/verify", "/export", "/history", "/cost", "/model", "/quit", "/exit", "/q")
+NOT_SAID_AGAIN = ("/export", "/history", "/cost", "/model", "/quit", "/exit", "/q")
 """Commands that look at the session itself or at the machine."""
 
 _CALL = re.compile(r"adk-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -77,6 +77,13 @@ class Turn:
         return next((note["experiment"] for note in notes), None)
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether it was an analysis whose plans were compiled."""
+        from asap.agents.run import COMPILED
+
+        return any(r.kind is Kind.NOTE and r.payload.get("event") == COMPILED for r in self.records)
+
+    @property
     def is_said_again(self) -> bool:
         """Whether it can be replayed."""
         return self.text.split(" ")[0] not in NOT_SAID_AGAIN
@@ -122,7 +129,10 @@ def _run(
             if opened is not None:
                 record = Experiment.model_validate(opened)
                 target = record.id if store.has(record.id) else turn.text.removeprefix("analyze ")
-                analyze(target, store=store, amend=lambda _, to=record: to, model=name, session=again)
+                analyze(
+                    target, store=store, amend=lambda _, to=record: to, model=name, session=again,
+                    verify=turn.is_compiled, progress=progress,
+                )  # fmt: skip
             elif any(_is_result(record) for record in turn.records):
                 _talk(turn, again, store, name)
     finally:

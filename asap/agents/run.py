@@ -13,6 +13,9 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import Kind, Worklog, new_session_name, redacted
 
+COMPILED = "compiled"
+"""Event of a note on record: plans were compiled before the agents saw them."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -65,7 +68,8 @@ def analyze(
         desk = Desk(store)
         study = _open(desk, target, amend, settings, worklog, progress or _unheard)
         if verify:
-            _compile(desk, study, engine, progress or _unheard)
+            verdicts = _compile(desk, study, engine, progress or _unheard)
+            worklog.append(Kind.NOTE, {"event": COMPILED, "verdicts": verdicts})
         analysis, failure = _analyze(desk, study, settings, worklog, progress or _unheard)
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": "interrupted"})
@@ -92,15 +96,20 @@ def _open(
     return study
 
 
-def _compile(desk: Desk, study: Study, engine: str, progress: Callable[[str], None]) -> None:
-    """Take the compiler's evidence into the candidates; where there are none, the agents say why."""
-    from asap.proposals.compiled import compiled_field
+def _compile(desk: Desk, study: Study, engine: str, progress: Callable[[str], None]) -> dict[str, str]:
+    """Take the compiler's evidence into the candidates, and return its verdicts by plan.
+
+    Where there are no candidates nothing is compiled, and the agents say why.
+    """
+    from asap.proposals.compiled import compiled_field, verdicts
 
     try:
         survey = desk.survey(study.experiment.id)
     except InsufficientEvidenceError:
-        return
-    desk.lay(compiled_field(survey, engine, progress))
+        return {}
+    found = compiled_field(survey, engine, progress)
+    desk.lay(found)
+    return verdicts(found)
 
 
 def _analyze(

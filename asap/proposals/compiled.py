@@ -18,6 +18,7 @@ ROUNDS = 4
 """How often plans that do not fit are replaced; each round compiles those that are new among the three."""
 
 SOURCE = "modelled and compiled, each weighed by its interval"
+_NOTE = "compiled: "
 
 
 def compiled_field(field: Field, engine: str, progress: Callable[[str], None]) -> Field:
@@ -72,6 +73,13 @@ def compile_candidates(field: Field, verify: Verify, half_width: float) -> Field
     return replace(field, incumbent=incumbent, candidates=candidates)
 
 
+def verdicts(field: Field) -> dict[str, str]:
+    """What the compiler said of each plan that it was asked for."""
+    predictions = [candidate.prediction for candidate in field.candidates]
+    predictions += [field.incumbent] if field.incumbent else []
+    return {str(p.plan): note.removeprefix(_NOTE) for p in predictions for note in p.notes if note.startswith(_NOTE)}
+
+
 def _ordered(candidates: list[Candidate], found: dict[Plan, Verification]) -> list[Candidate]:
     def key(candidate: Candidate) -> tuple[bool, bool, float, str]:
         verified = candidate.plan in found and found[candidate.plan].fits is True
@@ -91,7 +99,7 @@ def _with_memory(candidate: Candidate, found: dict[Plan, Verification]) -> Candi
 
 def _remembered(prediction: Prediction, found: Verification) -> Prediction:
     """The prediction with the compiler's HBM in the place of ours, and its verdict as a note."""
-    note = f"compiled: {found.verdict}"
+    note = f"{_NOTE}{found.verdict}"
     if note in prediction.notes:
         return prediction
     changed: dict[str, object] = {"notes": (*prediction.notes, note)}

@@ -1,5 +1,6 @@
 """Recorded sessions, run again offline: the golden ones end the same, an altered one says where it parts."""
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -14,10 +15,13 @@ from asap.agents.run import analyze
 from asap.cli import main
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import home as home_folder
-from asap.experiments import ExperimentStore
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Architecture, Workload
+from asap.plans import Plan
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from tests.agents.models import register
 
+needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.jsonl"))
 
 
@@ -43,6 +47,24 @@ def recorded(home):
     for line in ("which one first?", "proposal 1 ran out of memory", "/explain 1", "/cost"):
         chat.turn(line, lambda piece: None)
     return session
+
+
+@needs_libtpu
+def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home):
+    store = ExperimentStore()
+    tiny = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
+    store.add(Experiment(
+        id="compiled-run", model=tiny, workload=Workload(global_batch=16, sequence_length=128),
+        plan=Plan.parse("data=4 remat=full"),
+        hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),
+    ))  # fmt: skip
+    session = analyze("compiled-run", store=store, session="compiled-today", verify=True).analysis.session
+    Chat(restore(session, store)).turn("/verify 1", lambda piece: None)
+    noted = [r.payload for r in read_session(session) if r.kind is Kind.NOTE and r.payload.get("event") == "compiled"]
+    assert "data=4 remat=full" in noted[0]["verdicts"]
+    found = replay(session, store)
+    assert found.parting is None
+    assert found.same_result
 
 
 @pytest.fixture
