@@ -178,12 +178,11 @@ def _step(request: Request, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
 
 def _their_line(error: BaseException) -> str:
     """Where in the user's files it was raised, and what was raised."""
-    inner = error
-    libraries = os.sep + "site-packages" + os.sep
-    frames = [f for f in traceback.extract_tb(inner.__traceback__) if libraries not in f.filename]
-    own = [f for f in frames if not f.filename.endswith(os.path.join("compiler", "child.py")) and f.filename[:1] != "<"]
+    ours, libraries = os.path.dirname(__file__) + os.sep, os.sep + "site-packages" + os.sep
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename[:1] != "<"]
+    own = [f for f in frames if libraries not in f.filename and not f.filename.startswith(ours)]
     place = f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
-    return plain(f"{place}{type(inner).__name__}: {inner}", _SHOWN)
+    return plain(f"{place}{type(error).__name__}: {error}", _SHOWN)
 
 
 def _memory(found: Any) -> Memory:

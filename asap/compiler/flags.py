@@ -8,6 +8,8 @@ import os
 from collections.abc import Mapping
 
 VARIABLE = "LIBTPU_INIT_ARGS"
+MAXTEXTS = "compile_xla_flags"
+"""MaxText's setting for them."""
 
 _OVERLAP = (
     "--xla_tpu_enable_async_collective_fusion=true",
@@ -45,5 +47,5 @@ DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL), https://github.com/
 
 def compiler_flags(chip: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Flags for a chip; ``environment`` is the one on record of the experiment."""
-    stated = environment.get(VARIABLE) or os.environ.get(VARIABLE)
+    stated = environment.get(VARIABLE) or environment.get(MAXTEXTS) or os.environ.get(VARIABLE)
     return tuple(stated.split()) if stated else RECOMMENDED.get(chip, ())

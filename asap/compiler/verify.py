@@ -108,7 +108,8 @@ def maxtext_settings(experiment: Experiment, plan: Plan) -> dict[str, Any]:
         hint = "asap experiments add ID --config run.yml"
         raise InsufficientEvidenceError("no settings of MaxText are on record", where=experiment.id, hint=hint)
     batch, layers = experiment.workload.global_batch, experiment.model.layers if experiment.model else None
-    overrides = to_overrides(plan, said, global_batch=batch, layers=layers)
+    topology = experiment.hardware.topology
+    overrides = to_overrides(plan, said, global_batch=batch, layers=layers, topology=topology)
     return {**said, **{key: yaml.safe_load(value) for key, value in overrides.items()}}
 
 

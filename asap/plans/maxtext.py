@@ -7,6 +7,9 @@ from asap.core.errors import PlanError
 from asap.plans.maxtext_axes import check_axes, read_mesh, whole_number, write_mesh
 from asap.plans.maxtext_remat import read_offload, read_remat, write_remat
 from asap.plans.plan import Plan
+from asap.plans.torus import split_axes
+
+_SPLIT = "allow_split_physical_axes"
 
 
 def from_overrides(
@@ -45,6 +48,7 @@ def to_overrides(
     *,
     global_batch: int | None = None,
     layers: int | None = None,
+    topology: tuple[int, ...] | None = None,
 ) -> dict[str, str]:
     """Overrides that make MaxText run a plan, each degree said so that nothing is left to defaults.
 
@@ -56,6 +60,8 @@ def to_overrides(
             axes that the plan does not use are set back to 1.
         global_batch: sequences in a step; gives ``per_device_batch_size`` where the plan sets microbatches.
         layers: decoder layers; gives ``num_layers_per_pipeline_stage``.
+        topology: of a slice of TPUs; gives ``allow_split_physical_axes``, without which MaxText refuses a mesh whose
+            axes do not take whole axes of the torus.
 
     Raises:
         PlanError: MaxText cannot express the plan.
@@ -65,6 +71,8 @@ def to_overrides(
     if plan.dcn.devices > 1 or any(key.startswith("dcn_") for key in current):
         overrides |= write_mesh(plan.dcn, "dcn", current)
     overrides |= _write_batch(plan, global_batch) | _write_pipeline(plan, layers)
+    if topology and split_axes(plan.ici, topology) and str(current.get(_SPLIT)).lower() != "true":
+        overrides[_SPLIT] = "true"
     return overrides | write_remat(plan, current)
 
 

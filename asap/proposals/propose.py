@@ -141,6 +141,7 @@ def _paste_line(study: Study, plan: Plan) -> str:
     experiment = study.experiment
     layers = experiment.model.layers if experiment.model else None
     overrides = to_overrides(
-        plan, experiment.hyperparameters, global_batch=experiment.workload.global_batch, layers=layers
-    )
+        plan, experiment.hyperparameters, global_batch=experiment.workload.global_batch, layers=layers,
+        topology=study.slice.topology if study.slice else None,
+    )  # fmt: skip
     return paste_line(overrides)

@@ -68,7 +68,7 @@ def test_an_architecture_of_ones_own_goes_as_arguments(shaped):
 def test_what_maxtext_raises_is_told(shaped):
     (found,) = verify(experiment(model_name="broken"), [Plan.parse("data=4")], maxtext=True, python=shaped)
     assert found.status == "step_failed"
-    assert "ValueError: no such model" in found.verdict
+    assert "train_compile.py:19: ValueError: no such model" in found.verdict
 
 
 @needs_no_maxtext
