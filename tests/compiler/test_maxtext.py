@@ -1,4 +1,5 @@
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from asap.compiler.verify import maxtext_settings, verify
 from asap.core.errors import BadInputError, ConfigError, InsufficientEvidenceError
 from asap.core.text import REDACTED
 from asap.experiments import Experiment, HardwareReference
-from asap.models import Workload
+from asap.models import Workload, find_architecture
 from asap.plans import Plan
 
 SHAPED = Path(__file__).parent / "maxtext_shaped"
@@ -69,6 +70,29 @@ def test_what_maxtext_raises_is_told(shaped):
     (found,) = verify(experiment(model_name="broken"), [Plan.parse("data=4")], maxtext=True, python=shaped)
     assert found.status == "step_failed"
     assert "train_compile.py:19: ValueError: no such model" in found.verdict
+
+
+@pytest.mark.skipif("ASAP_MAXTEXT_PYTHON" not in os.environ, reason="ASAP_MAXTEXT_PYTHON names no Python with MaxText")
+def test_maxtext_itself_is_compiled_like_the_reference_step(home):
+    settings = {
+        "model_name": "llama2-7b", "per_device_batch_size": 2, "max_target_length": 2048, "attention": "flash",
+        "dataset_type": "synthetic", "enable_checkpointing": False,
+    }  # fmt: skip
+    record = Experiment(
+        id="seven", model=find_architecture("llama2-7b"), hyperparameters=settings,
+        hardware=HardwareReference(name="v5e-16", chip="v5e", topology=(4, 4), devices=16),
+        workload=Workload(framework="MaxText", global_batch=32, sequence_length=2048),
+    )  # fmt: skip
+    plans = [Plan.parse("data=16 remat=full")]
+    python = os.environ["ASAP_MAXTEXT_PYTHON"]
+    (theirs,) = verify(record, plans, maxtext=True, python=python)
+    (ours,) = verify(record, plans)
+    assert theirs.program == "MaxText's step of llama2-7b"
+    assert theirs.memory.arguments == pytest.approx(ours.memory.arguments, rel=0.01)
+    assert theirs.memory.peak == pytest.approx(ours.memory.peak, rel=0.05)
+    assert theirs.step_time.value == pytest.approx(ours.step_time.value, rel=0.05)
+    sizes = [sum(row.size_bytes for row in found.collectives) for found in (theirs, ours)]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.05)
 
 
 @needs_no_maxtext
