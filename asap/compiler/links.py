@@ -43,7 +43,7 @@ class Fabric:
         if members < 2 or self.hardware.topology is None:
             return 0.0
         if len({self.slices[m] for m in groups[0]}) > 1:
-            return self._network(kind, size, members)
+            return self.network_seconds(kind, size, members)
         passes = 2 if kind == "all-reduce" else 1
         if kind == "all-to-all":
             return size / members * self._exchange_load(groups) / self._link + self._latency(groups)
@@ -59,7 +59,12 @@ class Fabric:
         load = _busiest(self._route_all(pairs))
         return size * load / self._link + self._hop if load else 0.0
 
-    def _network(self, kind: str, size: int, members: int) -> float:
+    def counterparts(self) -> tuple[int, ...]:
+        """The first device and those in its place in the other slices."""
+        return tuple(index for index, place in enumerate(self.places) if place == self.places[0])
+
+    def network_seconds(self, kind: str, size: int, members: int) -> float:
+        """Time of a collective between slices, whose larger side has ``size`` bytes on each device."""
         network = self.hardware.chip.network
         passes = 2 if kind == "all-reduce" else 1
         return passes * size * (members - 1) / members / network.bandwidth + network.latency

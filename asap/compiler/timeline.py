@@ -13,7 +13,10 @@ from asap.compiler.kernels import kernel_seconds
 from asap.compiler.rates import Rates
 from asap.compiler.transfers import Form, Reader, Step, Transfer
 
-_FREE = ("parameter", "get-tuple-element", "tuple", "bitcast", "constant", "partition-id", "replica-id", "after-all")
+_FREE = (
+    "parameter", "get-tuple-element", "tuple", "bitcast", "constant", "partition-id", "replica-id", "after-all",
+    "send", "send-done",
+)  # fmt: skip
 _MOVES = ("copy", "slice", "dynamic-slice", "dynamic-update-slice", "transpose", "reshape", "broadcast", "pad")
 _KERNEL = "tpu_custom_call"
 _HOST_SPACE = 5

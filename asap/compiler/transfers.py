@@ -1,5 +1,6 @@
 """Collectives in a schedule: what an instruction sends, and whether it waits, starts, finishes or carries it along."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,8 @@ KINDS = (
     "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-permute",
     "collective-broadcast",
 )  # fmt: skip
+_KIND, _TARGET = "_xla_megascale_transfer_type", "_xla_megascale_target"
+_FIRST_SET = re.compile(r"\{([\d,:]+)\}")
 Form = Literal["synchronous", "asynchronous"]
 
 
@@ -48,10 +51,24 @@ class Reader:
         opcode = instruction.opcode
         if opcode in KINDS:
             return Step("whole", instruction.name, self._transfer(opcode, instruction, instruction))
+        if opcode in ("recv", "recv-done"):
+            return self._between_slices(instruction)
         kind, _, half = opcode.rpartition("-")
         if kind in (*KINDS, "async") and half in ("start", "done"):
             return self._half(kind, half, instruction)
         return self._fused(instruction) if opcode == "fusion" else None
+
+    def _between_slices(self, instruction: Instruction) -> Step | None:
+        """A collective over the network: libtpu hands it to the host and takes its result back."""
+        if instruction.opcode == "recv-done":
+            return Step("done", instruction.operands[0], None) if instruction.operands else None
+        kind, target = instruction.attribute(_KIND), _FIRST_SET.match(instruction.attribute(_TARGET) or "")
+        if kind is None or target is None:
+            return None
+        kind, size = kind.lower().replace("_", "-"), sum(shape.size for shape in instruction.shapes if shape.dims)
+        seconds = self.fabric.network_seconds(kind, size, _counted(target.group(1)))
+        transfer = Transfer(kind, self._axes(self.fabric.counterparts()), size, seconds, "", frozenset({-1}))
+        return Step("start", instruction.name, transfer)
 
     def _half(self, kind: str, half: str, instruction: Instruction) -> Step | None:
         if half == "done":
@@ -110,6 +127,12 @@ class Reader:
         axes = self.mesh.axes(members)
         whole = "" if self.mesh.covers(members, axes) else " (part)"
         return "+".join(axes) + whole if axes else "none"
+
+
+def _counted(members: str) -> int:
+    """How many are listed: ``1,2`` and ``1:2`` are two."""
+    ends = [part.partition(":") for part in members.split(",")]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ends)
 
 
 def _larger_side(inner: Instruction, members: int) -> int:

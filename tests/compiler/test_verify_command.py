@@ -47,6 +47,17 @@ def test_a_decoder_is_verified_from_the_command_line(run):
     assert "fits" in again.stdout
 
 
+@needs_libtpu
+def test_what_is_sent_between_slices_has_a_time_of_the_network(run):
+    two = ("--plan", "data=4 dcn.replica=2 remat=full", "--hardware", "2x v5e-4", "--format", "json")
+    (found,) = json.loads(run("tiny", *two).stdout)
+    (row,) = [row for row in found["collectives"] if row["axes"] == "replica"]
+    assert row["kind"] == "all-reduce"
+    assert row["form"] == "asynchronous"
+    assert row["busy_s"] > 0
+    assert row["size_bytes"] > 0
+
+
 def test_a_plan_for_gpus_is_answered_with_what_can_be_known(run):
     done = run("tiny", "--plan", "data=2 model=2", "--hardware", "h100-4", "--format", "json")
     assert done.exit_code == 5
