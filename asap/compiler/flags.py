@@ -25,7 +25,7 @@ _DATA_PARALLEL = (
 _WHOLE_PRODUCTS = ("--xla_jf_spmd_threshold_for_windowed_einsum_mib=1000000",)
 _SIMPLE_COSTS = ("--xla_tpu_use_bundle_aware_cost_model_for_fusions=false",)
 """With the default, which schedules the machine code of every fusion that it considers, an 8B decoder with sequences of
-8192 did not compile for v6e within 15 minutes; without, it takes five to nine (two cores)."""
+8192 did not compile for v6e within 15 minutes; without, it took five to twelve (two shared cores)."""
 
 RECOMMENDED: Mapping[str, tuple[str, ...]] = {
     "v4": ("--xla_enable_async_all_gather=true", *_WHOLE_PRODUCTS),
