@@ -112,7 +112,6 @@ def test_a_crash_is_not_remembered(home):
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_outlives_the_command(ending, tmp_path):
     script = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"  # a shell's background ignores it
         "from test_compile import request_for; from asap.compiler.compile import compile_all;"
         "compile_all([request_for('hangs')])"
     )
