@@ -1,6 +1,12 @@
-"""Time of hand-written kernels, to which the compiler gives none: FLOPs over the share of the peak that they reach.
+"""Time of attention kernels, to which the compiler gives none: the slower of the matrix units and the vector units.
 
-The matrix unit works on whole tiles, so a head narrower than a tile costs as much as a full one.
+The matrix unit works on whole tiles, so a head narrower than a tile costs as much as a full one. Each score takes the
+vector unit as long whatever the head: the softmax with its running maximum.
+
+Both rates are from one MaxText run of Qwen3-8B on v6e-8 whose profile was published: a call for three sequences of 8192
+with 32 heads of 128 in blocks of 2048 took 9.41 ms forward, where the vector units are the slower, and 13.87 ms
+backward, its five products in one kernel (github.com/vlasenkoalexey/tpu_performance_autoresearch_wiki, 6dbda52d60,
+experiment 2026-06-02-maxtext-qwen3-8b-v6e8-ref-seq8192).
 """
 
 import math
@@ -13,11 +19,11 @@ _PRODUCTS = {"fwd": 2, "dq": 3, "dkv": 4}
 """Matrix products of the splash kernels: scores and context; scores, their gradient and that of the queries; scores,
 their gradient, and those of keys and values."""
 
-_REACHED = {"fwd": 0.48, "dq": 0.81, "dkv": 0.81}
-"""Share of the peak, in the blocks that are looked at. From a MaxText run of Qwen3-8B on v6e-8, profiled: a call for
-three sequences of 8192 with 32 heads of 128 in blocks of 2048 took 9.41 ms forward and 13.87 ms backward, its five
-products in one kernel (github.com/vlasenkoalexey/tpu_performance_autoresearch_wiki, 6dbda52d60, experiment
-2026-06-02-maxtext-qwen3-8b-v6e8-ref-seq8192)."""
+_REACHED = 0.81
+"""Share of the matrix units' peak, in the blocks that are looked at."""
+
+_SOFTMAX_CYCLES = 4.1e-3
+"""Cycles of one core for each score, forward: 9.41 ms at 1.75 GHz for 4.03e9 scores."""
 
 _BLOCK = re.compile(r"block_q\\+\": (\d+)")
 
@@ -36,8 +42,10 @@ def kernel_seconds(instruction: Instruction, rates: Rates) -> float | None:
     tile = rates.matmul_tile
     padded = math.ceil(width / tile) * tile
     part = found.group(1)
-    flops = 2 * math.prod(batch) * queries * keys * padded * _PRODUCTS[part] * _seen(instruction, keys)
-    return flops / (_REACHED[part] * rates.peak_flops)
+    scores = math.prod(batch) * queries * keys * _seen(instruction, keys)
+    products = 2 * scores * padded * _PRODUCTS[part] / (_REACHED * rates.peak_flops)
+    softmax = scores * _SOFTMAX_CYCLES / (rates.cores * rates.clock) if part == "fwd" else 0.0
+    return max(products, softmax)
 
 
 def _seen(instruction: Instruction, keys: int) -> float:

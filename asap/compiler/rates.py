@@ -13,9 +13,10 @@ product of 8192-wide matrices: 115, 236, 369 and 422 thousand FLOPs a cycle, bel
 
 @dataclass(frozen=True)
 class Rates:
-    """Figures of one device: Hz, FLOP/s, bytes/s, bytes."""
+    """Figures of one device: Hz, TensorCores, FLOP/s, bytes/s, bytes."""
 
     clock: float
+    cores: float
     peak_flops: float
     hbm_bandwidth: float
     hbm_bytes: float
@@ -35,6 +36,7 @@ def rates(chip: Chip) -> Rates:
         raise BadInputError("the clock is not known, so cycles cannot be read", where=chip.title)
     return Rates(
         clock=chip.clock or peak / (2 * (units or 1) * chip.matmul_tile**2),
+        cores=chip.cores / chip.devices,
         peak_flops=peak,
         hbm_bandwidth=chip.hbm_bandwidth / chip.devices,
         hbm_bytes=chip.hbm_bytes / chip.devices,
