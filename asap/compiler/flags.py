@@ -7,6 +7,8 @@ chip, so its program is not the one that people run.
 import os
 from collections.abc import Mapping
 
+from asap.plans import Plan, Remat
+
 VARIABLE = "LIBTPU_INIT_ARGS"
 MAXTEXTS = "compile_xla_flags"
 """MaxText's setting for them."""
@@ -27,6 +29,20 @@ _SIMPLE_COSTS = ("--xla_tpu_use_bundle_aware_cost_model_for_fusions=false",)
 """With the default, which schedules the machine code of every fusion that it considers, an 8B decoder with sequences of
 8192 did not compile for v6e within 15 minutes; without, it took five to twelve (two shared cores)."""
 
+TO_THE_HOST = (
+    "--xla_tpu_enable_all_experimental_scheduler_features=true",
+    "--xla_tpu_enable_scheduler_memory_pressure_tracking=true",
+    "--xla_tpu_host_transfer_overlap_limit=24",
+    "--xla_tpu_aggressive_opt_barrier_removal=ENABLED",
+    "--xla_lhs_prioritize_async_depth_over_stall=ENABLED",
+    "--xla_tpu_enable_ag_backward_pipelining=true",
+    "--xla_should_allow_loop_variant_parameter_in_chain=ENABLED",
+    "--xla_should_add_loop_invariant_op_in_chain=ENABLED",
+    "--xla_max_concurrent_host_send_recv=100",
+    "--xla_tpu_scheduler_percent_shared_memory_limit=100",
+    "--xla_latency_hiding_scheduler_rerun=2",
+)
+
 RECOMMENDED: Mapping[str, tuple[str, ...]] = {
     "v4": ("--xla_enable_async_all_gather=true", *_WHOLE_PRODUCTS),
     "v5e": (*_DATA_PARALLEL, *_OVERLAP, *_WHOLE_PRODUCTS),
@@ -42,10 +58,15 @@ RECOMMENDED: Mapping[str, tuple[str, ...]] = {
     "tpu7x": _WHOLE_PRODUCTS,
 }
 """MaxText: configs/tpu/{v4,v5e,v5p}/*.sh and benchmarks/xla_flags_library.py (DENSE_VMEM_LIMIT_FLAG, CF_FOR_ALL_GATHER,
-DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL), https://github.com/AI-Hypercomputer/maxtext."""
+DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL; for what is kept in host memory, without which the schedule
+waits for it, HOST_OFFLOAD_FLAGS), https://github.com/AI-Hypercomputer/maxtext."""
 
 
-def compiler_flags(chip: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Flags for a chip; ``environment`` is the one on record of the experiment."""
+def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tuple[str, ...]:
+    """Flags for a plan on a chip; ``environment`` is the one on record of the experiment."""
     stated = environment.get(VARIABLE) or environment.get(MAXTEXTS) or os.environ.get(VARIABLE)
-    return tuple(stated.split()) if stated else RECOMMENDED.get(chip, ())
+    if stated:
+        return tuple(stated.split())
+    recommended = RECOMMENDED.get(chip, ())
+    to_the_host = plan.offload or plan.remat is Remat.OFFLOAD
+    return recommended + TO_THE_HOST if recommended and to_the_host else recommended

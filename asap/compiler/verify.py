@@ -68,12 +68,12 @@ def verify(
     for plan in plans if is_reference else ():
         check_reference(experiment.model or Architecture(), experiment.workload, plan)
     path, source = _their_source(train_step) if train_step else ((), "")
-    flags = compiler_flags(hardware.chip.name, experiment.environment)
     requests = [
         make_request(
             hardware, plan, experiment.model if is_reference else None, experiment.workload,
             train_step=train_step, maxtext=maxtext_settings(experiment, plan) if maxtext else None, path=path,
-            step_source=source, flags=flags, effort=effort, python=python,
+            step_source=source, flags=compiler_flags(hardware.chip.name, experiment.environment, plan), effort=effort,
+            python=python,
         )
         for plan in plans
     ]  # fmt: skip
