@@ -11,6 +11,7 @@ from typing import Any
 from asap.compiler.attention import attend
 from asap.compiler.experts import mix_experts
 from asap.compiler.layout import Layout
+from asap.compiler.loss import cross_entropy
 from asap.compiler.pipeline import run_pipeline
 from asap.compiler.rematerialisation import INPUT, MLP, checkpointed
 from asap.compiler.segments import Layer, Segment, segments
@@ -35,6 +36,7 @@ class Decoder:
     """A decoder on a mesh. ``dtype`` is that of the computation; ``microbatches`` are those of a pipeline.
 
     ``offload`` is what the plan keeps in host memory; the optimizer's part of it is the training step's business.
+    ``loss_chunks`` are parts of the sequence whose logits are computed one after the other.
     """
 
     model: Architecture
@@ -44,6 +46,8 @@ class Decoder:
     microbatches: int = 1
     capacity: float = 1.0
     offload: tuple[Offload, ...] = ()
+    loss_chunks: int = 1
+    scanned: bool = True
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter as a tree of :class:`Parameter`."""
@@ -51,7 +55,7 @@ class Decoder:
         tree: dict[str, Any] = {
             "embedding": Parameter((vocab, width), ("vocabulary", "embed")),
             "norm": Parameter((width,), (None,)),
-            "segments": [[self._layer(layer, s.repeats) for layer in s.block] for s in segments(self.model)],
+            "segments": [[self._layer(layer, s.repeats) for layer in s.block] for s in self._segments()],
         }
         if not self.model.tied_embeddings:
             tree["head"] = Parameter((width, vocab), ("embed", "vocabulary"))
@@ -59,20 +63,18 @@ class Decoder:
 
     def loss(self, parameters: dict[str, Any], tokens: Any, targets: Any) -> Any:
         """Mean cross-entropy of ``[batch, sequence]`` targets."""
-        import jax
         import jax.numpy as jnp
 
         x = jnp.take(parameters["embedding"].astype(self.dtype), tokens, axis=0)
         x = self._residual(x)
-        for segment, weights in zip(segments(self.model), parameters["segments"], strict=True):
+        for segment, weights in zip(self._segments(), parameters["segments"], strict=True):
             x = self._segment(segment, weights, x)
         x = _normalise(x, parameters["norm"])
         head = parameters["embedding"].T if self.model.tied_embeddings else parameters["head"]
-        logits = jnp.einsum("bsd,dv->bsv", x, head.astype(self.dtype))
-        logits = self.layout.constrain(logits, "batch", "sequence", "vocabulary").astype(jnp.float32)
-        hit = jax.lax.broadcasted_iota(jnp.int32, logits.shape, 2) == targets[..., None]
-        chosen = jnp.sum(jnp.where(hit, logits, 0.0), axis=-1)
-        return jnp.mean(jax.nn.logsumexp(logits, axis=-1) - chosen)
+        return cross_entropy(self.layout, x, head.astype(self.dtype), targets, self.loss_chunks)
+
+    def _segments(self) -> tuple[Segment, ...]:
+        return segments(self.model, self.scanned)
 
     def _segment(self, segment: Segment, weights: list[dict[str, Any]], x: Any) -> Any:
         import jax
@@ -112,6 +114,8 @@ class Decoder:
             return self._keep(jnp.einsum("bsd,dhk->bhsk", x, weights[name].astype(self.dtype)), name)
 
         query, key, value = project("query"), project("key"), project("value")
+        if self.model.qk_norm:
+            query, key = _normalise(query, weights["query_norm"]), _normalise(key, weights["key_norm"])
         query = self.layout.constrain(query, "batch", "heads", "sequence", None)
         context = attend(self.layout, _rotate(query), _rotate(key), value, layer.window)
         return self._keep(jnp.einsum("bhsk,hkd->bsd", context, weights["out"].astype(self.dtype)), "out")
@@ -151,6 +155,8 @@ class Decoder:
             "value": stacked((width, kv_heads, size), "embed", "heads", None),
             "out": stacked((heads, size, width), "heads", None, "embed"),
         }
+        if model.qk_norm:
+            tree |= {"query_norm": stacked((size,), None), "key_norm": stacked((size,), None)}
         names = MLP if model.gated_mlp else MLP[1:]
         hidden = (model.expert_d_ff or 0) * model.shared_experts if layer.routed else model.d_ff or 0
         for name in names if hidden else ():

@@ -28,7 +28,7 @@ EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}
 minutes for single instructions, as on v6e; the costs of the least mean nothing (docs/verify.md)."""
 
 _REFERENCE = (
-    "attention", "decoder", "experts", "layout", "pipeline", "rematerialisation", "segments", "train_step",
+    "attention", "decoder", "experts", "layout", "loss", "pipeline", "rematerialisation", "segments", "train_step",
 )  # fmt: skip
 
 
@@ -69,8 +69,21 @@ class Request(BaseModel):
     def fingerprint(self, versions: dict[str, str]) -> str:
         """Key of the answer: the same for the same program, plan, slice and compiler."""
         source = _reference_source() if self.is_reference else ""
-        text = SCHEMA + self.model_dump_json(exclude={"path", "python"}) + source + repr(sorted(versions.items()))
+        asked = self._as_written() if self.is_reference else self
+        program = asked.model_dump_json(exclude={"path": True, "python": True, "model": {"name"}})
+        text = SCHEMA + program + source + repr(sorted(versions.items()))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def _as_written(self) -> "Request":
+        """With nothing of the workload and the plan that makes no other reference step."""
+        work = {field: getattr(self.workload, field) for field in ("global_batch", "sequence_length", "precision")}
+        chunks, unscanned = self.workload.loss_chunks or 1, self.workload.scan_layers is False
+        workload = Workload(
+            **work, loss_chunks=chunks if chunks > 1 else None, scan_layers=False if unscanned else None
+        )  # fmt: skip
+        whole = self.plan.microbatches == 1 and self.plan.degree("stage") == 1
+        plan = self.plan.model_copy(update={"microbatches": None}) if whole else self.plan
+        return self.model_copy(update={"workload": workload, "plan": plan})
 
 
 @cache

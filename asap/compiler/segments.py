@@ -26,9 +26,11 @@ class Segment:
     repeats: int
 
 
-def segments(model: Architecture) -> tuple[Segment, ...]:
-    """The layers of a decoder, first to last."""
+def segments(model: Architecture, scanned: bool = True) -> tuple[Segment, ...]:
+    """The layers of a decoder, first to last; each a loop of its own where nothing scans over them."""
     layers = [_layer(model, index) for index in range(model.layers or 0)]
+    if not scanned:
+        return tuple(Segment((layer,), 1) for layer in layers)
     leading = min(model.leading_dense_layers, len(layers)) if model.is_moe else 0
     head, body = layers[:leading], layers[leading:]
     return tuple(segment for part in (head, body) for segment in _loops(part, _period(model)))

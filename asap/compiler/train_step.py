@@ -44,7 +44,10 @@ def reference_step(
     parts = plan.microbatches or (layout.degree("stage") if pipelined else 1)
     dtype = "float32" if workload.precision in ("fp32", "float32") else "bfloat16"
     remat = plan.remat or Remat.FULL
-    decoder = Decoder(model, layout, remat, dtype, parts if pipelined else 1, capacity, plan.offload)
+    decoder = Decoder(
+        model, layout, remat, dtype, parts if pipelined else 1, capacity, plan.offload,
+        loss_chunks=workload.loss_chunks or 1, scanned=workload.scan_layers is not False,
+    )  # fmt: skip
     function = jax.jit(_step(decoder, 1 if pipelined else parts, "optimizer" in plan.offload), donate_argnums=0)
     tokens = jax.ShapeDtypeStruct(
         (batch, sequence), "int32", sharding=layout.sharding((batch, sequence), ("batch", "sequence"))
@@ -111,6 +114,15 @@ def check_reference(model: Architecture, workload: Workload, plan: Plan) -> tupl
         raise PlanError("the reference step has no interleaved pipeline", where=str(plan))
     if plan.degree("stage") > 1 and (model.leading_dense_layers or model.moe_every > 1):
         raise PlanError("the reference step pipelines only decoders whose layers are equal", where=str(plan))
+    parts = (workload.loss_chunks or 1) * plan.degree("seq")
+    if (workload.sequence_length or 0) % parts:
+        raise PlanError(
+            f"the reference step computes the loss in {workload.loss_chunks} parts of the sequence, into which "
+            f"{workload.sequence_length} tokens over seq={plan.degree('seq')} do not divide",
+            where=str(plan),
+        )
+    if plan.degree("stage") > 1 and workload.scan_layers is False:
+        raise PlanError("the reference step pipelines only layers that are scanned", where=str(plan))
     return workload.global_batch or 0, workload.sequence_length or 0
 
 

@@ -97,6 +97,7 @@ class _Reading:
         if self.kind == "gpt2" and width:
             self.derive("d_ff", 4 * width)
         self.derive("gated_mlp", self.family.gated)
+        self.derive("qk_norm", self.family.qk_norm)
         tied = self.config.get("tie_word_embeddings")
         if isinstance(tied, bool):
             self.put("tied_embeddings", tied, f"{self.file}: tie_word_embeddings")

@@ -14,6 +14,7 @@ class Family:
     Args:
         gated: an MLP of three matrices.
         tied: input and output embeddings are one matrix, unless ``tie_word_embeddings`` says otherwise.
+        qk_norm: a norm of each head's queries and keys.
         full_attention_every: with a window, one full-attention layer in so many.
         windowed: whether ``sliding_window`` counts without ``use_sliding_window``.
         defaults: counts by the name of their field in an Architecture.
@@ -21,6 +22,7 @@ class Family:
 
     gated: bool = True
     tied: bool = False
+    qk_norm: bool = False
     full_attention_every: int | None = None
     windowed: bool = True
     defaults: dict[str, int] = field(default_factory=dict)
@@ -33,6 +35,7 @@ FAMILIES: dict[str, Family] = {
     "gemma2": Family(tied=True, full_attention_every=2),
     "gemma3_text": Family(
         tied=True,
+        qk_norm=True,
         full_attention_every=6,
         defaults={"heads": 8, "kv_heads": 4, "head_dim": 256, "vocab": 262_208, "sliding_window": 4096},
     ),
@@ -51,8 +54,8 @@ FAMILIES: dict[str, Family] = {
     "phi3": Family(),
     "qwen2": Family(windowed=False),
     "qwen2_moe": Family(windowed=False),
-    "qwen3": Family(windowed=False),
-    "qwen3_moe": Family(windowed=False),
+    "qwen3": Family(windowed=False, qk_norm=True),
+    "qwen3_moe": Family(windowed=False, qk_norm=True),
     "starcoder2": Family(gated=False, tied=True),
 }
 

@@ -127,6 +127,8 @@ def _workload(
         optimizer=settings.text("opt_type"),
         attention=settings.text("attention"),
         framework="MaxText",
+        loss_chunks=settings.positive("num_vocab_tiling"),
+        scan_layers=settings.flag("scan_layers"),
         zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
         sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
     )
@@ -136,6 +138,8 @@ def _workload(
         "workload.optimizer": settings.source("opt_type"),
         "workload.attention": settings.source("attention"),
         "workload.framework": document.path.name,
+        "workload.loss_chunks": settings.source("num_vocab_tiling"),
+        "workload.scan_layers": settings.source("scan_layers"),
     }
     if batch is not None:
         parts = [settings.source("per_device_batch_size"), settings.source("gradient_accumulation_steps")]

@@ -24,6 +24,7 @@ class Architecture(BaseModel):
     vocab: PositiveInt | None = None
     gated_mlp: bool = Field(default=True, description="three matrices (SwiGLU, GeGLU) instead of two")
     tied_embeddings: bool = False
+    qk_norm: bool = Field(default=False, description="a norm of each head's queries and keys (Qwen3, Gemma 3)")
     learned_positions: NonNegativeInt = Field(default=0, description="rows of a learned position embedding; 0: none")
 
     experts: NonNegativeInt = Field(default=0, description="routed experts; 0 for a dense model")

@@ -7,8 +7,8 @@ rules of the family, never guessed:
 - GPT (GPT-2, GPT-3, MPT, Megatron, early MaxText): an MLP of two matrices, ``4 d_model`` wide, tied embeddings;
   without a vocabulary, GPT-2's 50,257 tokens as Megatron-LM pads them to 51,200 (BigScience also trained with
   its own 250,880: the published size tells which);
-- the order of local and full attention, and of dense and expert layers, belongs to the decoder block; linear
-  attention (Qwen3-Next, Qwen3.5) stands as a window of its chunk of 64 tokens;
+- the order of local and full attention, norms of queries and keys, and the order of dense and expert layers belong to
+  the decoder block; linear attention (Qwen3-Next, Qwen3.5) stands as a window of its chunk of 64 tokens;
 - Alpa's mixtures of experts follow GShard: every other layer, two experts a token, MLPs ``8 d_model`` wide.
 """
 
@@ -30,6 +30,7 @@ _FULL_ATTENTION_EVERY = {"gemma2": 2, "gemma3": 6, "gemma4": 6, "gpt_oss": 2, "o
 _LINEAR_ATTENTION = {"qwen3_next": 64, "qwen3_5": 64}
 _LINEAR_ATTENTION_FULL_EVERY = 4
 _LLAMA4_CHUNK = 8192
+_QK_NORM = ("qwen3", "gemma3", "gemma4")
 _NOT_MODELLED = {"deepseek4": "compressed attention", "gemma4_small": "an embedding in each layer"}
 
 
@@ -126,6 +127,7 @@ def _architecture(row: ModelRow) -> Architecture:
         vocab=row.vocab or _vocabulary(row),
         gated_mlp=row.gated,
         tied_embeddings=row.tied,
+        qk_norm=(row.decoder_block or "").startswith(_QK_NORM),
         **_attention(row),
         **_mlp(row),
     )

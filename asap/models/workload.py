@@ -14,6 +14,10 @@ class Workload(BaseModel):
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")
+    loss_chunks: PositiveInt | None = Field(
+        default=None, description="parts of the tokens whose logits and loss are computed one after the other"
+    )
+    scan_layers: bool | None = Field(default=None, description="whether a loop runs over layers that are equal")
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"

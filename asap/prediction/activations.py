@@ -46,11 +46,12 @@ def activations(case: Case) -> Activations:
     )
     compiled = work.compiled * size * _what_derivatives_read(case)
     again = np.maximum(layout.again_mlp, np.maximum(layout.again_qkv, layout.again_out))
+    logits = work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.parallel_loss > 0, degree, 1.0)
     return Activations(
         kept=entry * (1 - layout.host_activations) + layout.kept * np.maximum(whole + compiled - entry, 0.0) + products,
         scores=np.where(layout.again_attention > 0, 0.0, matrix),
         working=size * (hidden + model.width) + again * (whole + matrix),
-        logits=work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.parallel_loss > 0, degree, 1.0),
+        logits=logits / work.loss_chunks,
     )
 
 

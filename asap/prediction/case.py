@@ -57,6 +57,7 @@ class Work:
     unfused_norm: Number
     unfused_gate: Number
     logit_bytes: Number
+    loss_chunks: Number
     parallel_loss: Number
     gathers_again: Number
     compiled: Number

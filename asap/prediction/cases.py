@@ -144,6 +144,7 @@ def work_numbers(w: Workload, architecture: Architecture) -> Work:
         reduced_bytes=reduced,
         gathered_bytes=(reduced if not w.zero_stage or serial else 0.0) + (parameter if w.zero_stage else 0.0),
         logit_bytes=GATHERED_LOGIT_BYTES if serial else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        loss_chunks=w.loss_chunks or 1,
         parallel_loss=float(not serial),
         compiled=float(framework in ("jax", "maxtext")),
         overlaps_reduction=float(framework != "megatron"),

@@ -1,4 +1,7 @@
-"""Runs real training steps on eight virtual CPU devices; prints the losses of each plan as JSON."""
+"""Runs real training steps on eight virtual CPU devices; prints the losses of each plan as JSON.
+
+A plan may be followed by a semicolon and fields of the workload: ``data=2; loss_chunks=4``.
+"""
 
 import json
 import sys
@@ -14,8 +17,11 @@ from asap.plans import AXES, Plan
 STEPS = 2
 
 
-def losses(model: Architecture, plan: Plan) -> list[float]:
-    workload = Workload(global_batch=16, sequence_length=32, precision="fp32")
+def losses(model: Architecture, text: str) -> list[float]:
+    words, _, settings = text.partition(";")
+    plan = Plan.parse(words)
+    fields = dict(setting.split("=") for setting in settings.split())
+    workload = Workload.model_validate({"global_batch": 16, "sequence_length": 32, "precision": "fp32", **fields})
     shape = plan.ici.degrees
     devices = np.array(jax.devices()[: plan.devices]).reshape(shape)
     mesh = Mesh(devices, AXES)
@@ -32,4 +38,4 @@ def losses(model: Architecture, plan: Plan) -> list[float]:
 
 
 model = Architecture.model_validate_json(sys.argv[1])
-print(json.dumps({text: losses(model, Plan.parse(text)) for text in sys.argv[2:]}))
+print(json.dumps({text: losses(model, text) for text in sys.argv[2:]}))

@@ -10,7 +10,7 @@ import pytest
 
 from asap.compiler.compile import compile_all, workers
 from asap.compiler.process import Limits, run_child
-from asap.compiler.request import make_request
+from asap.compiler.request import Request, make_request
 from asap.core.errors import BadInputError, PlanError, UsageError
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
@@ -168,6 +168,26 @@ def test_the_fingerprint_changes_with_all_that_matters():
     keys = {request.fingerprint({"libtpu": "1"}) for request in (base, *others)} | {base.fingerprint({"libtpu": "2"})}
     assert len(keys) == len(others) + 2
     assert base.model_copy(update={"path": ("elsewhere",)}).fingerprint({}) == base.fingerprint({})
+
+
+def test_what_the_reference_step_does_not_read_makes_no_other_program():
+    base = Request(
+        chip="v5e", topology=(2, 2), slices=1, plan=Plan.parse("data=4"), model=Architecture(layers=2),
+        workload=Workload(global_batch=8),
+    )  # fmt: skip
+    same = [
+        {"workload": Workload(global_batch=8, framework="MaxText", loss_chunks=1, scan_layers=True)},
+        {"plan": Plan.parse("data=4 microbatches=1")},
+        {"model": Architecture(layers=2, name="mine")},
+    ]
+    others = [
+        {"workload": Workload(global_batch=8, loss_chunks=2)},
+        {"workload": Workload(global_batch=8, scan_layers=False)},
+        {"plan": Plan.parse("data=4 microbatches=2")},
+        {"model": Architecture(layers=2, qk_norm=True)},
+    ]
+    assert {base.model_copy(update=change).fingerprint({}) for change in same} == {base.fingerprint({})}
+    assert len({base.model_copy(update=change).fingerprint({}) for change in others} - {base.fingerprint({})}) == 4
 
 
 @needs_libtpu

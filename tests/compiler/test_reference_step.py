@@ -41,7 +41,7 @@ def losses(model, *plans):
     [
         (DENSE, ["data=2 seq=2 model=2 remat=selective", "stage=2 data=2 model=2 microbatches=2 remat=full",
                  "replica=2 microbatches=2 remat=minimal", "data=2 remat=save_out_proj",
-                 "model=2 remat=save_qkv_proj"]),
+                 "model=2 remat=save_qkv_proj", "data=2 seq=2 model=2; loss_chunks=4"]),
         (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
     ],
 )  # fmt: skip
@@ -53,8 +53,22 @@ def test_every_plan_trains_the_same_model(model, plans):
         assert series == pytest.approx(single, rel=1e-5), plan
 
 
+def test_layers_that_are_not_scanned_train_as_well():
+    found = losses(DENSE, "data=1; scan_layers=false", "data=2 model=2 remat=minimal; scan_layers=false")
+    single, split = found.values()
+    assert split == pytest.approx(single, rel=1e-5)
+
+
+def test_a_norm_of_queries_and_keys_makes_another_model_that_every_plan_trains_the_same():
+    found = losses(DENSE.model_copy(update={"qk_norm": True}), "data=1", "data=2 model=2 seq=2 remat=full")
+    single, split = found.values()
+    assert split == pytest.approx(single, rel=1e-5)
+    assert single != pytest.approx(losses(DENSE, "data=1")["data=1"], rel=1e-3)
+
+
 def test_equal_layers_are_one_loop():
     assert segments(DENSE) == (Segment((Layer(False, None),), 2),)
+    assert segments(DENSE, scanned=False) == (Segment((Layer(False, None),), 1),) * 2
 
 
 def test_layers_that_alternate_are_loops_of_blocks():
@@ -76,5 +90,9 @@ def test_what_the_reference_step_does_not_do_is_said():
         reference_step(latent, workload, Plan(), None)
     with pytest.raises(InsufficientEvidenceError, match="global_batch"):
         reference_step(DENSE, Workload(sequence_length=16), Plan(), None)
+    with pytest.raises(PlanError, match="3 parts of the sequence"):
+        reference_step(DENSE, workload.model_copy(update={"loss_chunks": 3}), Plan(), None)
+    with pytest.raises(PlanError, match="layers that are scanned"):
+        reference_step(DENSE, workload.model_copy(update={"scan_layers": False}), Plan.parse("stage=2"), None)
     with pytest.raises(PlanError, match="interleaved"):
         reference_step(DENSE, workload, Plan.parse("stage=2 pipeline_repeats=2"), None)

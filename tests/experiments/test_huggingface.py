@@ -116,6 +116,11 @@ def test_families_are_read_by_their_own_rules(read, config, expected):
     assert model.missing() == ()
 
 
+def test_queries_and_keys_are_normed_where_the_family_does(read):
+    assert model_of(read(LLAMA | {"model_type": "qwen3"})).qk_norm
+    assert not model_of(read(LLAMA | {"model_type": "qwen2"})).qk_norm
+
+
 def test_the_language_model_inside_a_multimodal_one_is_read(read):
     inner = {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34}
     experiment = read({"model_type": "gemma3", "text_config": inner | {"sliding_window": 1024}, "vision_config": {}})

@@ -59,6 +59,13 @@ def test_every_value_says_where_it_came_from(read):
     assert provenance["workload.global_batch"].startswith("derived: run.yml:9: per_device_batch_size x 256 devices")
 
 
+def test_the_parts_of_the_loss_and_the_loop_over_layers_are_read(read):
+    plain = read(SMALL).workload
+    assert (plain.loss_chunks, plain.scan_layers) == (1, True)
+    tiled = read(SMALL, "num_vocab_tiling=8", "scan_layers=false").workload
+    assert (tiled.loss_chunks, tiled.scan_layers) == (8, False)
+
+
 def test_overrides_win_over_the_file(read):
     experiment = read(SMALL, "ici_tensor_parallelism=8", "per_device_batch_size=1", "gradient_accumulation_steps=4")
     assert experiment.plan is not None

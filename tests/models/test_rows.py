@@ -20,6 +20,13 @@ def test_a_gpt_row_follows_the_rules_of_its_family() -> None:
     assert model.tied_embeddings
 
 
+def test_qwen_and_gemma_of_their_third_generation_norm_queries_and_keys() -> None:
+    blocks = ("qwen3", "qwen3_moe", "gemma3", "qwen2", "gemma2", "llama2", None)
+    assert [architecture_from_row({**LLAMA, "decoder_block": block}).qk_norm for block in blocks] == [True] * 3 + [
+        False
+    ] * 4
+
+
 def test_outside_of_a_family_the_unknown_stays_unknown() -> None:
     model = architecture_from_row(LLAMA)
     assert model.vocab is None

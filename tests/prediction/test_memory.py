@@ -92,6 +92,16 @@ def test_a_loss_over_gathered_logits_does_not_shrink_with_tensor_parallelism():
     assert temporaries(8, parallel) == pytest.approx(temporaries(1, parallel))
 
 
+def test_a_loss_in_parts_holds_the_logits_of_one_part():
+    wide = MODEL.model_copy(update={"vocab": 1_000_000})
+    plan = "replica=64 microbatches=1 remat=full"
+    whole, parts = (
+        float(np.sum(held(plan, model=wide, work=WORK.model_copy(update={"loss_chunks": chunks})).temporaries))
+        for chunks in (1, 4)
+    )
+    assert parts == pytest.approx(whole / 4)
+
+
 def test_the_last_stage_of_a_pipeline_holds_the_logits():
     wide = MODEL.model_copy(update={"vocab": 1_000_000})
     plan = "replica=16 stage=4 microbatches=32 remat=full"
