@@ -24,6 +24,7 @@ from asap.core.text import plain
 _PATIENCE_S = 120.0
 _SOURCES = (".py", ".yml")
 _MAXTEXT = "--maxtext"
+_TPU = "--tpu"
 
 
 def versions_for(requests: Sequence[Request]) -> list[dict[str, str]]:
@@ -39,7 +40,7 @@ def versions_for(requests: Sequence[Request]) -> list[dict[str, str]]:
 
 def _versions(python: str, maxtext: bool, tpu: bool) -> dict[str, str]:
     if python:
-        return _in_another(python, maxtext)
+        return _in_another(python, maxtext, tpu)
     return {**compiler_versions(tpu=tpu), **(_maxtext() if maxtext else {})}
 
 
@@ -51,10 +52,10 @@ def path_to_us(folder: Path) -> str:
     return os.pathsep.join(part for part in (str(alone), os.environ.get("PYTHONPATH", "")) if part)
 
 
-def _in_another(python: str, maxtext: bool) -> dict[str, str]:
+def _in_another(python: str, maxtext: bool, tpu: bool) -> dict[str, str]:
     where = f"--python {plain(python)}"
     with tempfile.TemporaryDirectory(prefix="asap-python-") as folder:
-        command = [python, "-m", __name__, *([_MAXTEXT] if maxtext else [])]
+        command = [python, "-m", __name__, *([_MAXTEXT] if maxtext else []), *([_TPU] if tpu else [])]
         environment = {**os.environ, "PYTHONPATH": path_to_us(Path(folder))}
         try:
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S)
@@ -84,7 +85,7 @@ def _maxtext() -> dict[str, str]:
 
 def _main() -> None:
     try:
-        print(json.dumps({**compiler_versions(), **(_maxtext() if _MAXTEXT in sys.argv else {})}))
+        print(json.dumps(_versions("", _MAXTEXT in sys.argv, _TPU in sys.argv)))
     except (AsapError, metadata.PackageNotFoundError) as error:
         sys.exit(f"{error}")
 

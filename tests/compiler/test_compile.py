@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from asap.compiler.compile import compile_all, workers
+from asap.compiler.installed import versions_for
 from asap.compiler.process import Limits, run_child
 from asap.compiler.request import Request, make_request
 from asap.core.errors import BadInputError, PlanError, UsageError
@@ -216,3 +217,12 @@ def _await(condition, seconds=30):
             return found
         time.sleep(0.05)
     raise AssertionError("it did not come about")
+
+
+def test_another_python_needs_the_compiler_of_tpus_for_tpus_alone():
+    step = {"train_step": "mine:step", "python": sys.executable}
+    on_gpus = Request(chip="h100", topology=(), slices=1, plan=Plan.parse("data=8"), **step)
+    assert "libtpu" not in versions_for([on_gpus])[0]
+    if importlib.util.find_spec("libtpu"):
+        on_tpus = on_gpus.model_copy(update={"chip": "v5e", "topology": (2, 4)})
+        assert "libtpu" in versions_for([on_tpus])[0]
