@@ -17,7 +17,6 @@ _START = re.compile(r"\s+(ROOT )?%([^\s=]+) = ")
 _OPCODE = re.compile(r" ([a-z][a-z0-9-]*)\(")
 _SHAPE = re.compile(r"\b(pred|bf16|token|[a-z]+\d+[a-z0-9]*)\[([\d,<=]*)\](\{[^}]*\})?")
 _NAME = re.compile(r"%([^\s,)]+)")
-_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _BITS = re.compile(r"\d+")
 _LARGEST_CYCLES = 2**62
 """The compiler writes the largest int64 where it has no estimate."""
@@ -102,17 +101,6 @@ class Module:
         for inner in called.instructions if called else ():
             yield inner
             yield from self.inside(inner)
-
-    def trips(self, loop: Instruction) -> int | None:
-        """How often a ``while`` runs: as the compiler notes it, or the constant that its counter is compared with."""
-        if noted := _TRIPS.search(loop.attributes):
-            return int(noted.group(1))
-        condition = self.callee(loop, "condition")
-        compare = condition.instructions[-1] if condition and condition.instructions else None
-        if condition is None or compare is None or "direction=LT" not in compare.attributes:
-            return None
-        bound = condition.by_name.get(compare.operands[-1]) if compare.operands else None
-        return int(bound.attributes) if bound and bound.opcode == "constant" and bound.attributes.isdigit() else None
 
 
 def read_module(text: str) -> Module:

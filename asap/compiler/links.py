@@ -15,7 +15,11 @@ from asap.compiler.groups import Groups
 from asap.hardware import Slice
 
 Place = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
 Link = tuple[Place, int, int]
+Lane = tuple[int, int]
+"""One direction of a torus axis; the network between slices is ``NETWORK``."""
+NETWORK: Lane = (-1, 0)
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,23 @@ class Fabric:
     places: tuple[Place, ...]
     slices: tuple[int, ...]
     _known: dict[tuple[str, Groups], float] = field(default_factory=dict, compare=False, repr=False)
+    _routed: dict[Pairs, tuple[Counter[Link], Counter[Lane]]] = field(default_factory=dict, compare=False, repr=False)
 
-    def dimensions(self, members: Iterable[int]) -> frozenset[int]:
-        """Torus axes along which the members differ; -1 stands for the network between slices."""
+    def lanes(self, members: Iterable[int]) -> dict[Lane, float]:
+        """Both directions of the torus axes along which the members differ, each held all the time."""
         chosen = list(members)
         columns = zip(*(self.places[m] for m in chosen), strict=True)
-        axes = {axis for axis, column in enumerate(columns) if len(set(column)) > 1}
-        return frozenset(axes | ({-1} if len({self.slices[m] for m in chosen}) > 1 else set()))
+        held = [(axis, step) for axis, column in enumerate(columns) if len(set(column)) > 1 for step in (1, -1)]
+        between = [NETWORK] if len({self.slices[m] for m in chosen}) > 1 else []
+        return dict.fromkeys([*held, *between], 1.0)
+
+    def permute_lanes(self, pairs: Pairs) -> dict[Lane, float]:
+        """Lanes that a permute goes along, and the share of its time for which it holds each."""
+        if any(self.slices[a] != self.slices[b] for a, b in pairs):
+            return {NETWORK: 1.0}
+        _, lanes = self._routes(pairs)
+        most = max(lanes.values(), default=1)
+        return {lane: messages / most for lane, messages in lanes.items()}
 
     def seconds(self, kind: str, size: int, groups: Groups) -> float:
         """Time of a collective whose larger side has ``size`` bytes on each device."""
@@ -49,14 +63,15 @@ class Fabric:
             return size / members * self._exchange_load(groups) / self._link + self._latency(groups)
         return passes * (size * (members - 1) / members / self.gather_bandwidth(groups) + self._latency(groups))
 
-    def permute_seconds(self, size: int, pairs: Sequence[tuple[int, int]]) -> float:
+    def permute_seconds(self, size: int, pairs: Pairs) -> float:
         """Time of a permute: the busiest link carries as many messages as are routed over it."""
         if self.hardware.topology is None:
             return 0.0
         if any(self.slices[a] != self.slices[b] for a, b in pairs):
             network = self.hardware.chip.network
             return size / network.bandwidth + network.latency
-        load = _busiest(self._route_all(pairs))
+        links, _ = self._routes(pairs)
+        load = max(links.values(), default=0)
         return size * load / self._link + self._hop if load else 0.0
 
     def counterparts(self) -> tuple[int, ...]:
@@ -122,6 +137,16 @@ class Fabric:
         lengths = tuple(len(column) for column in columns)
         dense = all(column[-1] - column[0] + 1 == len(column) for column in columns)
         return lengths if dense and math.prod(lengths) == len(places) else None
+
+    def _routes(self, pairs: Pairs) -> tuple[Counter[Link], Counter[Lane]]:
+        """Messages over each link, and along each lane."""
+        if pairs not in self._routed:
+            links = Counter(self._route_all(pairs))
+            lanes: Counter[Lane] = Counter()
+            for (_, axis, step), messages in links.items():
+                lanes[axis, step] += messages
+            self._routed[pairs] = links, lanes
+        return self._routed[pairs]
 
     def _route_all(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Link]:
         for source, target in pairs:

@@ -1,12 +1,13 @@
 """Collectives in a schedule: what an instruction sends, and whether it waits, starts, finishes or carries it along."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from asap.compiler.groups import NamedMesh, replica_groups, source_target_pairs
 from asap.compiler.hlo import Instruction, Module
-from asap.compiler.links import Fabric
+from asap.compiler.links import NETWORK, Fabric, Lane
 
 KINDS = (
     "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-permute",
@@ -19,14 +20,17 @@ Form = Literal["synchronous", "asynchronous"]
 
 @dataclass(frozen=True)
 class Transfer:
-    """One collective as one device sees it. ``size`` is the larger side in bytes."""
+    """One collective as one device sees it.
+
+    ``size`` is the larger side in bytes; ``lanes`` are those that it holds, each for a share of its time.
+    """
 
     kind: str
     axes: str
     size: int
     seconds: float
     algorithm: str
-    dimensions: frozenset[int]
+    lanes: Mapping[Lane, float]
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Reader:
             return None
         kind, size = kind.lower().replace("_", "-"), sum(shape.size for shape in instruction.shapes if shape.dims)
         seconds = self.fabric.network_seconds(kind, size, _counted(target.group(1)))
-        transfer = Transfer(kind, self._axes(self.fabric.counterparts()), size, seconds, "", frozenset({-1}))
+        transfer = Transfer(kind, self._axes(self.fabric.counterparts()), size, seconds, "", {NETWORK: 1.0})
         return Step("start", instruction.name, transfer)
 
     def _half(self, kind: str, half: str, instruction: Instruction) -> Step | None:
@@ -109,7 +113,7 @@ class Reader:
             return None
         kind, size = kind.removeprefix("ragged-"), _larger_side(inner, len(groups[0]))
         seconds = self.fabric.seconds(kind, size, groups)
-        return Transfer(kind, self._axes(groups[0]), size, seconds, algorithm, self.fabric.dimensions(groups[0]))
+        return Transfer(kind, self._axes(groups[0]), size, seconds, algorithm, self.fabric.lanes(groups[0]))
 
     def _permute(self, inner: Instruction, algorithm: str) -> Transfer | None:
         pairs = source_target_pairs(inner.attributes)
@@ -119,9 +123,8 @@ class Reader:
         size = _larger_side(inner, 1)
         seconds = self.fabric.permute_seconds(size, pairs)
         axes = "+".join(self.mesh.axes(moving)) or "none"
-        return Transfer(
-            inner.opcode.removesuffix("-start"), axes, size, seconds, algorithm, self.fabric.dimensions(moving)
-        )
+        kind, lanes = inner.opcode.removesuffix("-start"), self.fabric.permute_lanes(pairs)
+        return Transfer(kind, axes, size, seconds, algorithm, lanes)
 
     def _axes(self, members: tuple[int, ...]) -> str:
         axes = self.mesh.axes(members)

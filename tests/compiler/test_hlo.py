@@ -4,21 +4,6 @@ from asap.compiler.hlo import read_module, shapes
 from asap.core.errors import BadInputError
 
 
-def test_loops_run_as_often_as_their_condition_says(program):
-    module = read_module(program("fsdp_scan_v5e_4x4"))
-    loops = [i for c in module.computations.values() for i in c.instructions if i.opcode == "while"]
-    assert [module.trips(loop) for loop in loops] == [6, 6]
-
-
-def test_what_the_compiler_notes_of_a_loop_is_believed(program):
-    noted = program("fsdp_scan_v5e_4x4").replace(
-        "condition=", 'backend_config={"known_trip_count":{"n":"9"}}, condition='
-    )
-    module = read_module(noted)
-    loops = [i for c in module.computations.values() for i in c.instructions if i.opcode == "while"]
-    assert [module.trips(loop) for loop in loops] == [9, 9]
-
-
 def test_the_entry_keeps_the_order_of_the_schedule(program):
     module = read_module(program("tensor_v5e_4x4"))
     names = [i.name for i in module.entry.instructions if "collective" in i.opcode]

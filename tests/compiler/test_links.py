@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timelines import fabric_of
 
+from asap.compiler.links import NETWORK
 from asap.hardware import resolve_hardware
 
 MIB = 2**20
@@ -47,11 +48,11 @@ def test_an_all_to_all_on_a_ring_is_bound_by_its_busiest_link():
 def test_a_permute_to_the_neighbour_is_one_message_and_across_a_line_is_many():
     fabric = fabric_of(resolve_hardware("v5e-16").slice)
     link = fabric.hardware.chip.torus.link_bandwidth
-    near = fabric.permute_seconds(MIB, [(0, 1), (1, 2), (2, 3)])
-    far = fabric.permute_seconds(MIB, [(0, 3), (1, 2), (2, 3)])
+    near = fabric.permute_seconds(MIB, ((0, 1), (1, 2), (2, 3)))
+    far = fabric.permute_seconds(MIB, ((0, 3), (1, 2), (2, 3)))
     assert near == pytest.approx(MIB / link, rel=0.1)
     assert far > 1.9 * near
-    assert fabric.permute_seconds(MIB, [(0, 0)]) == 0
+    assert fabric.permute_seconds(MIB, ((0, 0),)) == 0
 
 
 def test_between_slices_the_network_decides():
@@ -59,7 +60,7 @@ def test_between_slices_the_network_decides():
     network = fabric.hardware.chip.network
     groups = tuple((chip, chip + 16) for chip in range(16))
     assert fabric.seconds("all-gather", MIB, groups) == MIB / 2 / network.bandwidth + network.latency
-    assert fabric.dimensions((0, 16)) == {-1}
+    assert fabric.lanes((0, 16)) == {NETWORK: 1.0}
 
 
 @given(st.integers(0, 2**34), st.sampled_from(["all-gather", "all-reduce", "reduce-scatter", "all-to-all"]))

@@ -1,6 +1,7 @@
 import pytest
 from timelines import simulate
 
+from asap.compiler.groups import NamedMesh
 from asap.compiler.hlo import read_module
 from asap.compiler.kernels import kernel_seconds
 from asap.compiler.rates import rates
@@ -58,6 +59,32 @@ def test_two_transfers_on_one_torus_axis_follow_each_other():
     done = "  %e = bf16[1024,1024]{1,0} collective-permute-done(%t)\n"
     one, two = simulate(HEAD + PARAMETER + START + DONE), simulate(HEAD + PARAMETER + START + second + done + DONE)
     assert two.seconds == pytest.approx(2 * one.seconds)
+
+
+def test_transfers_in_opposite_directions_of_a_torus_axis_run_side_by_side():
+    done = "  %e = bf16[1024,1024]{1,0} collective-permute-done(%t)\n"
+    ring = {"name": "v5e-256", "mesh": NamedMesh(("data", "model"), (16, 16))}
+    around = "source_target_pairs={" + ",".join(f"{{{16 * i},{16 * ((i + 1) % 16)}}}" for i in range(16)) + "}"
+    forward = START.replace(PAIRS, around)
+    reverse = "source_target_pairs={" + ",".join(f"{{{16 * ((i + 1) % 16)},{16 * i}}}" for i in range(16)) + "}"
+    back = START.replace("%s =", "%t =").replace(PAIRS, reverse)
+    one = simulate(HEAD + PARAMETER + forward + DONE, **ring)
+    both = simulate(HEAD + PARAMETER + forward + back + done + DONE, **ring)
+    assert both.seconds == pytest.approx(one.seconds)
+
+
+def test_what_goes_to_host_memory_is_hidden_unless_it_takes_longer_than_the_step():
+    host = "bf16[1024,1024]{1,0:S(5)}"
+    there = f"  %out = ({host}, bf16[1024,1024]{{1,0}}, u32[]) copy-start(%p)\n"
+    back = f"  %in = (bf16[1024,1024]{{1,0}}, {host}, u32[]) copy-start(%p)\n"
+    done = "  %x = bf16[1024,1024]{1,0} copy-done(%out)\n  %y = bf16[1024,1024]{1,0} copy-done(%in)\n}\n"
+    one_way = 1024 * 1024 * 2 / load_chip("v6e").host_bandwidth
+    long, short = (simulate(HEAD + PARAMETER + there + back + fusion("f", n) + done, "v6e-16") for n in (10**7, 10))
+    assert long.seconds == pytest.approx(1e7 / rates(load_chip("v6e")).clock)
+    assert short.seconds == pytest.approx(one_way)
+    assert long.host == pytest.approx({"to": one_way, "from": one_way})
+    unknown = simulate(HEAD + PARAMETER + there + back + fusion("f", 10) + done, "v4-32", NamedMesh(("data",), (16,)))
+    assert any("not published" in note for note in unknown.notes) == (load_chip("v4").host_bandwidth is None)
 
 
 def test_operations_without_an_estimate_cost_their_bytes_and_are_counted():
