@@ -2,8 +2,10 @@
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean, median
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,7 +19,7 @@ class CompiledCalibration(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    constants: dict[str, float] = Field(description="by chip: median ln(compiled / measured)")
+    constants: dict[str, float] = Field(description="by chip: ln(compiled / measured), as far as models agree on it")
     half_width: float = Field(
         gt=0, description="90 % quantile of |ln(compiled / measured)| of models that were left out"
     )
@@ -35,6 +37,25 @@ class CompiledCalibration(BaseModel):
             value=value, low=value / spread, high=value * spread, unit="s",
             provenance=Provenance.COMPILED, source=f"timeline with one constant a chip, fitted on {self.source}",
         )  # fmt: skip
+
+
+def fit_constants(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, float]:
+    """One constant a chip from the errors ln(compiled / measured) of runs, by chip and model.
+
+    Models of one chip differ by more than chance of a run, so the mean over models is trusted as far as chips differ by
+    more than models do (random effects; DerSimonian and Laird, Controlled Clinical Trials 7, 1986): where they do not,
+    the constants are nothing.
+    """
+    models = {chip: [median(found) for found in of_chip.values()] for chip, of_chip in errors.items() if of_chip}
+    means = {chip: fmean(found) for chip, found in models.items()}
+    freedom = sum(len(found) - 1 for found in models.values())
+    if not freedom:
+        return dict.fromkeys(models, 0.0)
+    within = sum((m - means[chip]) ** 2 for chip, found in models.items() for m in found) / freedom
+    by_chance = within * fmean(1 / len(found) for found in models.values())
+    between = max(fmean(mean**2 for mean in means.values()) - by_chance, 0.0)
+    shares = {chip: between / (between + within / len(found) or 1.0) for chip, found in models.items()}
+    return {chip: share * means[chip] for chip, share in shares.items()}
 
 
 @cache
