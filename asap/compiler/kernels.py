@@ -12,12 +12,12 @@ experiment 2026-06-02-maxtext-qwen3-8b-v6e8-ref-seq8192).
 import math
 import re
 
-from asap.compiler.hlo import Instruction, shapes
+from asap.compiler.hlo import Instruction, Shape, shapes
 from asap.compiler.rates import Rates
 
 _PRODUCTS = {"fwd": 2, "dq": 3, "dkv": 4}
 """Matrix products of the splash kernels: scores and context; scores, their gradient and that of the queries; scores,
-their gradient, and those of keys and values."""
+their gradient, and those of keys and values. Fused, the last kernel gives the gradient of the queries as well."""
 
 _REACHED = 0.81
 """Share of the matrix units' peak, in the blocks that are looked at."""
@@ -43,9 +43,15 @@ def kernel_seconds(instruction: Instruction, rates: Rates) -> float | None:
     padded = math.ceil(width / tile) * tile
     part = found.group(1)
     scores = math.prod(batch) * queries * keys * _seen(instruction, keys)
-    products = 2 * scores * padded * _PRODUCTS[part] / (_REACHED * rates.peak_flops)
+    products = 2 * scores * padded * _products(instruction, part, arrays[0]) / (_REACHED * rates.peak_flops)
     softmax = scores * _SOFTMAX_CYCLES / (rates.cores * rates.clock) if part == "fwd" else 0.0
     return max(products, softmax)
+
+
+def _products(instruction: Instruction, part: str, queries: Shape) -> int:
+    """Matrix products of a kernel; beside what it yields, as large as the queries, it has scratch space."""
+    yields = [shape for shape in instruction.shapes if len(shape.dims) >= len(queries.dims)]
+    return _PRODUCTS[part] + (part == "dkv" and len(yields) > 2)
 
 
 def _seen(instruction: Instruction, keys: int) -> float:

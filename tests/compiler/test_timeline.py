@@ -2,7 +2,7 @@ import pytest
 from timelines import simulate
 
 from asap.compiler.groups import NamedMesh
-from asap.compiler.hlo import read_module
+from asap.compiler.hlo import Instruction, read_module
 from asap.compiler.kernels import kernel_seconds
 from asap.compiler.rates import rates
 from asap.hardware import load_chip
@@ -119,6 +119,18 @@ def test_where_the_softmax_is_slower_than_the_products_it_decides(program):
     scores = 8 * 4 * 2048 * 2048 * 5 / 8
     measured = 9.41e-3 / (3 * 32 * 8192 * 8192 * 5 / 8)
     assert kernel_seconds(kernel, rates(load_chip("v6e"))) == pytest.approx(scores * measured, rel=0.01)
+
+
+def test_a_fused_backward_kernel_has_a_product_more():
+    array, scratch = "bf16[2,8,2048,128]", "f32[2,512,128]"
+    layouts = f"operand_layout_constraints={{{', '.join([array + '{3,2,1,0}'] * 3)}}}"
+
+    def seconds(*gradients):
+        result = f"({', '.join([scratch, scratch, *gradients])})"
+        kernel = Instruction("splash_mha_dkv_no_residuals.1", "custom-call", result, (), layouts)
+        return kernel_seconds(kernel, rates(load_chip("v6e")))
+
+    assert seconds("bf16[2,4,8,2048,128]", array, array) == pytest.approx(5 / 4 * seconds(array, array))
 
 
 @pytest.mark.parametrize(("chip", "clock"), [("v5e", 1.5e9), ("v5p", 1.75e9), ("v6e", 1.75e9), ("v4", 1.05e9)])
