@@ -7,7 +7,7 @@ from asap.compiler.hlo import read_module
 from asap.compiler.links import Fabric
 from asap.compiler.rates import rates
 from asap.compiler.rematerialisation import offloaded
-from asap.compiler.request import Outcome, Request
+from asap.compiler.request import FULL_PRECISION, Outcome, Request
 from asap.compiler.timeline import Simulator, Timeline
 from asap.compiler.transfers import Reader
 from asap.compiler.verdict import CollectiveRow, ComputeRow, Expected, Verification
@@ -178,7 +178,7 @@ def _assumptions(request: Request) -> list[str]:
     if not request.is_reference:
         return notes
     precision, optimizer = request.workload.precision, request.workload.optimizer
-    if precision not in (None, "bf16", "bfloat16", "fp32", "float32"):
+    if precision not in (None, "bf16", "bfloat16", *FULL_PRECISION):
         notes.append(f"the reference step computes in bf16, not in {precision}")
     if optimizer not in (None, "adam", "adamw"):
         notes.append(f"the reference step uses AdamW, not {optimizer}")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import BadInputError
 from asap.hardware import Slice
 from asap.models import Architecture, Workload
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.plans.validity import Constraints, require_valid
 
 SCHEMA = "asap.compiled/1"
@@ -26,6 +26,9 @@ Effort = Literal["full", "reduced", "least"]
 EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}
 """Values of the compiler's ``exec_time_optimization_effort``. A reduced effort comes to an end where a full one takes
 minutes for single instructions, as on v6e; the costs of the least mean nothing (docs/verify.md)."""
+
+FULL_PRECISION = ("fp32", "float32")
+"""Names of the precision that the reference step computes in where it is not bf16."""
 
 _REFERENCE = (
     "attention", "decoder", "experts", "layout", "loss", "pipeline", "rematerialisation", "segments", "train_step",
@@ -76,13 +79,17 @@ class Request(BaseModel):
 
     def _as_written(self) -> "Request":
         """With nothing of the workload and the plan that makes no other reference step."""
-        work = {field: getattr(self.workload, field) for field in ("global_batch", "sequence_length", "precision")}
-        chunks, unscanned = self.workload.loss_chunks or 1, self.workload.scan_layers is False
+        work = self.workload
         workload = Workload(
-            **work, loss_chunks=chunks if chunks > 1 else None, scan_layers=False if unscanned else None
-        )  # fmt: skip
+            global_batch=work.global_batch,
+            sequence_length=work.sequence_length,
+            precision="fp32" if work.precision in FULL_PRECISION else None,
+            loss_chunks=work.loss_chunks if (work.loss_chunks or 1) > 1 else None,
+            scan_layers=False if work.scan_layers is False else None,
+        )
         whole = self.plan.microbatches == 1 and self.plan.degree("stage") == 1
-        plan = self.plan.model_copy(update={"microbatches": None}) if whole else self.plan
+        microbatches = None if whole else self.plan.microbatches
+        plan = self.plan.model_copy(update={"microbatches": microbatches, "remat": self.plan.remat or Remat.FULL})
         return self.model_copy(update={"workload": workload, "plan": plan})
 
 

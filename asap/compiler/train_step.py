@@ -8,6 +8,7 @@ import numpy as np
 from asap.compiler.decoder import Decoder, Parameter
 from asap.compiler.layout import Layout, check_axes
 from asap.compiler.pipeline import split_batch
+from asap.compiler.request import FULL_PRECISION
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
@@ -42,7 +43,7 @@ def reference_step(
     layout = check_axes(mesh)
     pipelined = layout.degree("stage") > 1
     parts = plan.microbatches or (layout.degree("stage") if pipelined else 1)
-    dtype = "float32" if workload.precision in ("fp32", "float32") else "bfloat16"
+    dtype = "float32" if workload.precision in FULL_PRECISION else "bfloat16"
     remat = plan.remat or Remat.FULL
     decoder = Decoder(
         model, layout, remat, dtype, parts if pipelined else 1, capacity, plan.offload,
