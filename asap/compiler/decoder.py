@@ -1,7 +1,7 @@
 """The reference decoder: plain JAX with named dimensions, dense or mixture of experts, scanned over its layers.
 
-Parameters are kept in float32 and used in the precision of the step. Layers follow Llama: RMSNorm before attention and
-MLP, rotary positions, a gated or plain MLP; Mixtral's router where there are experts.
+Parameters are kept in float32 or bfloat16 and used in the precision of the step. Layers follow Llama: RMSNorm before
+attention and MLP, rotary positions, a gated or plain MLP; Mixtral's router where there are experts.
 """
 
 from collections.abc import Callable
@@ -48,6 +48,7 @@ class Decoder:
     offload: tuple[Offload, ...] = ()
     loss_chunks: int = 1
     scanned: bool = True
+    weights: Any = "float32"
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter as a tree of :class:`Parameter`."""

@@ -180,6 +180,9 @@ def _assumptions(request: Request) -> list[str]:
     precision, optimizer = request.workload.precision, request.workload.optimizer
     if precision not in (None, "bf16", "bfloat16", *FULL_PRECISION):
         notes.append(f"the reference step computes in bf16, not in {precision}")
+    weights = request.workload.weight_precision
+    if weights not in (None, "bf16", *FULL_PRECISION):
+        notes.append(f"the reference step keeps its parameters in fp32, not in {weights}")
     if optimizer not in (None, "adam", "adamw"):
         notes.append(f"the reference step uses AdamW, not {optimizer}")
     if request.plan.remat is None:

@@ -84,6 +84,7 @@ class Request(BaseModel):
             global_batch=work.global_batch,
             sequence_length=work.sequence_length,
             precision="fp32" if work.precision in FULL_PRECISION else None,
+            weight_precision="bf16" if work.weight_precision == "bf16" else None,
             loss_chunks=work.loss_chunks if (work.loss_chunks or 1) > 1 else None,
             scan_layers=False if work.scan_layers is False else None,
         )

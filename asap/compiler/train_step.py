@@ -48,6 +48,7 @@ def reference_step(
     decoder = Decoder(
         model, layout, remat, dtype, parts if pipelined else 1, capacity, plan.offload,
         loss_chunks=workload.loss_chunks or 1, scanned=workload.scan_layers is not False,
+        weights="bfloat16" if workload.weight_precision == "bf16" else "float32",
     )  # fmt: skip
     function = jax.jit(_step(decoder, 1 if pipelined else parts, "optimizer" in plan.offload), donate_argnums=0)
     tokens = jax.ShapeDtypeStruct(
@@ -57,14 +58,14 @@ def reference_step(
 
 
 def abstract_state(decoder: Decoder, plan: Plan) -> dict[str, Any]:
-    """Parameters and both moments in float32; in host memory where the plan offloads them."""
+    """Parameters and both moments in the precision of the weights; in host memory where the plan offloads them."""
     import jax
 
     def leaf(parameter: Parameter, host: bool) -> Any:
         sharding = decoder.layout.sharding(parameter.shape, parameter.names)
         if host:
             sharding = sharding.with_memory_kind("pinned_host")
-        return jax.ShapeDtypeStruct(parameter.shape, "float32", sharding=sharding)
+        return jax.ShapeDtypeStruct(parameter.shape, decoder.weights, sharding=sharding)
 
     def tree(host: bool) -> Any:
         return jax.tree.map(lambda p: leaf(p, host), decoder.parameters(), is_leaf=lambda p: isinstance(p, Parameter))
@@ -144,7 +145,7 @@ def _step(decoder: Decoder, accumulate: int, offloaded: bool) -> Any:
 
 
 def _gradients(decoder: Decoder, accumulate: int, parameters: Any, tokens: Any, targets: Any) -> tuple[Any, Any]:
-    """Loss and gradients; over several microbatches one after the other, summed in float32."""
+    """Loss and gradients; over several microbatches one after the other, summed in the precision of the weights."""
     import jax
     import jax.numpy as jnp
 
@@ -172,6 +173,6 @@ def _adam(parameters: Any, moments: dict[str, Any], gradients: Any, count: Any) 
 
     def update(parameter: Any, mean: Any, variance: Any) -> Any:
         direction = mean / (1 - _BETA1**count) / (jnp.sqrt(variance / (1 - _BETA2**count)) + _EPSILON)
-        return parameter - _LEARNING_RATE * (direction + _DECAY * parameter)
+        return (parameter - _LEARNING_RATE * (direction + _DECAY * parameter)).astype(parameter.dtype)
 
     return jax.tree.map(update, parameters, mean, variance), {"mean": mean, "variance": variance}

@@ -124,6 +124,7 @@ def _workload(
         global_batch=batch,
         sequence_length=settings.positive("max_target_length"),
         precision=_precision(settings),
+        weight_precision=_plain_precision(settings.text("weight_dtype")),
         optimizer=settings.text("opt_type"),
         attention=settings.text("attention"),
         framework="MaxText",
@@ -135,6 +136,7 @@ def _workload(
     sources = {
         "workload.sequence_length": settings.source("max_target_length"),
         "workload.precision": settings.source("quantization" if settings.text("quantization") else "dtype"),
+        "workload.weight_precision": settings.source("weight_dtype"),
         "workload.optimizer": settings.source("opt_type"),
         "workload.attention": settings.source("attention"),
         "workload.framework": document.path.name,
@@ -164,7 +166,10 @@ def _precision(settings: Settings) -> str | None:
     quantization = settings.text("quantization")
     if quantization:
         return "fp8" if "fp8" in quantization else quantization
-    dtype = settings.text("dtype")
+    return _plain_precision(settings.text("dtype"))
+
+
+def _plain_precision(dtype: str | None) -> str | None:
     return _PRECISIONS.get(dtype or "", dtype)
 
 

@@ -11,6 +11,9 @@ class Workload(BaseModel):
     global_batch: PositiveInt | None = Field(default=None, description="sequences in a step, whole job")
     sequence_length: PositiveInt | None = Field(default=None, description="tokens in a sequence")
     precision: str | None = Field(default=None, description="of the matrix multiplications: bf16, fp8, int8, …")
+    weight_precision: str | None = Field(
+        default=None, description="in which JAX keeps parameters, gradients and moments: fp32, bf16"
+    )
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")

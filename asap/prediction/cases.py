@@ -122,7 +122,8 @@ def model_numbers(a: Architecture) -> Model:
 def work_numbers(w: Workload, architecture: Architecture) -> Work:
     """Bytes of operands and of the training state.
 
-    JAX keeps fp32 parameters; PyTorch stacks keep bf16 ones with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
+    JAX keeps fp32 parameters, or all of the state in bf16 where the workload says so; PyTorch stacks keep bf16 ones with
+    an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
     """
     framework = framework_class(w.framework)
     moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
@@ -133,14 +134,15 @@ def work_numbers(w: Workload, architecture: Architecture) -> Work:
     serial = is_serial(w)
     accumulates = "fp32" if name == "megatron-lm" else "bf16"
     reduced = OPERAND_BYTES["fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"]
-    parameter = 2.0 if master else 4.0
+    narrow = not master and w.weight_precision == "bf16"
+    parameter = 2.0 if master or narrow else 4.0
     sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
     return Work(
         batch=w.global_batch or 0,
         sequence=w.sequence_length or 0,
         operand_bytes=OPERAND_BYTES[precision_class(w.precision)],
         parameter_bytes=parameter,
-        gradient_bytes=OPERAND_BYTES[accumulates] if master else 4.0,
+        gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
         reduced_bytes=reduced,
         gathered_bytes=(reduced if not w.zero_stage or serial else 0.0) + (parameter if w.zero_stage else 0.0),
         logit_bytes=GATHERED_LOGIT_BYTES if serial else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
@@ -149,7 +151,7 @@ def work_numbers(w: Workload, architecture: Architecture) -> Work:
         compiled=float(framework in ("jax", "maxtext")),
         overlaps_reduction=float(framework != "megatron"),
         gathers_again=float(framework in ("megatron", "nemo") and not serial),
-        optimizer_bytes=moments + (FP32_MASTER if master else 0.0),
+        optimizer_bytes=moments / 2 if narrow else moments + (FP32_MASTER if master else 0.0),
         fused_attention=float(kernel == "flash"),
         score_passes=SCORE_PASSES[kernel],
         score_bytes=SCORE_BYTES[kernel],

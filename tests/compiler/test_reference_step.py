@@ -53,6 +53,12 @@ def test_every_plan_trains_the_same_model(model, plans):
         assert series == pytest.approx(single, rel=1e-5), plan
 
 
+def test_a_state_in_bf16_trains_as_well():
+    found = losses(DENSE, "data=1", "data=2 model=2 remat=full; weight_precision=bf16")
+    whole, narrow = found.values()
+    assert narrow == pytest.approx(whole, rel=0.02)
+
+
 def test_layers_that_are_not_scanned_train_as_well():
     found = losses(DENSE, "data=1; scan_layers=false", "data=2 model=2 remat=minimal; scan_layers=false")
     single, split = found.values()

@@ -59,9 +59,11 @@ def test_every_value_says_where_it_came_from(read):
     assert provenance["workload.global_batch"].startswith("derived: run.yml:9: per_device_batch_size x 256 devices")
 
 
-def test_the_parts_of_the_loss_and_the_loop_over_layers_are_read(read):
+def test_the_parts_of_the_loss_the_loop_over_layers_and_the_precision_of_weights_are_read(read):
     plain = read(SMALL).workload
     assert (plain.loss_chunks, plain.scan_layers) == (1, True)
+    assert plain.weight_precision == "fp32"
+    assert read(SMALL, "weight_dtype=bfloat16").workload.weight_precision == "bf16"
     tiled = read(SMALL, "num_vocab_tiling=8", "scan_layers=false").workload
     assert (tiled.loss_chunks, tiled.scan_layers) == (8, False)
 

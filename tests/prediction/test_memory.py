@@ -102,6 +102,16 @@ def test_a_loss_in_parts_holds_the_logits_of_one_part():
     assert parts == pytest.approx(whole / 4)
 
 
+def test_a_state_in_bf16_is_half_of_one_in_fp32():
+    def state(precision):
+        work = WORK.model_copy(update={"framework": "MaxText", "weight_precision": precision})
+        found = held("data=64 microbatches=1 remat=full", work=work)
+        return float(np.sum(found.parameters + found.optimizer + found.gradients))
+
+    assert state("bf16") == pytest.approx(state("fp32") / 2)
+    assert state(None) == state("fp32")
+
+
 def test_the_last_stage_of_a_pipeline_holds_the_logits():
     wide = MODEL.model_copy(update={"vocab": 1_000_000})
     plan = "replica=16 stage=4 microbatches=32 remat=full"
