@@ -122,8 +122,8 @@ def model_numbers(a: Architecture) -> Model:
 def work_numbers(w: Workload, architecture: Architecture) -> Work:
     """Bytes of operands and of the training state.
 
-    JAX keeps fp32 parameters, or all of its state in bf16 where the workload says so; PyTorch stacks keep bf16 parameters
-    with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
+    JAX keeps fp32 parameters, or all of its state in bf16 where the workload says so; PyTorch stacks keep bf16
+    parameters with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
     """
     framework = framework_class(w.framework)
     moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
