@@ -58,8 +58,8 @@ RECOMMENDED: Mapping[str, tuple[str, ...]] = {
     "tpu7x": _WHOLE_PRODUCTS,
 }
 """MaxText: configs/tpu/{v4,v5e,v5p}/*.sh and benchmarks/xla_flags_library.py (DENSE_VMEM_LIMIT_FLAG, CF_FOR_ALL_GATHER,
-DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL; for what is kept in host memory, without which the schedule
-waits for it, HOST_OFFLOAD_FLAGS), https://github.com/AI-Hypercomputer/maxtext."""
+DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL; where something is kept in host memory, HOST_OFFLOAD_FLAGS),
+https://github.com/AI-Hypercomputer/maxtext."""
 
 
 def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tuple[str, ...]:

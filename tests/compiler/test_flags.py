@@ -13,7 +13,7 @@ def test_flags_on_record_win_over_those_of_the_environment_and_of_the_chip(monke
     assert compiler_flags("v6e", {"compile_xla_flags": "--d=4"}, PLAN) == ("--d=4",)
 
 
-def test_a_plan_that_keeps_something_in_host_memory_gets_the_flags_that_hide_it(monkeypatch):
+def test_a_plan_that_keeps_something_in_host_memory_gets_the_flags_for_it(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     offloading = Plan.parse("data=8 remat=offload offload=activations")
     assert compiler_flags("v6e", {}, offloading) == RECOMMENDED["v6e"] + TO_THE_HOST
