@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from asap.agents.compiled_note import compiled_by
 from asap.agents.models import BUILTIN
 from asap.agents.settings import Settings
 from asap.agents.usage import EVENT as USAGE
+from asap.compiler.choice import Choice
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
@@ -77,11 +79,9 @@ class Turn:
         return next((note["experiment"] for note in notes), None)
 
     @property
-    def is_compiled(self) -> bool:
-        """Whether it was an analysis whose plans were compiled."""
-        from asap.agents.run import COMPILED
-
-        return any(r.kind is Kind.NOTE and r.payload.get("event") == COMPILED for r in self.records)
+    def compiled_by(self) -> Choice | None:
+        """How plans were compiled, if it was an analysis that had them compiled."""
+        return compiled_by(self.records)
 
     @property
     def is_said_again(self) -> bool:
@@ -131,7 +131,7 @@ def _run(
                 target = record.id if store.has(record.id) else turn.text.removeprefix("analyze ")
                 analyze(
                     target, store=store, amend=lambda _, to=record: to, model=name, session=again,
-                    verify=turn.is_compiled, progress=progress,
+                    compile_by=turn.compiled_by, progress=progress,
                 )  # fmt: skip
             elif any(_is_result(record) for record in turn.records):
                 _talk(turn, again, store, name)

@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from asap.agents.compiled_note import compiled_note
 from asap.agents.desk import Desk
 from asap.agents.engine import engine_proposals
 from asap.agents.preflight import check_model
 from asap.agents.settings import Settings, read_settings
+from asap.compiler.choice import Choice
 from asap.core.errors import AsapError, InsufficientEvidenceError, ServiceError
 from asap.diagnosis.study import Study, open_study
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import Kind, Worklog, new_session_name, redacted
-
-COMPILED = "compiled"
-"""Event of a note on record: plans were compiled before the agents saw them."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ def analyze(
     model: str | None = None,
     session: str | None = None,
     progress: Callable[[str], None] | None = None,
-    verify: bool = False,
-    engine: str = "local",
+    compile_by: Choice | None = None,
     max_calls: int | None = None,
     max_tokens: int | None = None,
     max_cost: float | None = None,
@@ -49,8 +47,8 @@ def analyze(
         model: name of the language model behind the agents; as set by the user by default.
         session: name of the worklog; a new one by default.
         progress: told what is being done.
-        verify: compile the baseline and the best plans by the real TPU compiler before they are shown.
-        engine: where they are compiled: ``local`` or ``ray://HOST:PORT``.
+        compile_by: how the real TPU compiler is asked for the baseline and the best plans before they are shown; it
+            is not asked by default.
         max_calls: of the model in this run.
         max_tokens: in this run, in and out.
         max_cost: in this run, US dollars.
@@ -67,9 +65,9 @@ def analyze(
     try:
         desk = Desk(store)
         study = _open(desk, target, amend, settings, worklog, progress or _unheard)
-        if verify:
-            verdicts = _compile(desk, study, engine, progress or _unheard)
-            worklog.append(Kind.NOTE, {"event": COMPILED, "verdicts": verdicts})
+        if compile_by is not None:
+            verdicts = _compile(desk, study, compile_by, progress or _unheard)
+            worklog.append(Kind.NOTE, compiled_note(compile_by, verdicts))
         analysis, failure = _analyze(desk, study, settings, worklog, progress or _unheard)
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": "interrupted"})
@@ -96,7 +94,7 @@ def _open(
     return study
 
 
-def _compile(desk: Desk, study: Study, engine: str, progress: Callable[[str], None]) -> dict[str, str]:
+def _compile(desk: Desk, study: Study, choice: Choice, progress: Callable[[str], None]) -> dict[str, str]:
     """Take the compiler's evidence into the candidates, and return its verdicts by plan.
 
     Where there are no candidates nothing is compiled, and the agents say why.
@@ -107,7 +105,7 @@ def _compile(desk: Desk, study: Study, engine: str, progress: Callable[[str], No
         survey = desk.survey(study.experiment.id)
     except InsufficientEvidenceError:
         return {}
-    found = compiled_field(survey, engine, progress)
+    found = compiled_field(survey, choice, progress)
     desk.lay(found)
     return verdicts(found)
 

@@ -20,6 +20,13 @@ def analyze(
         typer.Option(help="The language model behind the agents, also ASAP_MODEL; builtin/planner by default."),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compile baseline and proposals for the TPU first.")] = False,
+    train_step: Annotated[
+        str | None, typer.Option(help="Compile your own step: package.module:function. Implies --verify.")
+    ] = None,
+    maxtext: Annotated[
+        bool, typer.Option("--maxtext", help="Compile MaxText's own step, by the settings on record. Implies --verify.")
+    ] = False,
+    python: Annotated[str, typer.Option(help="The Python where MaxText, or your step's packages, are installed.")] = "",
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
@@ -31,10 +38,12 @@ def analyze(
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TERMINAL,
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
+    from asap.compiler.choice import Choice
     from asap.experiments import ExperimentStore
     from asap.experiments.intake import Statement, amend
     from asap.history.ahead import indexes_written_ahead
 
+    choice = Choice(train_step, maxtext, python, engine=engine)
     said = Statement(plan=plan, hardware=hardware, topology=topology)
     with progress() as show, indexes_written_ahead():
         from asap.agents.run import analyze as run_analysis
@@ -46,8 +55,7 @@ def analyze(
             model=model,
             session=session,
             progress=show,
-            verify=verify,
-            engine=engine,
+            compile_by=choice if verify or not choice.is_reference else None,
             max_calls=max_calls,
             max_tokens=max_tokens,
             max_cost=max_cost,

@@ -36,23 +36,17 @@ def verify(
     format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
 ) -> None:
     """Compile the training step under a plan for the experiment's slice: does it fit, what does it send, how long."""
+    from asap.compiler.choice import Choice
     from asap.compiler.process import Limits
     from asap.compiler.verify import verify as run_verification
-    from asap.core.errors import UsageError
     from asap.core.units import GIB
     from asap.experiments import ExperimentStore
     from asap.experiments.intake import Statement, amend
 
-    if train_step and maxtext:
-        raise UsageError("is one step, --train-step another", where="--maxtext")
+    choice = Choice(train_step, maxtext, python, effort, engine, Limits(time_limit, memory_limit * GIB))
     record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
-    limits = Limits(time_limit, memory_limit * GIB)
     with progress() as show:
-        found = run_verification(
-            record, _plans(record, plan or [], proposal, all),
-            train_step=train_step, maxtext=maxtext, python=python, effort=effort, engine=engine, limits=limits,
-            progress=show,
-        )  # fmt: skip
+        found = run_verification(record, _plans(record, plan or [], proposal, all), choice, show)
     if format is Plain.JSON:
         print_json(found)
     else:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from asap.compiler.cache import LASTING, keep, recall
+from asap.compiler.choice import LOCAL
 from asap.compiler.installed import versions_for
 from asap.compiler.process import Limits, run_child
 from asap.compiler.request import Outcome, Request
@@ -14,8 +15,6 @@ from asap.core.errors import UsageError
 
 PROCESS_BYTES = 2.5 * 2**30
 """Host memory to reckon with for one compilation of a scanned decoder (measured: 0.9 to 1.8 GB)."""
-
-LOCAL = "local"
 
 
 def compile_all(

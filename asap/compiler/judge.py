@@ -153,6 +153,7 @@ def _sentence(outcome: Outcome, hardware: Slice) -> str:
             f" {format_bytes(outcome.available_bytes)} are available"
         )
     reasons = {
+        "unwritten": "the training step cannot be written",
         "step_failed": "the training step raised",
         "refused": "the compiler refuses it",
         "crashed": "the compiler crashed",

@@ -18,9 +18,11 @@ TOPOLOGIES = ("v4", "v5e", "v5p", "v6e", "tpu7x")
 """Chips that libtpu describes without one being there."""
 
 Status = Literal[
-    "compiled", "sharded", "does_not_fit", "step_failed", "refused", "crashed", "timed_out", "out_of_host_memory"
-]
-"""``sharded``: XLA's CPU pipeline laid it out, which says nothing of time and little of memory."""
+    "compiled", "sharded", "does_not_fit", "unwritten", "step_failed", "refused", "crashed", "timed_out",
+    "out_of_host_memory",
+]  # fmt: skip
+"""``sharded``: XLA's CPU pipeline laid it out, which says nothing of time and little of memory. ``unwritten``: the
+training step cannot express the plan."""
 
 Effort = Literal["full", "reduced", "least"]
 EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}

@@ -9,14 +9,14 @@ from typing import Any
 
 import yaml
 
-from asap.compiler.compile import LOCAL, compile_all
+from asap.compiler.choice import REFERENCE, Choice
+from asap.compiler.compile import compile_all
 from asap.compiler.flags import compiler_flags
 from asap.compiler.judge import judge
-from asap.compiler.process import Limits
-from asap.compiler.request import Effort, make_request
+from asap.compiler.request import Outcome, Request, make_request
 from asap.compiler.train_step import check_reference
 from asap.compiler.verdict import Verification
-from asap.core.errors import BadInputError, InsufficientEvidenceError, UsageError
+from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError, UsageError
 from asap.core.text import REDACTED
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
@@ -29,27 +29,17 @@ from asap.prediction.prediction import Prediction
 def verify(
     experiment: Experiment,
     plans: Sequence[Plan],
-    *,
-    train_step: str | None = None,
-    maxtext: bool = False,
-    python: str = "",
-    effort: Effort = "full",
-    engine: str = LOCAL,
-    limits: Limits | None = None,
+    choice: Choice = REFERENCE,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> list[Verification]:
     """Compile the training step of an experiment under each plan.
 
+    A plan that the step cannot express gets a verdict that says so.
+
     Args:
         experiment: what it runs on and, for the reference step, its model and workload.
         plans: for the experiment's slice.
-        train_step: ``package.module:function``, called with a mesh that names all axes; it returns the jitted
-            function and the tuple of its abstract arguments, with shardings. The reference step by default.
-        maxtext: MaxText's own step instead, with the settings on record.
-        python: the Python where MaxText or the user's step is installed; this one by default.
-        effort: of the compiler. The least says whether it fits and what it sends, not how long it takes.
-        engine: ``local`` or ``ray://HOST:PORT``.
-        limits: of time and memory of each compilation.
+        choice: whose training step, and how it is compiled.
         progress: told of each stage.
 
     Raises:
@@ -58,31 +48,44 @@ def verify(
         ConfigError: the compiler is missing.
     """
     hardware = _hardware(experiment)
-    if maxtext and hardware.topology is None:
+    if choice.maxtext and hardware.topology is None:
         raise BadInputError("MaxText's step is compiled for TPUs alone", where=hardware.chip.title)
-    is_reference = train_step is None and not maxtext
-    if is_reference and experiment.model is None:
+    if choice.is_reference and experiment.model is None:
         raise InsufficientEvidenceError(
             "the model is not known", where=experiment.id, hint="give your own step with --train-step"
         )
-    for plan in plans if is_reference else ():
-        check_reference(experiment.model or Architecture(), experiment.workload, plan)
-    path, source = _their_source(train_step) if train_step else ((), "")
-    requests = [
-        make_request(
-            hardware, plan, experiment.model if is_reference else None, experiment.workload,
-            train_step=train_step, maxtext=maxtext_settings(experiment, plan) if maxtext else None, path=path,
-            step_source=source, flags=compiler_flags(hardware.chip.name, experiment.environment, plan), effort=effort,
-            python=python,
-        )
-        for plan in plans
-    ]  # fmt: skip
+    programs = [_program(experiment, hardware, plan, choice) for plan in plans]
+    requests = [request for request, reason in programs if not reason]
     progress(f"compiling {len(requests)} program(s) for {hardware.chip.title} {hardware.shape}")
-    outcomes = compile_all(requests, engine=engine, limits=limits, progress=progress)
+    compiled = iter(compile_all(requests, engine=choice.engine, limits=choice.limits, progress=progress))
     return [
-        judge(request, outcome, hardware, _expected(experiment, hardware, request.plan), experiment.id)
-        for request, outcome in zip(requests, outcomes, strict=True)
-    ]
+        judge(
+            request, Outcome(status="unwritten", message=reason) if reason else next(compiled), hardware,
+            _expected(experiment, hardware, request.plan), experiment.id,
+        )
+        for request, reason in programs
+    ]  # fmt: skip
+
+
+def _program(experiment: Experiment, hardware: Slice, plan: Plan, choice: Choice) -> tuple[Request, str]:
+    """What is asked of the compiler for a plan, and why it cannot be asked, if it cannot."""
+    settings: dict[str, Any] = {}
+    path, source = _their_source(choice.train_step) if choice.train_step else ((), "")
+    reason = ""
+    try:
+        if choice.is_reference:
+            check_reference(experiment.model or Architecture(), experiment.workload, plan)
+        elif choice.maxtext:
+            settings = maxtext_settings(experiment, plan)
+    except PlanError as error:
+        reason = error.message
+    request = make_request(
+        hardware, plan, experiment.model if choice.is_reference else None, experiment.workload,
+        train_step=choice.train_step, maxtext=settings if choice.maxtext else None, path=path, step_source=source,
+        flags=compiler_flags(hardware.chip.name, experiment.environment, plan), effort=choice.effort,
+        python=choice.python,
+    )  # fmt: skip
+    return request, reason
 
 
 def _hardware(experiment: Experiment) -> Slice:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from asap.compiler.choice import Choice
 from asap.compiler.verdict import Verification
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
@@ -21,7 +22,7 @@ SOURCE = "modelled and compiled, each weighed by its interval"
 _NOTE = "compiled: "
 
 
-def compiled_field(field: Field, engine: str, progress: Callable[[str], None]) -> Field:
+def compiled_field(field: Field, choice: Choice, progress: Callable[[str], None]) -> Field:
     """All candidates of a study, after the incumbent and the best were compiled.
 
     Raises:
@@ -41,7 +42,7 @@ def compiled_field(field: Field, engine: str, progress: Callable[[str], None]) -
     experiment = field.study.experiment
 
     def compile_plans(plans: Sequence[Plan]) -> Sequence[Verification]:
-        return verify(experiment, plans, engine=engine, progress=progress)
+        return verify(experiment, plans, choice, progress)
 
     return compile_candidates(field, compile_plans, load_calibration().half_width)
 
@@ -105,7 +106,8 @@ def _remembered(prediction: Prediction, found: Verification) -> Prediction:
     changed: dict[str, object] = {"notes": (*prediction.notes, note)}
     size = found.memory.hbm_peak if found.memory else found.needed_bytes
     if found.fits is not None and size is not None:
-        total = Quantity(value=size, unit="bytes", provenance=Provenance.COMPILED, source="memory analysis of libtpu")
+        source = f"memory analysis of libtpu: {found.program}"
+        total = Quantity(value=size, unit="bytes", provenance=Provenance.COMPILED, source=source)
         changed["memory"] = MemoryPrediction(total=total, capacity_bytes=found.capacity_bytes, fits=found.fits)
     elif found.fits is not None and prediction.memory is not None:
         changed["memory"] = prediction.memory.model_copy(update={"fits": found.fits})

@@ -13,6 +13,7 @@ from asap.agents.chat.turns import Chat
 from asap.agents.replay import replay
 from asap.agents.run import analyze
 from asap.cli import main
+from asap.compiler.choice import REFERENCE, Choice
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import home as home_folder
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
@@ -49,20 +50,29 @@ def recorded(home):
     return session
 
 
+THEIR_STEP = "tests.compiler.steps_of_a_user:matmul"
+
+
 @needs_libtpu
-def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home):
+@pytest.mark.parametrize(
+    ("choice", "program"), [(REFERENCE, "reference step of tiny"), (Choice(train_step=THEIR_STEP), THEIR_STEP)]
+)
+def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home, choice, program):
     store = ExperimentStore()
     tiny = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
+    name = f"compiled-{program.split()[0].rpartition(':')[2]}"
     store.add(Experiment(
-        id="compiled-run", model=tiny, workload=Workload(global_batch=16, sequence_length=128),
+        id=name, model=tiny, workload=Workload(global_batch=16, sequence_length=128),
         plan=Plan.parse("data=4 remat=full"),
         hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),
     ))  # fmt: skip
-    session = analyze("compiled-run", store=store, session="compiled-today", verify=True).analysis.session
-    Chat(restore(session, store)).turn("/verify 1", lambda piece: None)
-    noted = [r.payload for r in read_session(session) if r.kind is Kind.NOTE and r.payload.get("event") == "compiled"]
+    analysis = analyze(name, store=store, session=f"{name}-today", compile_by=choice).analysis
+    assert analysis.proposals[0].prediction.memory.total.source.endswith(program)
+    Chat(restore(analysis.session, store)).turn("/verify 1", lambda piece: None)
+    records = read_session(analysis.session)
+    noted = [r.payload for r in records if r.kind is Kind.NOTE and r.payload.get("event") == "compiled"]
     assert "data=4 remat=full" in noted[0]["verdicts"]
-    found = replay(session, store)
+    found = replay(analysis.session, store)
     assert found.parting is None
     assert found.same_result
 

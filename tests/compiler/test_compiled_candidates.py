@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asap.compiler.choice import REFERENCE
 from asap.compiler.judge import judge
 from asap.compiler.request import Memory, Outcome, make_request
 from asap.core.errors import BadInputError
@@ -119,7 +120,7 @@ def test_gpus_are_refused_in_one_line(home):
     ExperimentStore().add(experiment("h100-16", "data=4 model=4"))
     field = survey(open_study("run", ExperimentStore()), priors={})
     with pytest.raises(BadInputError, match="no compiler for NVIDIA H100"):
-        compiled_field(field, "local", lambda stage: None)
+        compiled_field(field, REFERENCE, lambda stage: None)
 
 
 @given(*[st.floats(-2, 2), st.floats(0.01, 1)] * 2)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from asap.compiler.choice import Choice
 from asap.compiler.verify import maxtext_settings, verify
 from asap.core.errors import BadInputError, ConfigError, InsufficientEvidenceError
 from asap.core.text import REDACTED
@@ -36,7 +37,7 @@ def shaped(home, monkeypatch):
 @needs_no_maxtext
 def test_maxtexts_own_step_is_compiled_under_the_plan(shaped):
     plan = Plan.parse("data=2 model=2")
-    (found,) = verify(experiment(width=512), [plan], maxtext=True, python=shaped)
+    (found,) = verify(experiment(width=512), [plan], Choice(maxtext=True, python=shaped))
     assert found.fits is True
     assert found.program == "MaxText's step of tiny"
     assert found.memory.arguments == 2 * 512 * 512 // 2 * 2
@@ -51,23 +52,22 @@ def test_a_slice_that_maxtext_has_no_name_for_goes_by_that_of_libtpu(shaped):
     record = experiment().model_copy(
         update={"hardware": HardwareReference(name="v5e-8", chip="v5e", topology=(2, 4), devices=8)}
     )
-    (found,) = verify(record, [Plan.parse("data=4 model=2")], maxtext=True, python=shaped)
+    (found,) = verify(record, [Plan.parse("data=4 model=2")], Choice(maxtext=True, python=shaped))
     assert found.fits is True
 
 
 @needs_libtpu
 @needs_no_maxtext
 def test_an_architecture_of_ones_own_goes_as_arguments(shaped):
-    (found,) = verify(
-        experiment(width=512, override_model_config=True), [Plan.parse("data=4")], maxtext=True, python=shaped
-    )
+    record = experiment(width=512, override_model_config=True)
+    (found,) = verify(record, [Plan.parse("data=4")], Choice(maxtext=True, python=shaped))
     assert found.memory.arguments == 512 * 512 // 4 * 2 + 512 * 512 * 2
 
 
 @needs_libtpu
 @needs_no_maxtext
 def test_what_maxtext_raises_is_told(shaped):
-    (found,) = verify(experiment(model_name="broken"), [Plan.parse("data=4")], maxtext=True, python=shaped)
+    (found,) = verify(experiment(model_name="broken"), [Plan.parse("data=4")], Choice(maxtext=True, python=shaped))
     assert found.status == "step_failed"
     assert "train_compile.py:19: ValueError: no such model" in found.verdict
 
@@ -85,7 +85,7 @@ def test_maxtext_itself_is_compiled_like_the_reference_step(home):
     )  # fmt: skip
     plans = [Plan.parse("data=16 remat=full")]
     python = os.environ["ASAP_MAXTEXT_PYTHON"]
-    (theirs,) = verify(record, plans, maxtext=True, python=python)
+    (theirs,) = verify(record, plans, Choice(maxtext=True, python=python))
     (ours,) = verify(record, plans)
     assert theirs.program == "MaxText's step of llama2-7b"
     assert theirs.memory.arguments == pytest.approx(ours.memory.arguments, rel=0.01)
@@ -99,11 +99,11 @@ def test_maxtext_itself_is_compiled_like_the_reference_step(home):
 def test_where_maxtext_is_missing_one_line_says_so(home):
     plans = [Plan.parse("data=4")]
     with pytest.raises(ConfigError, match=r"MaxText is not installed \(.*--python"):
-        verify(experiment(), plans, maxtext=True)
+        verify(experiment(), plans, Choice(maxtext=True))
     with pytest.raises(ConfigError, match="MaxText is not installed"):
-        verify(experiment(), plans, maxtext=True, python=sys.executable)
+        verify(experiment(), plans, Choice(maxtext=True, python=sys.executable))
     with pytest.raises(ConfigError, match=r"--python .*nowhere: cannot be run"):
-        verify(experiment(), plans, maxtext=True, python="/nowhere")
+        verify(experiment(), plans, Choice(maxtext=True, python="/nowhere"))
 
 
 def test_settings_on_record_carry_the_plan_and_no_secret():
@@ -120,7 +120,7 @@ def test_settings_on_record_carry_the_plan_and_no_secret():
 def test_an_experiment_without_settings_of_maxtext_is_refused():
     bare = experiment().model_copy(update={"workload": Workload()})
     with pytest.raises(InsufficientEvidenceError, match="no settings of MaxText"):
-        verify(bare, [Plan.parse("data=4")], maxtext=True)
+        verify(bare, [Plan.parse("data=4")], Choice(maxtext=True))
     on_gpus = experiment().model_copy(update={"hardware": HardwareReference(name="h100-8", chip="h100", devices=8)})
     with pytest.raises(BadInputError, match="TPUs alone"):
-        verify(on_gpus, [Plan.parse("data=8")], maxtext=True)
+        verify(on_gpus, [Plan.parse("data=8")], Choice(maxtext=True))

@@ -70,8 +70,22 @@ def test_a_plan_for_gpus_is_answered_with_what_can_be_known(run):
 def test_a_step_that_cannot_be_written_is_refused_before_anything_is_compiled(run):
     with pytest.raises(PlanError, match="does not divide"):
         run("tiny", "--plan", "data=16", "--hardware", "v5e-16")
-    with pytest.raises(PlanError, match="interleaved"):
-        run("tiny", "--plan", "data=4 pipeline_repeats=2")
+
+
+@needs_libtpu
+def test_a_plan_that_the_step_cannot_express_keeps_no_other_from_being_compiled(run):
+    done = run("tiny", "--plan", "data=4 pipeline_repeats=2", "--plan", "data=4", "--format", "json")
+    assert done.exit_code == 4
+    unwritten, compiled = json.loads(done.stdout)
+    assert unwritten["status"] == "unwritten"
+    assert unwritten["fits"] is None
+    assert "interleaved" in unwritten["verdict"]
+    assert compiled["fits"] is True
+
+
+def test_two_steps_at_once_are_refused(run):
+    with pytest.raises(UsageError, match="one step"):
+        run("tiny", "--plan", "data=4", "--maxtext", "--train-step", "a:b")
 
 
 def test_without_a_plan_on_record_one_must_be_given(run):

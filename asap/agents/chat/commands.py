@@ -110,7 +110,7 @@ def _verify(chat: "Chat", rest: str, answer: Draft) -> None:
     from asap.compiler.verify import verify
 
     plans, conversation = _plans(chat, rest, 1), chat.conversation
-    for found in verify(conversation.study.experiment, plans[:1], progress=chat.progress):
+    for found in verify(conversation.study.experiment, plans[:1], conversation.compile_by, chat.progress):
         answer.say(f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes)))
         answer.rest_on(f"{found.plan}: step time", found.step_time)
         new = [item for item in compiled_evidence(found) if item not in conversation.evidence]

@@ -12,7 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.agents.chat.evidence import ON_RECORD, Evidence, Weighed, amended, weigh
+from asap.agents.compiled_note import compiled_by
 from asap.agents.desk import Desk
+from asap.compiler.choice import REFERENCE, Choice
 from asap.core.errors import BadInputError, InsufficientEvidenceError, NotFoundError
 from asap.diagnosis.study import Study, open_study, study_of
 from asap.experiments import Experiment, ExperimentStore
@@ -36,6 +38,7 @@ class Conversation:
         picks: plans of the analysis, best first.
         store: where experiments are kept.
         analysed: the plans of the analysis with what it expected of them.
+        compile_by: whose training step the analysis had compiled, and a chat has.
     """
 
     session: str
@@ -43,6 +46,7 @@ class Conversation:
     picks: tuple[Plan, ...]
     store: ExperimentStore
     analysed: dict[Plan, Candidate] = field(default_factory=dict, repr=False)
+    compile_by: Choice = REFERENCE
     evidence: list[Evidence] = field(default_factory=list)
     focus: Plan | None = None
     _seen: tuple[Evidence, ...] | None = field(default=None, repr=False)
@@ -193,6 +197,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         target = opened.id if store.has(opened.id) else opened.profile_path or opened.id
         study = open_study(target, store, lambda _: opened)
         conversation = Conversation(session, study, picks, store, {one.plan: one for one in analysed})
+        conversation.compile_by = compiled_by(records[:index]) or REFERENCE
         for record in records[index:]:
             _remember(conversation, record)
     except (ValidationError, KeyError, TypeError) as error:
