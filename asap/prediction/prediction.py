@@ -41,6 +41,10 @@ class MemoryPrediction(BaseModel):
     parts: tuple[MemoryPart, ...] = ()
 
 
+COMPILED = "compiled: "
+"""How the note begins that holds the compiler's verdict on the plan."""
+
+
 class Prediction(BaseModel):
     """The engine's expectation for one plan. What cannot be predicted is ``None``, and ``notes`` say why."""
 
@@ -59,3 +63,8 @@ class Prediction(BaseModel):
     mfu: Quantity | None = Field(default=None, description="model FLOP utilisation, fraction")
     distance: float = Field(default=0.0, description="from the calibrated region: 0 inside, 1 at its width outside")
     notes: tuple[str, ...] = ()
+
+    @property
+    def compiled(self) -> str | None:
+        """Whose step was compiled under the plan, and the compiler's verdict; ``None`` if it was not asked."""
+        return next((note.removeprefix(COMPILED) for note in self.notes if note.startswith(COMPILED)), None)

@@ -9,7 +9,7 @@ from asap.compiler.verdict import Verification
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
-from asap.prediction.prediction import MemoryPrediction, Prediction
+from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
 from asap.proposals.propose import Field
 from asap.proposals.ranking import Candidate, choose, expected_gain, fits
 
@@ -19,7 +19,6 @@ ROUNDS = 4
 """How often plans that do not fit are replaced; each round compiles those that are new among the three."""
 
 SOURCE = "modelled and compiled, each weighed by its interval"
-_NOTE = "compiled: "
 
 
 def compiled_field(field: Field, choice: Choice, progress: Callable[[str], None]) -> Field:
@@ -78,7 +77,7 @@ def verdicts(field: Field) -> dict[str, str]:
     """What the compiler said of each plan that it was asked for."""
     predictions = [candidate.prediction for candidate in field.candidates]
     predictions += [field.incumbent] if field.incumbent else []
-    return {str(p.plan): note.removeprefix(_NOTE) for p in predictions for note in p.notes if note.startswith(_NOTE)}
+    return {str(prediction.plan): said for prediction in predictions if (said := prediction.compiled)}
 
 
 def _ordered(candidates: list[Candidate], found: dict[Plan, Verification]) -> list[Candidate]:
@@ -100,7 +99,7 @@ def _with_memory(candidate: Candidate, found: dict[Plan, Verification]) -> Candi
 
 def _remembered(prediction: Prediction, found: Verification) -> Prediction:
     """The prediction with the compiler's HBM in the place of ours, and its verdict as a note."""
-    note = f"{_NOTE}{found.verdict}"
+    note = f"{COMPILED}{found.program}: {found.verdict}"
     if note in prediction.notes:
         return prediction
     changed: dict[str, object] = {"notes": (*prediction.notes, note)}

@@ -21,7 +21,8 @@ def to_markdown(analysis: Analysis) -> str:
         sections += ["## Top operations", _table(("time", "bound", "of roofline", "operation"), rows)]
     sections += ["## Diagnosis", _list(_diagnosis(analysis))]
     if analysis.proposals:
-        sections += ["## Proposals", _overview(analysis), *(_proposal(proposal) for proposal in analysis.proposals)]
+        sections += ["## Proposals", _overview(analysis), *map(markdown, phrases.compiled_before(analysis))]
+        sections += [_proposal(proposal) for proposal in analysis.proposals]
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")

@@ -2,7 +2,7 @@
 
 import math
 
-from asap.core.provenance import Quantity
+from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
 from asap.core.units import GIB, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.models import Architecture
@@ -102,11 +102,18 @@ def interval(quantity: Quantity | None) -> str:
 
 
 def memory_phrase(prediction: Prediction) -> str:
-    """Predicted HBM against capacity."""
+    """HBM against capacity, predicted unless it says that it was compiled."""
     memory = prediction.memory
     if memory is None:
         return UNKNOWN
-    return f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}"
+    by_compiler = ", compiled" if memory.total.provenance is Provenance.COMPILED else ""
+    return f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}{by_compiler}"
+
+
+def compiled_before(analysis: Analysis) -> list[str]:
+    """What the compiler said of the plan that ran."""
+    said = analysis.incumbent and analysis.incumbent.compiled
+    return [f"The plan that ran, compiled: {said}"] if said else []
 
 
 def probability(quantity: Quantity | None) -> str:

@@ -23,7 +23,8 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     """Print a report. Colour and width are the console's affair."""
     parts: list[RenderableType] = [_head(analysis), _operations(analysis), _diagnosis(analysis)]
     if analysis.proposals:
-        parts += [_heading("Proposals"), _overview(analysis), *_proposals(analysis.proposals)]
+        parts += [_heading("Proposals"), _overview(analysis), *map(_bullet, phrases.compiled_before(analysis))]
+        parts += _proposals(analysis.proposals)
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
@@ -96,6 +97,7 @@ def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
         sources = [f"{citation.title} [{citation.id}]" for citation in proposal.citations[:SOURCES]]
         lines = [("+", reason) for reason in proposal.reasoning[:1]]
         lines += [("-", cost) for cost in proposal.trade_offs[:1]]
+        lines += [("=", f"Compiled: {verdict}")] if (verdict := proposal.prediction.compiled) else []
         lines += [("§", source) for source in sources]
         lines += [("»", words) for words in phrases.agents_words(proposal)]
         yield from (_bullet(text, mark) for mark, text in lines if text not in said)

@@ -3,9 +3,11 @@
 import importlib.util
 import json
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from asap.agents.chat import open_conversation, restore
 from asap.agents.chat.conversation import latest_session
@@ -19,6 +21,7 @@ from asap.core.files import home as home_folder
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
+from asap.reports.terminal import print_analysis
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from tests.agents.models import register
 
@@ -68,6 +71,10 @@ def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home,
     ))  # fmt: skip
     analysis = analyze(name, store=store, session=f"{name}-today", compile_by=choice).analysis
     assert analysis.proposals[0].prediction.memory.total.source.endswith(program)
+    printed = Console(file=StringIO(), width=120)
+    print_analysis(analysis, printed)
+    assert f"The plan that ran, compiled: {program}: compiles in" in printed.file.getvalue()
+    assert printed.file.getvalue().count(f"= Compiled: {program}: compiles in") == len(analysis.proposals)
     Chat(restore(analysis.session, store)).turn("/verify 1", lambda piece: None)
     records = read_session(analysis.session)
     noted = [r.payload for r in records if r.kind is Kind.NOTE and r.payload.get("event") == "compiled"]
