@@ -36,7 +36,8 @@ class Decoder:
     """A decoder on a mesh. ``dtype`` is that of the computation; ``microbatches`` are those of a pipeline.
 
     ``offload`` is what the plan keeps in host memory; the optimizer's part of it is the training step's business.
-    ``loss_chunks`` are parts of the sequence whose logits are computed one after the other.
+    ``loss_chunks`` are parts whose logits are computed one after the other, with a head that each of them gathers
+    unless ``head_once``.
     """
 
     model: Architecture
@@ -47,6 +48,7 @@ class Decoder:
     capacity: float = 1.0
     offload: tuple[Offload, ...] = ()
     loss_chunks: int = 1
+    head_once: bool = False
     scanned: bool = True
     weights: Any = "float32"
 
@@ -72,7 +74,7 @@ class Decoder:
             x = self._segment(segment, weights, x)
         x = _normalise(x, parameters["norm"])
         head = parameters["embedding"].T if self.model.tied_embeddings else parameters["head"]
-        return cross_entropy(self.layout, x, head.astype(self.dtype), targets, self.loss_chunks)
+        return cross_entropy(self.layout, x, head.astype(self.dtype), targets, self.loss_chunks, self.head_once)
 
     def _segments(self) -> tuple[Segment, ...]:
         return segments(self.model, self.scanned)

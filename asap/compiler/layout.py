@@ -50,7 +50,7 @@ class Layout:
         """Mesh axes of each dimension; an axis that does not divide its dimension is left out."""
         from jax.sharding import PartitionSpec
 
-        return PartitionSpec(*(self._axes(length, name) for length, name in zip(shape, names, strict=True)))
+        return PartitionSpec(*(self.axes(length, name) or None for length, name in zip(shape, names, strict=True)))
 
     def sharding(self, shape: tuple[int, ...], names: tuple[str | None, ...]) -> "NamedSharding":
         """The sharding of an array whose dimensions have these names."""
@@ -64,12 +64,13 @@ class Layout:
 
         return jax.lax.with_sharding_constraint(array, self.sharding(array.shape, names))
 
-    def _axes(self, length: int, name: str | None) -> tuple[str, ...] | None:
+    def axes(self, length: int, name: str | None) -> tuple[str, ...]:
+        """Mesh axes that a dimension is split over."""
         chosen: tuple[str, ...] = ()
         for axis in RULES[name] if name else ():
             if self.degree(axis) > 1 and length % math.prod(self.degree(a) for a in (*chosen, axis)) == 0:
                 chosen = (*chosen, axis)
-        return chosen or None
+        return chosen
 
 
 def check_axes(mesh: "Mesh") -> Layout:

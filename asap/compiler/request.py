@@ -88,6 +88,7 @@ class Request(BaseModel):
             precision="fp32" if work.precision in FULL_PRECISION else None,
             weight_precision="bf16" if work.weight_precision == "bf16" else None,
             loss_chunks=work.loss_chunks if (work.loss_chunks or 1) > 1 else None,
+            head_gathered_once=(work.head_gathered_once and (work.loss_chunks or 1) > 1) or None,
             scan_layers=False if work.scan_layers is False else None,
         )
         whole = self.plan.microbatches == 1 and self.plan.degree("stage") == 1

@@ -1,12 +1,13 @@
 """One training step of the reference decoder: loss, gradients, Adam; jitted, with its abstract arguments."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asap.compiler.decoder import Decoder, Parameter
-from asap.compiler.layout import Layout, check_axes
+from asap.compiler.layout import BATCH_AXES, Layout, check_axes
 from asap.compiler.pipeline import split_batch
 from asap.compiler.request import FULL_PRECISION
 from asap.core.errors import InsufficientEvidenceError, PlanError
@@ -47,7 +48,8 @@ def reference_step(
     remat = plan.remat or Remat.FULL
     decoder = Decoder(
         model, layout, remat, dtype, parts if pipelined else 1, capacity, plan.offload,
-        loss_chunks=workload.loss_chunks or 1, scanned=workload.scan_layers is not False,
+        loss_chunks=workload.loss_chunks or 1, head_once=workload.head_gathered_once is True,
+        scanned=workload.scan_layers is not False,
         weights="bfloat16" if workload.weight_precision == "bf16" else "float32",
     )  # fmt: skip
     function = jax.jit(_step(decoder, 1 if pipelined else parts, "optimizer" in plan.offload), donate_argnums=0)
@@ -116,16 +118,26 @@ def check_reference(model: Architecture, workload: Workload, plan: Plan) -> tupl
         raise PlanError("the reference step has no interleaved pipeline", where=str(plan))
     if plan.degree("stage") > 1 and (model.leading_dense_layers or model.moe_every > 1):
         raise PlanError("the reference step pipelines only decoders whose layers are equal", where=str(plan))
-    parts = (workload.loss_chunks or 1) * plan.degree("seq")
-    if (workload.sequence_length or 0) % parts:
-        raise PlanError(
-            f"the reference step computes the loss in {workload.loss_chunks} parts of the sequence, into which "
-            f"{workload.sequence_length} tokens over seq={plan.degree('seq')} do not divide",
-            where=str(plan),
-        )
+    _check_parts(workload, plan)
     if plan.degree("stage") > 1 and workload.scan_layers is False:
         raise PlanError("the reference step pipelines only layers that are scanned", where=str(plan))
     return workload.global_batch or 0, workload.sequence_length or 0
+
+
+def _check_parts(workload: Workload, plan: Plan) -> None:
+    """Raise a PlanError unless the parts of the loss are equal."""
+    length, parts = workload.sequence_length or 0, workload.loss_chunks or 1
+    split = math.prod(plan.degree(axis) for axis in BATCH_AXES)
+    split *= plan.microbatches or 1 if plan.degree("stage") == 1 else 1
+    if workload.head_gathered_once:
+        whole, what = (workload.global_batch or 0) * length // (split * plan.degree("seq")), "tokens of a device"
+    else:
+        whole, what = length // plan.degree("seq"), "tokens of a sequence on a device"
+    if whole % parts:
+        raise PlanError(
+            f"the reference step computes the loss in {parts} parts, into which the {whole} {what} do not divide",
+            where=str(plan),
+        )
 
 
 def _step(decoder: Decoder, accumulate: int, offloaded: bool) -> Any:

@@ -129,6 +129,7 @@ def _workload(
         attention=settings.text("attention"),
         framework="MaxText",
         loss_chunks=settings.positive("num_vocab_tiling"),
+        head_gathered_once=settings.flag("vocab_tiling_ag_once"),
         scan_layers=settings.flag("scan_layers"),
         zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
         sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
@@ -141,6 +142,7 @@ def _workload(
         "workload.attention": settings.source("attention"),
         "workload.framework": document.path.name,
         "workload.loss_chunks": settings.source("num_vocab_tiling"),
+        "workload.head_gathered_once": settings.source("vocab_tiling_ag_once"),
         "workload.scan_layers": settings.source("scan_layers"),
     }
     if batch is not None:

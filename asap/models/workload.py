@@ -20,6 +20,9 @@ class Workload(BaseModel):
     loss_chunks: PositiveInt | None = Field(
         default=None, description="parts of the tokens whose logits and loss are computed one after the other"
     )
+    head_gathered_once: bool | None = Field(
+        default=None, description="whether all parts of the loss use an output weight that was gathered once"
+    )
     scan_layers: bool | None = Field(default=None, description="whether a loop runs over layers that are equal")
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
     sequence_parallel: bool | None = Field(

@@ -41,7 +41,9 @@ def losses(model, *plans):
     [
         (DENSE, ["data=2 seq=2 model=2 remat=selective", "stage=2 data=2 model=2 microbatches=2 remat=full",
                  "replica=2 microbatches=2 remat=minimal", "data=2 remat=save_out_proj",
-                 "model=2 remat=save_qkv_proj", "data=2 seq=2 model=2; loss_chunks=4"]),
+                 "model=2 remat=save_qkv_proj", "data=2 seq=2 model=2; loss_chunks=4",
+                 "data=2 seq=2 model=2; loss_chunks=16 head_gathered_once=true",
+                 "replica=2 data=2 microbatches=2; loss_chunks=8 head_gathered_once=true"]),
         (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
     ],
 )  # fmt: skip
@@ -96,8 +98,11 @@ def test_what_the_reference_step_does_not_do_is_said():
         reference_step(latent, workload, Plan(), None)
     with pytest.raises(InsufficientEvidenceError, match="global_batch"):
         reference_step(DENSE, Workload(sequence_length=16), Plan(), None)
-    with pytest.raises(PlanError, match="3 parts of the sequence"):
+    with pytest.raises(PlanError, match="3 parts, into which the 16 tokens of a sequence"):
         reference_step(DENSE, workload.model_copy(update={"loss_chunks": 3}), Plan(), None)
+    once = workload.model_copy(update={"loss_chunks": 3, "head_gathered_once": True})
+    with pytest.raises(PlanError, match="3 parts, into which the 64 tokens of a device"):
+        reference_step(DENSE, once, Plan.parse("data=2"), None)
     with pytest.raises(PlanError, match="layers that are scanned"):
         reference_step(DENSE, workload.model_copy(update={"scan_layers": False}), Plan.parse("stage=2"), None)
     with pytest.raises(PlanError, match="interleaved"):

@@ -61,11 +61,11 @@ def test_every_value_says_where_it_came_from(read):
 
 def test_the_parts_of_the_loss_the_loop_over_layers_and_the_precision_of_weights_are_read(read):
     plain = read(SMALL).workload
-    assert (plain.loss_chunks, plain.scan_layers) == (1, True)
+    assert (plain.loss_chunks, plain.head_gathered_once, plain.scan_layers) == (1, False, True)
     assert plain.weight_precision == "fp32"
     assert read(SMALL, "weight_dtype=bfloat16").workload.weight_precision == "bf16"
-    tiled = read(SMALL, "num_vocab_tiling=8", "scan_layers=false").workload
-    assert (tiled.loss_chunks, tiled.scan_layers) == (8, False)
+    tiled = read(SMALL, "num_vocab_tiling=8", "vocab_tiling_ag_once=true", "scan_layers=false").workload
+    assert (tiled.loss_chunks, tiled.head_gathered_once, tiled.scan_layers) == (8, True, False)
 
 
 def test_overrides_win_over_the_file(read):
