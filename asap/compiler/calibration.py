@@ -1,12 +1,17 @@
-"""How far compiled step times are from measured ones: fitted by ``scripts/verify_published`` on published TPU runs."""
+"""How far compiled step times are from measured ones: fitted by ``scripts/verify_published`` on published TPU runs.
+
+What is sent between slices is hidden in the compiler's schedule, and yet the measured step grows with every slice of
+the same work. That growth is the one constant: a constant a chip generation besides brought models that were left out
+no nearer, as models of one chip differ by as much as chips do (docs/verify.md).
+"""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from statistics import fmean, median
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Provenance, Quantity
@@ -15,47 +20,43 @@ _FILE = Path(__file__).parent / "calibration.json"
 
 
 class CompiledCalibration(BaseModel):
-    """One constant a chip generation, and what is left after it."""
+    """The growth of a step with slices, and what is left after it."""
 
     model_config = ConfigDict(frozen=True)
 
-    constants: dict[str, float] = Field(description="by chip: ln(compiled / measured), as far as models agree on it")
+    growth: float = Field(description="ln of what each doubling of the slices adds to the measured step time")
+    chips: tuple[str, ...] = Field(description="of which runs were compared")
     half_width: float = Field(
-        gt=0, description="90 % quantile of |ln(compiled / measured)| of models that were left out"
+        gt=0, description="90 % quantile of |ln(calibrated / measured)| of models that were left out"
     )
     runs: int = Field(ge=1, description="published runs with a compiled step time")
     source: str
 
-    def calibrated(self, chip: str, compiled_s: float) -> Quantity | None:
-        """A compiled step time without the constant of its chip; ``None`` for a chip that none was fitted for."""
-        constant = self.constants.get(chip)
-        if constant is None:
+    def calibrated(self, chip: str, slices: int, compiled_s: float) -> Quantity | None:
+        """A compiled step time with the growth of its slices; ``None`` for a chip of which no run was compared."""
+        if chip not in self.chips:
             return None
-        value = compiled_s * math.exp(-constant)
+        value = compiled_s * math.exp(self.growth * math.log2(slices))
         spread = math.exp(self.half_width)
         return Quantity(
             value=value, low=value / spread, high=value * spread, unit="s",
-            provenance=Provenance.COMPILED, source=f"timeline with one constant a chip, fitted on {self.source}",
+            provenance=Provenance.COMPILED, source=f"timeline, longer with each slice; {self.source}",
         )  # fmt: skip
 
 
-def fit_constants(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, float]:
-    """One constant a chip from the errors ln(compiled / measured) of runs, by chip and model.
+def fit_growth(series: Sequence[Sequence[tuple[int, float]]]) -> float:
+    """``ln`` of what a doubling of the slices adds, by least squares with a level for each series.
 
-    Models of one chip differ by more than chance of a run, so the mean over models is trusted as far as chips differ by
-    more than models do (random effects; DerSimonian and Laird, Controlled Clinical Trials 7, 1986): where they do not,
-    the constants are nothing.
+    Args:
+        series: slices and measured step time (s) of runs that differ in nothing but slices, with equal work for each.
     """
-    models = {chip: [median(found) for found in of_chip.values()] for chip, of_chip in errors.items() if of_chip}
-    means = {chip: fmean(found) for chip, found in models.items()}
-    freedom = sum(len(found) - 1 for found in models.values())
-    if not freedom:
-        return dict.fromkeys(models, 0.0)
-    within = sum((m - means[chip]) ** 2 for chip, found in models.items() for m in found) / freedom
-    by_chance = within * fmean(1 / len(found) for found in models.values())
-    between = max(fmean(mean**2 for mean in means.values()) - by_chance, 0.0)
-    shares = {chip: between / (between + within / len(found) or 1.0) for chip, found in models.items()}
-    return {chip: share * means[chip] for chip, share in shares.items()}
+    squares = products = 0.0
+    for runs in series:
+        doublings = np.log2([slices for slices, _ in runs])
+        doublings -= doublings.mean()
+        squares += float(doublings @ doublings)
+        products += float(doublings @ np.log([seconds for _, seconds in runs]))
+    return products / squares if squares else 0.0
 
 
 @cache

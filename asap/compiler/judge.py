@@ -40,7 +40,7 @@ def judge(
     if timeline is not None and timed:
         step_time = Quantity(value=timeline.seconds, unit="s", provenance=Provenance.COMPILED, source=SOURCE)
         if outcome.effort == "full":
-            calibrated = load_calibration().calibrated(hardware.chip.name, timeline.seconds)
+            calibrated = load_calibration().calibrated(hardware.chip.name, hardware.slices, timeline.seconds)
     collectives, compute = _tables(timeline, timed)
     verification = Verification(
         experiment=experiment,

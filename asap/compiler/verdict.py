@@ -66,7 +66,8 @@ class Verification(BaseModel):
     argument_bytes: int | None = Field(default=None, description="of one device, where only that is known of memory")
     step_time: Quantity | None = Field(default=None, description="seconds, from a timeline over the schedule")
     calibrated_step_time: Quantity | None = Field(
-        default=None, description="without the constant of the chip generation; None where none was fitted"
+        default=None,
+        description="longer with each slice, and its interval; None for a chip that no run is of",
     )
     collectives: tuple[CollectiveRow, ...] = ()
     compute: tuple[ComputeRow, ...] = ()
