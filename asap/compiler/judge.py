@@ -14,7 +14,7 @@ from asap.compiler.transfers import Reader
 from asap.compiler.verdict import CollectiveRow, ComputeRow, Expected, Verification
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_bytes, format_rate, format_seconds
+from asap.core.units import format_bytes, format_percent, format_rate, format_seconds
 from asap.hardware import Slice
 from asap.plans import AXES, Remat
 from asap.plans.torus import split_axes
@@ -24,6 +24,9 @@ _STAND_IN = (
     "the collectives are those of XLA's CPU pipeline: a GPU's joins and hides them differently, and sends bf16 in half"
     " the bytes of the f32 that CPUs send"
 )
+_EDGE = 0.02
+"""Share of the HBM by which the reference step and MaxText's own differed, at most (docs/verify.md: "Which step")."""
+
 _CHAIN = "windowed_dot_general"
 """In the name of each loop that the compiler makes of a product."""
 
@@ -63,7 +66,7 @@ def judge(
             step_time=expected.step_time if expected else None,
             memory=expected.memory.total if expected and expected.memory else None,
         ),
-        notes=(*_effort(outcome), *notes, *_assumptions(request)),
+        notes=(*_effort(outcome), *_close_call(request, outcome), *notes, *_assumptions(request)),
         flags=request.flags,
         effort=outcome.effort,
         versions=outcome.versions,
@@ -186,6 +189,17 @@ def _effort(outcome: Outcome) -> list[str]:
     return [
         f"compiled with {outcome.effort} effort{reason}: {costs}; collectives that would run in the background show as"
         " synchronous; HBM was 0 to 10 % below a full compilation's where both were tried (docs/verify.md)"
+    ]
+
+
+def _close_call(request: Request, outcome: Outcome) -> list[str]:
+    """That the step of the user might fit where the reference step does not."""
+    needed, available = outcome.needed_bytes, outcome.available_bytes
+    if not request.is_reference or needed is None or available is None or needed > available * (1 + _EDGE):
+        return []
+    return [
+        f"it lacks {format_bytes(needed - available)}; by up to {format_percent(_EDGE, 0)} the reference step and"
+        " MaxText's differed in HBM (docs/verify.md): compile your own with --maxtext or --train-step"
     ]
 
 

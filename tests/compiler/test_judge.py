@@ -109,6 +109,17 @@ def test_what_does_not_fit_is_told_with_both_amounts():
     assert "15.8 GiB" in found.verdict
 
 
+def test_a_plan_that_nearly_fits_is_worth_compiling_with_ones_own_step():
+    def notes(needed, request):
+        outcome = Outcome(status="does_not_fit", needed_bytes=needed * GIB, available_bytes=15.75 * GIB)
+        return " ".join(judge(request, outcome, SLICE, None).notes)
+
+    theirs = ask().model_copy(update={"train_step": "mine:step"})
+    assert "it lacks 205 MiB" in notes(15.95, ask())
+    assert "compile your own" not in notes(16.2, ask())
+    assert "compile your own" not in notes(15.95, theirs)
+
+
 @pytest.mark.parametrize("status", ["step_failed", "refused", "crashed", "timed_out", "out_of_host_memory"])
 def test_no_answer_is_neither_yes_nor_no(status):
     found = judge(ask(), Outcome(status=status, message="the reason"), SLICE, None)
