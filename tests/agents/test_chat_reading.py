@@ -143,7 +143,7 @@ def test_what_is_no_fact_about_this_run_is_not_recorded(ask, text):
     assert answer.text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(max_size=200))
 def test_no_text_breaks_it_or_moves_it(opened, text):
     answer = reply(replace(opened, evidence=[], focus=None), text)
@@ -172,7 +172,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(words=st.lists(st.sampled_from(WORDS), max_size=8))
 def test_no_order_of_telling_words_breaks_it(opened, words):
     answer = reply(replace(opened, evidence=[], focus=None), " ".join(words))

@@ -33,7 +33,7 @@ HUGGING_FACE = st.builds(
 OURS = st.dictionaries(st.sampled_from(sorted(FIELDS)), VALUES, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(values=MAXTEXT | HUGGING_FACE | OURS)
 def test_whatever_a_file_says_the_answer_is_an_experiment_or_one_clear_line(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("f") / "x.json"

@@ -23,7 +23,7 @@ def held(plan: str, model=MODEL, work=WORK, hardware=H100):
     return memory(case_of([Plan.parse(plan)], model, work, hardware))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(DEGREES, st.sampled_from(["none", "minimal", "full"]), st.floats(1.0, 8.0))
 def test_a_bigger_hbm_never_makes_a_plan_stop_fitting(degree, policy, factor):
     plan = Plan.parse(f"data={64 // degree} model={degree} remat={policy}")

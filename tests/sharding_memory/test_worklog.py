@@ -45,7 +45,7 @@ def test_records_come_back_in_order_with_their_kind_and_time(tmp_path):
     assert first.time.utcoffset().total_seconds() == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(payloads=st.lists(PAYLOADS, min_size=1, max_size=5))
 def test_any_payload_comes_back(tmp_path_factory, payloads):
     folder = tmp_path_factory.mktemp("log")
@@ -100,7 +100,7 @@ def test_a_torn_tail_is_cut_and_reported(tmp_path, cut):
     assert verify_session("s", tmp_path).ok
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_any_altered_byte_is_detected(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("log")
