@@ -18,7 +18,7 @@ from asap.compiler.kernels import kernel_seconds
 from asap.compiler.links import Lane
 from asap.compiler.loops import trips
 from asap.compiler.rates import Rates
-from asap.compiler.transfers import Form, Reader, Step, Transfer
+from asap.compiler.transfers import NOWHERE, Form, Reader, Step, Transfer
 
 _FREE = (
     "parameter", "get-tuple-element", "tuple", "bitcast", "constant", "partition-id", "replica-id", "after-all",
@@ -27,9 +27,6 @@ _FREE = (
 _MOVES = ("copy", "slice", "dynamic-slice", "dynamic-update-slice", "transpose", "reshape", "broadcast", "pad")
 _KERNEL = "tpu_custom_call"
 _HOST_SPACE = 5
-_NOWHERE = "none"
-"""Axes of a collective whose groups have one member."""
-
 
 Way = Literal["to", "from"]
 
@@ -182,7 +179,7 @@ class Simulator:
                 f"the devices of a collective cannot be read ({instruction.opcode}); it has no time"
             )
             return
-        if transfer.axes == _NOWHERE:
+        if transfer.axes == NOWHERE:
             return
         begin = max([state.timeline.seconds, *(state.lane_free.get(lane, 0.0) for lane in transfer.lanes)])
         end = begin + transfer.seconds

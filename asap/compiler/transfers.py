@@ -14,6 +14,9 @@ KINDS = (
     "collective-broadcast",
 )  # fmt: skip
 _KIND, _TARGET = "_xla_megascale_transfer_type", "_xla_megascale_target"
+NOWHERE = "none"
+"""Axes of a collective that sends nothing: each of its groups has one member, or no device sends to another."""
+
 _FIRST_SET = re.compile(r"\{([\d,:]+)\}")
 Form = Literal["synchronous", "asynchronous"]
 
@@ -119,17 +122,19 @@ class Reader:
         pairs = source_target_pairs(inner.attributes)
         if pairs is None:
             return None
-        moving = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
-        size = _larger_side(inner, 1)
-        seconds = self.fabric.permute_seconds(size, pairs)
-        axes = "+".join(self.mesh.axes(moving)) or "none"
-        kind, lanes = inner.opcode.removesuffix("-start"), self.fabric.permute_lanes(pairs)
-        return Transfer(kind, axes, size, seconds, algorithm, lanes)
+        kind, size = inner.opcode.removesuffix("-start"), _larger_side(inner, 1)
+        moving = [pair for pair in pairs if pair[0] != pair[1]]
+        if not moving:
+            return Transfer(kind, NOWHERE, size, 0.0, algorithm, {})
+        axes = "+".join(self.mesh.axes(moving[0]))
+        return Transfer(
+            kind, axes, size, self.fabric.permute_seconds(size, pairs), algorithm, self.fabric.permute_lanes(pairs)
+        )
 
     def _axes(self, members: tuple[int, ...]) -> str:
         axes = self.mesh.axes(members)
         whole = "" if self.mesh.covers(members, axes) else " (part)"
-        return "+".join(axes) + whole if axes else "none"
+        return "+".join(axes) + whole if axes else NOWHERE
 
 
 def _counted(members: str) -> int:

@@ -54,6 +54,13 @@ def test_a_started_transfer_hides_behind_what_runs_until_it_is_needed():
     )
 
 
+@pytest.mark.parametrize("pairs", ["{}", "{{0,0},{4,4}}"])
+def test_a_permute_that_sends_nothing_takes_no_time(pairs):
+    timeline = simulate(HEAD + PARAMETER + START.replace(PAIRS, f"source_target_pairs={pairs}") + DONE)
+    assert timeline.seconds == 0
+    assert not timeline.collectives
+
+
 def test_two_transfers_on_one_torus_axis_follow_each_other():
     second = START.replace("%s =", "%t =")
     done = "  %e = bf16[1024,1024]{1,0} collective-permute-done(%t)\n"
