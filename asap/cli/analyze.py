@@ -26,7 +26,7 @@ def analyze(
     maxtext: Annotated[
         bool, typer.Option("--maxtext", help="Compile MaxText's own step, by the settings on record. Implies --verify.")
     ] = False,
-    python: Annotated[str, typer.Option(help="The Python where MaxText, or your step's packages, are installed.")] = "",
+    python: Annotated[str, typer.Option(help="The Python to compile with, where MaxText or your packages are.")] = "",
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
@@ -55,7 +55,7 @@ def analyze(
             model=model,
             session=session,
             progress=show,
-            compile_by=choice if verify or not choice.is_reference else None,
+            compile_by=choice if verify or python or not choice.is_reference else None,
             max_calls=max_calls,
             max_tokens=max_tokens,
             max_cost=max_cost,

@@ -123,3 +123,17 @@ def test_an_altered_record_is_found(asap, tmp_path):
     done = asap("memory", "verify", session)
     assert done.code == 4
     assert "altered" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--python", "/nowhere"], "the model is not known"),
+        (["--maxtext"], "no settings of MaxText are on record"),
+        (["--train-step", "no_such_package_here:step"], "there is no such module"),
+    ],
+)
+def test_whose_step_is_named_is_compiled(asap, options, reason):
+    done = asap("analyze", "paper-v6e-16", *options)
+    assert done.code
+    assert reason in done.err
