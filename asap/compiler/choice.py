@@ -1,5 +1,6 @@
 """What is compiled, by whom and where: the reference step by this Python on this machine, unless the user says else."""
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The engine that is this machine."""
+
+PYTHON = "ASAP_PYTHON"
+"""Names the Python for what a worklog asks to be compiled again."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,19 @@ class Choice:
         return self.train_step is None and not self.maxtext
 
     def to_record(self) -> dict[str, Any]:
-        """Whose step it was, for a worklog; where it was compiled is the machine's business."""
-        return {"train_step": self.train_step, "maxtext": self.maxtext, "python": self.python, "effort": self.effort}
+        """Whose step it was, for a worklog; by which Python and where it was compiled is the machine's business."""
+        return {"train_step": self.train_step, "maxtext": self.maxtext, "effort": self.effort}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Choice":
-        """The choice on record; of a worklog without one, the reference step."""
+        """The choice on record; of a worklog without one, the reference step.
+
+        No program that a worklog names is run: the Python is the one that ``ASAP_PYTHON`` names, or this one.
+        """
         return cls(
             train_step=record.get("train_step"),
             maxtext=record.get("maxtext", False),
-            python=record.get("python", ""),
+            python=os.environ.get(PYTHON, ""),
             effort=record.get("effort", "full"),
         )
 

@@ -71,7 +71,7 @@ def _maxtext() -> dict[str, str]:
     """The version of MaxText, and a fingerprint of its sources, which people change in place."""
     found = next((spec for name in RELEASES if (spec := importlib.util.find_spec(name))), None)
     if found is None or not found.submodule_search_locations:
-        hint = "name the Python that has it: --python PATH"
+        hint = "name the Python that has it: --python PATH, or ASAP_PYTHON in a chat"
         raise ConfigError("MaxText is not installed", where=sys.executable, hint=hint)
     try:
         version = metadata.version("maxtext")

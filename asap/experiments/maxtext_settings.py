@@ -53,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "trainable_position_size": -1,
     "v_head_dim": 128,
     "vocab_size": 32_000,
+    "vocab_tiling_ag_once": False,
     "weight_dtype": "float32",
 }
 """Defaults of MaxText's base.yml (commit e591f30c) for what ASAP reads; those of the mesh are in asap.plans."""

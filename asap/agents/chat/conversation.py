@@ -196,8 +196,8 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         picks = tuple(candidate.plan for candidate in analysed)
         target = opened.id if store.has(opened.id) else opened.profile_path or opened.id
         study = open_study(target, store, lambda _: opened)
-        conversation = Conversation(session, study, picks, store, {one.plan: one for one in analysed})
-        conversation.compile_by = compiled_by(records[:index]) or REFERENCE
+        known, compile_by = {one.plan: one for one in analysed}, compiled_by(records[:index]) or REFERENCE
+        conversation = Conversation(session, study, picks, store, known, compile_by)
         for record in records[index:]:
             _remember(conversation, record)
     except (ValidationError, KeyError, TypeError) as error:
