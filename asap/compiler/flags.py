@@ -24,7 +24,7 @@ _DATA_PARALLEL = (
     "--xla_tpu_enable_data_parallel_all_reduce_opt=true",
     "--xla_tpu_data_parallel_opt_different_sized_ops=true",
 )
-WHOLE_PRODUCTS = "--xla_jf_spmd_threshold_for_windowed_einsum_mib=1000000"
+_WHOLE_PRODUCTS = "--xla_jf_spmd_threshold_for_windowed_einsum_mib=1000000"
 _SIMPLE_COSTS = ("--xla_tpu_use_bundle_aware_cost_model_for_fusions=false",)
 """With the default, which schedules the machine code of every fusion that it considers, an 8B decoder with sequences of
 8192 did not compile for v6e within 15 minutes; without, it took five to twelve (two shared cores)."""
@@ -44,18 +44,18 @@ TO_THE_HOST = (
 )
 
 RECOMMENDED: Mapping[str, tuple[str, ...]] = {
-    "v4": ("--xla_enable_async_all_gather=true", WHOLE_PRODUCTS),
-    "v5e": (*_DATA_PARALLEL, *_OVERLAP, WHOLE_PRODUCTS),
+    "v4": ("--xla_enable_async_all_gather=true", _WHOLE_PRODUCTS),
+    "v5e": (*_DATA_PARALLEL, *_OVERLAP, _WHOLE_PRODUCTS),
     "v5p": (
         *_DATA_PARALLEL,
         *_OVERLAP,
         "--xla_tpu_megacore_fusion_allow_ags=false",
         "--xla_enable_async_collective_permute=true",
         "--xla_tpu_enable_ag_backward_pipelining=true",
-        WHOLE_PRODUCTS,
+        _WHOLE_PRODUCTS,
     ),
-    "v6e": ("--xla_tpu_scoped_vmem_limit_kib=98304", *_OVERLAP, WHOLE_PRODUCTS, *_SIMPLE_COSTS),
-    "tpu7x": (WHOLE_PRODUCTS,),
+    "v6e": ("--xla_tpu_scoped_vmem_limit_kib=98304", *_OVERLAP, _WHOLE_PRODUCTS, *_SIMPLE_COSTS),
+    "tpu7x": (_WHOLE_PRODUCTS,),
 }
 """MaxText: configs/tpu/{v4,v5e,v5p}/*.sh and benchmarks/xla_flags_library.py (DENSE_VMEM_LIMIT_FLAG, CF_FOR_ALL_GATHER,
 DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL; where something is kept in host memory, HOST_OFFLOAD_FLAGS),

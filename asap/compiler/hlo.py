@@ -18,8 +18,6 @@ _OPCODE = re.compile(r" ([a-z][a-z0-9-]*)\(")
 _SHAPE = re.compile(r"\b(pred|bf16|token|[a-z]+\d+[a-z0-9]*)\[([\d,<=]*)\](\{[^}]*\})?")
 _NAME = re.compile(r"%([^\s,)]+)")
 _BITS = re.compile(r"\d+")
-_LARGEST_CYCLES = 2**62
-"""The compiler writes the largest int64 where it has no estimate."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +58,6 @@ class Instruction:
         """A quoted attribute such as ``custom_call_target`` or ``op_name``."""
         found = re.search(rf'"?\b{name}"?[=:]"([^"]*)"', self.attributes)
         return found.group(1) if found else None
-
-    @property
-    def cycles(self) -> int | None:
-        """The compiler's own cost; ``None`` where it has no estimate."""
-        found = self.attribute("estimated_cycles")
-        if found is None or not found.lstrip("-").isdigit():
-            return None
-        return int(found) if 0 <= int(found) < _LARGEST_CYCLES else None
 
 
 @dataclass
@@ -159,7 +149,7 @@ def _instruction(name: str, rest: str) -> Instruction:
     close = rest.find(")", end)
     inner = rest[end:close]
     opcode = found.group(1)
-    attributes = inner if opcode == "constant" else rest[close + 1 :]
+    attributes = inner if opcode in ("constant", "parameter") else rest[close + 1 :]
     return Instruction(name, opcode, rest[: found.start() - shift], tuple(_NAME.findall(inner)), attributes)
 
 

@@ -2,9 +2,8 @@
 
 from asap.compiler.calibration import load_calibration
 from asap.compiler.compare import differences
-from asap.compiler.flags import WHOLE_PRODUCTS
 from asap.compiler.groups import NamedMesh
-from asap.compiler.hlo import Module, read_module
+from asap.compiler.hlo import read_module
 from asap.compiler.links import Fabric
 from asap.compiler.rates import rates
 from asap.compiler.rematerialisation import offloaded
@@ -26,9 +25,6 @@ _STAND_IN = (
 )
 _EDGE = 0.02
 """Share of the HBM by which the reference step and MaxText's own differed, at most (docs/verify.md: "Which step")."""
-
-_CHAIN = "windowed_dot_general"
-"""In the name of each loop that the compiler makes of a product."""
 
 SOURCE = "timeline over the compiler's schedule; collectives by link load, uncalibrated"
 
@@ -88,18 +84,7 @@ def _timeline(request: Request, outcome: Outcome, hardware: Slice) -> tuple[Time
         timeline = Simulator(module, reader, rates(hardware.chip)).run()
     except (BadInputError, LookupError, ValueError) as error:
         return None, [f"the schedule cannot be read ({type(error).__name__}: {error}): no collectives and no step time"]
-    return timeline, [*sorted(timeline.notes), *_chains(module), *_splits(request, fabric)]
-
-
-def _chains(module: Module) -> list[str]:
-    """That products are split into chains, and what is known of the time of chains."""
-    if not any(_CHAIN in name for name in module.computations):
-        return []
-    return [
-        "matrix products are split into chains (windowed einsums), for which the compiler's estimates are too long:"
-        " the step times of published runs that do so are (docs/verify.md). The compiler flag"
-        f" {WHOLE_PRODUCTS} keeps products whole"
-    ]
+    return timeline, [*sorted(timeline.notes), *_splits(request, fabric)]
 
 
 def _splits(request: Request, fabric: Fabric) -> list[str]:

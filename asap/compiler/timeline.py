@@ -1,6 +1,7 @@
 """Step time from a timeline over the schedule.
 
-Instructions run one after the other at the compiler's own cost (estimated cycles over the clock). A synchronous
+Instructions run one after the other, each as long as its matrix products or its bytes take, whichever is more. That is
+what the machine code of the compiler comes to as well, unlike its estimated cycles (docs/verify.md). A synchronous
 collective stops the clock; an asynchronous one holds its torus axes from its start on, and only what is left of it at
 its end stops the clock. Loops count as often as they run.
 
@@ -13,10 +14,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from asap.compiler.accesses import accesses
 from asap.compiler.hlo import Computation, Instruction, Module
 from asap.compiler.kernels import kernel_seconds
 from asap.compiler.links import Lane
 from asap.compiler.loops import trips
+from asap.compiler.products import product_flops
 from asap.compiler.rates import Rates
 from asap.compiler.transfers import NOWHERE, Form, Reader, Step, Transfer
 
@@ -33,7 +36,7 @@ Way = Literal["to", "from"]
 
 @dataclass
 class Work:
-    """Operations of one category: how often, how long, and how many had no estimate."""
+    """Operations of one category: how often, how long, and of how many only the bytes are known."""
 
     count: float = 0.0
     seconds: float = 0.0
@@ -130,7 +133,7 @@ class Simulator:
         elif instruction.operands and instruction.operands[0] in state.copies:
             self._wait(state, "waiting for memory", state.copies.pop(instruction.operands[0]))
         elif (step := self.reader.read(instruction)) is not None:
-            self._communicate(state, step, instruction, computation)
+            self._communicate(state, step, instruction)
         else:
             self._compute(state, instruction, computation)
 
@@ -167,7 +170,7 @@ class Simulator:
         else:
             state.timeline.host[way] += size / self.rates.host_bandwidth
 
-    def _communicate(self, state: _Pass, step: Step, instruction: Instruction, computation: Computation) -> None:
+    def _communicate(self, state: _Pass, step: Step, instruction: Instruction) -> None:
         if step.action == "done":
             if opened := state.open.pop(step.chain, None):
                 waited = self._wait(state, None, opened[1])
@@ -193,8 +196,6 @@ class Simulator:
             state.open[step.chain] = (transfer, end)
         else:
             use.exposed += self._wait(state, None, end)
-            if instruction.cycles:
-                self._compute(state, instruction, computation)
 
     def _use(self, state: _Pass, transfer: Transfer, form: Form) -> Use:
         return state.timeline.collectives[(transfer.kind, transfer.axes, form)]
@@ -216,15 +217,14 @@ class Simulator:
         state.timeline.seconds += seconds
 
     def _cost(self, instruction: Instruction, computation: Computation) -> tuple[float, bool]:
-        if instruction.cycles is not None:
-            return instruction.cycles / self.rates.clock, True
-        if instruction.opcode == "custom-call":
-            seconds = kernel_seconds(instruction, self.rates)
-            if seconds is not None:
-                return seconds, True
-        read = [computation.by_name[name] for name in instruction.operands if name in computation.by_name]
-        arrays = [s for source in (instruction, *read) for s in source.shapes if s.space == 0]
-        return sum(s.size for s in arrays) / self.rates.hbm_bandwidth, False
+        """Seconds, and whether they are known: of a kernel that is not, only its bytes are."""
+        kernel = instruction.opcode == "custom-call"
+        seconds = kernel_seconds(instruction, self.rates) if kernel else None
+        if seconds is not None:
+            return seconds, True
+        products = self.rates.product_seconds(product_flops(self.module, instruction))
+        transfers = self.rates.transfer_seconds(accesses(self.module, instruction, computation))
+        return max(products, transfers), not kernel
 
     def _category(self, instruction: Instruction) -> str:
         if instruction.opcode == "custom-call":

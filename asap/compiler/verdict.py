@@ -34,7 +34,7 @@ class ComputeRow(BaseModel):
     category: str
     count: float
     seconds: float
-    unestimated: float = Field(description="operations without the compiler's estimate: bytes over HBM bandwidth")
+    unestimated: float = Field(description="kernels of which only the bytes are known, so that they may take longer")
 
 
 class Expected(BaseModel):

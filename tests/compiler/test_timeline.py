@@ -12,12 +12,15 @@ PARAMETER = "  %p = bf16[1024,1024]{1,0} parameter(0)\n"
 PAIRS = "source_target_pairs={{0,4},{4,8},{8,12},{12,0}}"
 START = f"  %s = (bf16[1024,1024]{{1,0}}, bf16[1024,1024]{{1,0}}, u32[], u32[]) collective-permute-start(%p), {PAIRS}\n"
 DONE = "  ROOT %d = bf16[1024,1024]{1,0} collective-permute-done(%s)\n}\n"
-LARGEST = 2**63 - 1
 
 
-def fusion(name, cycles):
-    config = f'backend_config={{"window_config":{{"estimated_cycles":"{cycles}"}}}}'
-    return f"  %{name} = bf16[1024,1024]{{1,0}} fusion(%p), kind=kLoop, {config}\n"
+def busy(name, size):
+    """An operation that writes so many bytes to HBM and reads none."""
+    return f"  %{name} = u8[{size}]{{0}} iota(), iota_dimension=0\n"
+
+
+def writing(size, chip="v5e"):
+    return rates(load_chip(chip)).transfer_seconds({0: size})
 
 
 def test_a_scan_counts_its_collectives_once_a_layer(program):
@@ -45,13 +48,11 @@ def test_the_step_is_compute_and_what_is_exposed(program):
 
 
 def test_a_started_transfer_hides_behind_what_runs_until_it_is_needed():
-    long = simulate(HEAD + PARAMETER + START + fusion("f", 1_000_000) + DONE)
-    short = simulate(HEAD + PARAMETER + START + fusion("f", 1_000) + DONE)
+    long = simulate(HEAD + PARAMETER + START + busy("f", 10**9) + DONE)
+    short = simulate(HEAD + PARAMETER + START + busy("f", 10**6) + DONE)
     key = ("collective-permute", "data", "asynchronous")
     assert long.collectives[key].exposed == 0
-    assert short.collectives[key].exposed == pytest.approx(
-        long.collectives[key].busy - 1_000 / rates(load_chip("v5e")).clock
-    )
+    assert short.collectives[key].exposed == pytest.approx(long.collectives[key].busy - writing(10**6))
 
 
 @pytest.mark.parametrize("pairs", ["{}", "{{0,0},{4,4}}"])
@@ -86,19 +87,30 @@ def test_what_goes_to_host_memory_is_hidden_unless_it_takes_longer_than_the_step
     back = f"  %in = (bf16[1024,1024]{{1,0}}, {host}, u32[]) copy-start(%p)\n"
     done = "  %x = bf16[1024,1024]{1,0} copy-done(%out)\n  %y = bf16[1024,1024]{1,0} copy-done(%in)\n}\n"
     one_way = 1024 * 1024 * 2 / load_chip("v6e").host_bandwidth
-    long, short = (simulate(HEAD + PARAMETER + there + back + fusion("f", n) + done, "v6e-16") for n in (10**7, 10))
-    assert long.seconds == pytest.approx(1e7 / rates(load_chip("v6e")).clock)
+    long, short = (simulate(HEAD + PARAMETER + there + back + busy("f", n) + done, "v6e-16") for n in (10**9, 10))
+    assert long.seconds == pytest.approx(writing(10**9, "v6e"))
     assert short.seconds == pytest.approx(one_way)
     assert long.host == pytest.approx({"to": one_way, "from": one_way})
-    unknown = simulate(HEAD + PARAMETER + there + back + fusion("f", 10) + done, "v4-32", NamedMesh(("data",), (16,)))
+    unknown = simulate(HEAD + PARAMETER + there + back + busy("f", 10) + done, "v4-32", NamedMesh(("data",), (16,)))
     assert any("not published" in note for note in unknown.notes) == (load_chip("v4").host_bandwidth is None)
 
 
-def test_operations_without_an_estimate_cost_their_bytes_and_are_counted():
-    timeline = simulate(HEAD + PARAMETER + fusion("f", LARGEST) + "}\n")
-    work = timeline.work["elementwise"]
+def test_a_kernel_that_is_not_known_costs_its_bytes_and_is_counted():
+    kernel = '  %k = bf16[1024,1024]{1,0} custom-call(%p), custom_call_target="tpu_custom_call"\n'
+    work = simulate(HEAD + PARAMETER + kernel + "}\n").work["kernels"]
     assert work.unestimated == 1
-    assert work.seconds == pytest.approx(2 * 1024 * 1024 * 2 / load_chip("v5e").hbm_bandwidth)
+    assert work.seconds == pytest.approx(writing(2 * 1024 * 1024 * 2))
+
+
+def test_an_operation_takes_its_products_or_its_bytes_whichever_is_more(program):
+    text = program("fsdp_scan_v5e_4x4")
+    chip = rates(load_chip("v5e"))
+    assert simulate(text).work["matrix products"].seconds == pytest.approx(
+        chip.product_seconds({"bf16": 2 * 512 * 2048 * 2048 * 6 * 4})
+    )
+    few = chip.product_seconds({"bf16": 1e6})
+    assert few < chip.transfer_seconds({0: 1e6}) < chip.product_seconds({"bf16": 1e12})
+    assert chip.product_seconds({"int8": 1e12}) == pytest.approx(chip.product_seconds({"bf16": 1e12}) / 2, rel=0.01)
 
 
 def test_a_loop_of_unknown_length_is_counted_once_and_said(program):
