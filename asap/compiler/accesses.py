@@ -1,14 +1,17 @@
 """Bytes that an instruction moves, in each memory: what it reads of its operands, and what it writes.
 
-A fusion that takes a slice of an array reads the slice, and one that puts a slice into an array writes the slice.
+A fusion that takes a slice of an array reads the slice, and one that puts a slice into an array writes the slice. What
+it hands through is not moved, and a collective inside has a time of its own.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 from asap.compiler.hlo import Computation, Instruction, Module
+from asap.compiler.transfers import KINDS
 
-_SAME = ("bitcast", "reshape")
+_RELABELLED = ("bitcast", "reshape", "transpose", "pad", "convert", "copy")
+"""Inside a fusion no more of their operand is read than is taken of their result."""
+
 _PART = ("dynamic-slice", "slice", "gather")
 _UPDATE = {"dynamic-update-slice": 1, "scatter": 2}
 """Operand that is put into the first one."""
@@ -19,80 +22,68 @@ Bytes = Counter[int]
 
 def accesses(module: Module, instruction: Instruction, computation: Computation) -> Bytes:
     """Bytes read and written by one run of an instruction."""
-    return _written(module, instruction, computation) + _read(module, instruction, computation)
+    return _read(module, instruction, computation) + _written(module, instruction, computation)
 
 
 def _read(module: Module, instruction: Instruction, computation: Computation) -> Bytes:
     called = module.callee(instruction)
     total: Bytes = Counter()
     if called is not None:
-        for inner in called.instructions:
-            if inner.opcode == "parameter":
-                total += _read_of(module, inner, called)
+        for parameter in called.instructions:
+            if parameter.opcode == "parameter":
+                total[_space(parameter)] += _taken(module, parameter, called)
         return total
     for position, name in enumerate(instruction.operands):
-        operand = computation.by_name.get(name)
-        if operand is not None:
-            total += _share(instruction, position, operand, computation)
+        if operand := computation.by_name.get(name):
+            total[_space(operand)] += _share(instruction, position, operand)
     return total
 
 
-def _read_of(module: Module, source: Instruction, computation: Computation) -> Bytes:
-    """Bytes that a fused computation reads of a parameter: the largest that one of its users takes."""
-    found = [_taken(module, user, source, computation) for user in _users(source, computation)]
-    return max(found, key=lambda taken: taken.total(), default=Counter())
+def _taken(module: Module, source: Instruction, computation: Computation) -> int:
+    """Bytes that a fused computation reads of one of its values: the most that one of its users takes."""
+    users = (user for user in computation.instructions if source.name in user.operands)
+    most = max((_taken_by(module, user, source, computation) for user in users), default=0)
+    return min(most, _size(source))
 
 
-def _taken(module: Module, user: Instruction, source: Instruction, computation: Computation) -> Bytes:
-    if user.opcode in _SAME:
-        return _read_of(module, user, computation)
+def _taken_by(module: Module, user: Instruction, source: Instruction, computation: Computation) -> int:
     position = user.operands.index(source.name)
     called = module.callee(user)
-    if called is None:
-        return _share(user, position, source, computation)
-    inner = next((i for i in called.instructions if i.opcode == "parameter" and i.attributes == str(position)), None)
-    return _read_of(module, inner, called) if inner is not None else _all(source)
+    if called is not None:
+        inside = (i for i in called.instructions if i.opcode == "parameter" and i.attributes == str(position))
+        return sum(_taken(module, parameter, called) for parameter in inside)
+    if user.opcode in _RELABELLED and user is not computation.instructions[-1]:
+        return _taken(module, user, computation)
+    return _share(user, position, source)
 
 
-def _share(user: Instruction, position: int, operand: Instruction, computation: Computation) -> Bytes:
-    """What an instruction reads of one operand."""
-    if position == 0 and user.opcode in _UPDATE:
-        return Counter()
-    if position == 0 and user.opcode in _PART:
-        space = operand.shapes[0].space if operand.shapes else 0
-        return Counter({space: sum(shape.size for shape in user.shapes)})
-    return _all(operand)
+def _share(user: Instruction, position: int, operand: Instruction) -> int:
+    """Bytes that an instruction reads of one operand."""
+    if user.opcode == "tuple" or user.opcode in KINDS or (position == 0 and user.opcode in _UPDATE):
+        return 0
+    return _size(user) if position == 0 and user.opcode in _PART else _size(operand)
 
 
 def _written(module: Module, instruction: Instruction, computation: Computation) -> Bytes:
+    """Bytes that an instruction writes, or what stands at the end of the fusion that it is."""
     called = module.callee(instruction)
     if called is not None and called.instructions:
-        return _written_root(module, called.instructions[-1], called)
-    return _written_root(module, instruction, computation)
+        return _written(module, called.instructions[-1], called)
+    sources = [computation.by_name[name] for name in instruction.operands if name in computation.by_name]
+    if instruction.opcode == "tuple":
+        return sum((_written(module, part, computation) for part in sources), Counter())
+    if instruction.opcode in ("bitcast", "reshape") and sources:
+        return _written(module, sources[0], computation)
+    if instruction.opcode == "parameter" or instruction.opcode in KINDS:
+        return Counter()
+    update = _UPDATE.get(instruction.opcode, len(sources))
+    written = sources[update] if update < len(sources) else instruction
+    return Counter({_space(instruction): _size(written)})
 
 
-def _written_root(module: Module, root: Instruction, computation: Computation) -> Bytes:
-    while root.opcode in _SAME and root.operands and root.operands[0] in computation.by_name:
-        root = computation.by_name[root.operands[0]]
-    if root.opcode == "tuple":
-        parts = (computation.by_name[name] for name in root.operands if name in computation.by_name)
-        return sum((_written_root(module, part, computation) for part in parts), Counter())
-    called = module.callee(root)
-    if called is not None and called.instructions:
-        return _written_root(module, called.instructions[-1], called)
-    if root.opcode in _UPDATE and len(root.operands) > _UPDATE[root.opcode]:
-        update = computation.by_name.get(root.operands[_UPDATE[root.opcode]])
-        space = root.shapes[0].space if root.shapes else 0
-        return Counter({space: sum(shape.size for shape in update.shapes)}) if update is not None else _all(root)
-    return _all(root)
+def _size(instruction: Instruction) -> int:
+    return sum(shape.size for shape in instruction.shapes)
 
 
-def _users(source: Instruction, computation: Computation) -> Iterator[Instruction]:
-    return (user for user in computation.instructions if source.name in user.operands)
-
-
-def _all(instruction: Instruction) -> Bytes:
-    total: Bytes = Counter()
-    for shape in instruction.shapes:
-        total[shape.space] += shape.size
-    return total
+def _space(instruction: Instruction) -> int:
+    return instruction.shapes[0].space if instruction.shapes else 0

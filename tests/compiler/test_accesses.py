@@ -67,6 +67,24 @@ def test_what_one_user_takes_whole_is_read_whole():
     assert moved(entry, ("inner", body)) == {0: (2 * 8 + 1) * 4 * 16 * 4 + 4}
 
 
+def test_of_an_array_that_is_padded_or_converted_first_only_the_slice_is_read():
+    body = f"  %a = {STACK} parameter(0)\n{INDEX}  %c = bf16[8,4,16]{{2,1,0}} convert(%a)\n"
+    body += "  %p = bf16[9,4,16]{2,1,0} pad(%c, %z), padding=0_1x0_0x0_0\n"
+    body += "  ROOT %d = bf16[1,4,16]{2,1,0} dynamic-slice(%p, %i, %z, %z), dynamic_slice_sizes={1,4,16}\n"
+    entry = f"  %a.1 = {STACK} parameter(0)\n  %i.1 = s32[] parameter(1)\n"
+    entry += "  ROOT %f = bf16[1,4,16]{2,1,0} fusion(%a.1, %i.1), kind=kLoop, calls=%inner\n"
+    assert moved(entry, ("inner", body)) == {0: 2 * 4 * 16 * 2 + 4}
+
+
+def test_what_a_fusion_hands_through_and_what_a_collective_in_it_moves_are_not_its_own():
+    body = f"  %a = {STACK} parameter(0)\n  %g = {STACK} parameter(1)\n  %u = {LAYER} parameter(2)\n"
+    body += f"  %n = {STACK} negate(%a)\n  %r = {STACK} all-gather(%u), dimensions={{0}}\n"
+    body += f"  ROOT %t = ({STACK}, {STACK}, {STACK}) tuple(%n, %g, %r)\n"
+    entry = f"  %a.1 = {STACK} parameter(0)\n  %g.1 = {STACK} parameter(1)\n  %u.1 = {LAYER} parameter(2)\n"
+    entry += f"  ROOT %f = ({STACK}, {STACK}, {STACK}) fusion(%a.1, %g.1, %u.1), kind=kCustom, calls=%inner\n"
+    assert moved(entry, ("inner", body)) == {0: 2 * 8 * 4 * 16 * 4}
+
+
 def test_a_program_moves_no_more_than_all_operands_and_results(program):
     for name in ("fsdp_scan_v5e_4x4", "tensor_v5e_4x4"):
         module = read_module(program(name))
