@@ -170,9 +170,9 @@ def _effort(outcome: Outcome) -> list[str]:
     if outcome.effort == "full":
         return []
     reason = f", as the full compilation was {outcome.instead_of}" if outcome.instead_of else ""
-    costs = "its costs are somewhat higher" if outcome.effort == "reduced" else "no step time"
+    time = "a longer step time" if outcome.effort == "reduced" else "no step time"
     return [
-        f"compiled with {outcome.effort} effort{reason}: {costs}; collectives that would run in the background show as"
+        f"compiled with {outcome.effort} effort{reason}: {time}; collectives that would run in the background show as"
         " synchronous; HBM was 0 to 10 % below a full compilation's where both were tried (docs/verify.md)"
     ]
 

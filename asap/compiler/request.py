@@ -27,7 +27,7 @@ training step cannot express the plan."""
 Effort = Literal["full", "reduced", "least"]
 EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}
 """Values of the compiler's ``exec_time_optimization_effort``. A reduced effort comes to an end where a full one takes
-minutes for single instructions, as on v6e; the costs of the least mean nothing (docs/verify.md)."""
+minutes for single instructions, as on v6e; the least is for HBM and collectives alone (docs/verify.md)."""
 
 FULL_PRECISION = ("fp32", "float32")
 """Names of the precision that the reference step computes in where it is not bf16."""
