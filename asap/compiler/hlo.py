@@ -36,7 +36,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of a computation."""
+    """One line of a computation.
+
+    ``attributes`` is what follows the operands; of a constant it is its value, of a parameter its number.
+    """
 
     name: str
     opcode: str

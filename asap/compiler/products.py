@@ -10,17 +10,18 @@ _LABELS = re.compile(r"dim_labels=\w+?_(\w+)->")
 _SIZES = re.compile(r"window=\{size=([\dx]+)")
 _PADS = re.compile(r"pad=([-\d_x]+)")
 
-
 _PRECISIONS = {"s8": "int8", "u8": "int8", "f8e4m3fn": "fp8", "f8e5m2": "fp8"}
 """Products of anything else run at the rate of bf16."""
 
 
-def product_flops(module: Module, instruction: Instruction) -> Counter[str]:
-    """FLOPs of all products inside a fusion by precision: two for each element of a result and of what it sums."""
-    found: Counter[str] = Counter()
+def product_flops(module: Module, instruction: Instruction, computation: Computation) -> Counter[str]:
+    """FLOPs of a product, or of all in a fusion, by precision: two for each element of a result and of what it sums."""
+    if instruction.opcode == "convolution":
+        return _flops(instruction, computation)
     called = module.callee(instruction)
+    found: Counter[str] = Counter()
     for inner in called.instructions if called else ():
-        found += _flops(inner, called) if called and inner.opcode == "convolution" else product_flops(module, inner)
+        found += product_flops(module, inner, called or computation)
     return found
 
 

@@ -222,7 +222,7 @@ class Simulator:
         seconds = kernel_seconds(instruction, self.rates) if kernel else None
         if seconds is not None:
             return seconds, True
-        products = self.rates.product_seconds(product_flops(self.module, instruction))
+        products = self.rates.product_seconds(product_flops(self.module, instruction, computation))
         transfers = self.rates.transfer_seconds(accesses(self.module, instruction, computation))
         return max(products, transfers), not kernel
 

@@ -32,20 +32,22 @@ def module_of(kernel, attributes):
 )
 def test_a_product_has_two_flops_for_each_element_of_its_result_and_of_what_that_sums(kernel, attributes, summed):
     module = module_of(kernel, attributes)
-    assert product_flops(module, module.entry.by_name["f"]) == {"bf16": 2 * 8 * 32 * summed}
+    inner = module.computations["inner"]
+    assert product_flops(module, module.entry.by_name["f"], module.entry) == {"bf16": 2 * 8 * 32 * summed}
+    assert product_flops(module, inner.by_name["c"], inner) == {"bf16": 2 * 8 * 32 * summed}
 
 
 def test_integers_and_eight_bit_floats_are_counted_apart():
     for kernel, precision in (("s8[64,32]", "int8"), ("f8e4m3fn[64,32]", "fp8"), ("f32[64,32]", "bf16")):
         module = module_of(kernel, "dim_labels=bf_io->bf")
-        assert set(product_flops(module, module.entry.by_name["f"])) == {precision}
+        assert set(product_flops(module, module.entry.by_name["f"], module.entry)) == {precision}
 
 
 def test_what_has_no_product_has_no_flops(program):
     module = read_module(program("fsdp_scan_v5e_4x4"))
-    assert not product_flops(module, Instruction("x", "copy", "bf16[8]", (), ""))
+    assert not product_flops(module, Instruction("x", "copy", "bf16[8]", (), ""), module.entry)
     found = [
-        product_flops(module, i)
+        product_flops(module, i, c)
         for c in module.computations.values()
         for i in c.instructions
         if "calls=" in i.attributes
