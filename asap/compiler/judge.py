@@ -26,7 +26,7 @@ _STAND_IN = (
 _EDGE = 0.02
 """Share of the HBM by which the reference step and MaxText's own differed, at most (docs/verify.md: "Which step")."""
 
-SOURCE = "timeline over the compiler's schedule; collectives by link load, uncalibrated"
+SOURCE = "FLOPs, bytes and link load along the compiler's schedule, uncalibrated"
 
 
 def judge(
