@@ -118,7 +118,7 @@ def _print(found: "Verification") -> None:
         rows = [
             (r.category, f"{r.count:.0f}", format_seconds(r.seconds), f"{r.unestimated:.0f}") for r in found.compute
         ]
-        print_table(("compute", "a step", "time", "not known"), rows)
+        print_table(("compute", "a step", "time", "unknown kernels"), rows)
     for title, lines in (("Against our prediction", found.differences), ("Notes", found.notes)):
         for line in (f"{title}:", *(f"- {text}" for text in lines)) if lines else ():
             out.print(plain(line))

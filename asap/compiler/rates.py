@@ -16,7 +16,6 @@ _MATRIX_UNITS: Mapping[str, int] = {"v5e": 4, "v5p": 8, "v6e": 4, "tpu7x": 4}
 """Matrix units of a device as the compiler counts them, so that peak FLOP/s give the clock. Confirmed by compiling a
 product of 8192-wide matrices: 115, 236, 369 and 422 thousand FLOPs a cycle, below 2 × units × tile² for each."""
 
-
 _PRODUCTS_REACH = 0.82
 """Share of the peak FLOP/s in matrix products."""
 
