@@ -96,19 +96,23 @@ class Decoder:
 
     def _apply(self, layer: Layer, weights: dict[str, Any], x: Any) -> Any:
         x = self._keep(x, INPUT)
-        x = self._residual(x + self._attention(layer, weights, _normalise(x, weights["attention_norm"])))
-        inner = _normalise(x, weights["mlp_norm"])
+        inner = self._normed(x, weights["attention_norm"])
+        attended = self._attention(layer, weights, inner)
+        if self.model.parallel_block:
+            return self._residual(x + (attended + self._feed_forward(layer, weights, inner)))
+        x = self._residual(x + attended)
+        return self._residual(x + self._feed_forward(layer, weights, self._normed(x, weights["mlp_norm"])))
+
+    def _feed_forward(self, layer: Layer, weights: dict[str, Any], x: Any) -> Any:
         if not layer.routed:
-            return self._residual(x + self._mlp(weights, inner, "bs"))
+            return self._mlp(weights, x, "bs")
         names = [name for name in MLP if f"expert_{name}" in weights]
         experts = {name: weights[f"expert_{name}"] for name in names}
         out = mix_experts(
-            self.layout, inner, weights["router"].astype(self.dtype), experts,
+            self.layout, x, weights["router"].astype(self.dtype), experts,
             self.model.experts_per_token, self.capacity, lambda x, own: self._mlp(own, x, "bnec", "e"),
         )  # fmt: skip
-        if "up" in weights:
-            out = out + self._mlp(weights, inner, "bs")
-        return self._residual(x + out)
+        return out + self._mlp(weights, x, "bs") if "up" in weights else out
 
     def _attention(self, layer: Layer, weights: dict[str, Any], x: Any) -> Any:
         import jax.numpy as jnp
@@ -143,6 +147,11 @@ class Decoder:
     def _residual(self, x: Any) -> Any:
         return self.layout.constrain(x, "batch", "sequence", "residual")
 
+    def _normed(self, x: Any, scale: Any) -> Any:
+        """What both blocks read, as MaxText lays it out: tensor parallelism then gathers it, and not what it is of."""
+        normed = _normalise(x, scale)
+        return self._residual(normed) if self.layout.degree("model") > 1 else normed
+
     def _layer(self, layer: Layer, repeats: int) -> dict[str, Parameter]:
         model = self.model
         width, heads, kv_heads, size = (n or 0 for n in (model.d_model, model.heads, model.kv_heads, model.head_dim))
@@ -152,12 +161,13 @@ class Decoder:
 
         tree = {
             "attention_norm": stacked((width,), None),
-            "mlp_norm": stacked((width,), None),
             "query": stacked((width, heads, size), "embed", "heads", None),
             "key": stacked((width, kv_heads, size), "embed", "heads", None),
             "value": stacked((width, kv_heads, size), "embed", "heads", None),
             "out": stacked((heads, size, width), "heads", None, "embed"),
         }
+        if not model.parallel_block:
+            tree["mlp_norm"] = stacked((width,), None)
         if model.qk_norm:
             tree |= {"query_norm": stacked((size,), None), "key_norm": stacked((size,), None)}
         names = MLP if model.gated_mlp else MLP[1:]

@@ -98,10 +98,14 @@ class _Reading:
             self.derive("d_ff", 4 * width)
         self.derive("gated_mlp", self.family.gated)
         self.derive("qk_norm", self.family.qk_norm)
-        tied = self.config.get("tie_word_embeddings")
-        if isinstance(tied, bool):
-            self.put("tied_embeddings", tied, f"{self.file}: tie_word_embeddings")
-        self.derive("tied_embeddings", self.family.tied)
+        self._read_flag("parallel_block", "use_parallel_residual", self.family.parallel)
+        self._read_flag("tied_embeddings", "tie_word_embeddings", self.family.tied)
+
+    def _read_flag(self, field: str, key: str, default: bool) -> None:
+        value = self.config.get(key)
+        if isinstance(value, bool):
+            self.put(field, value, f"{self.file}: {key}")
+        self.derive(field, default)
 
     def _read_experts(self) -> None:
         if self.fields.get("experts", 0) <= 1:

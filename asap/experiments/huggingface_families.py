@@ -14,6 +14,7 @@ class Family:
     Args:
         gated: an MLP of three matrices.
         tied: input and output embeddings are one matrix, unless ``tie_word_embeddings`` says otherwise.
+        parallel: attention and MLP both read the input of their layer, unless ``use_parallel_residual`` says otherwise.
         qk_norm: a norm of each head's queries and keys.
         full_attention_every: with a window, one full-attention layer in so many.
         windowed: whether ``sliding_window`` counts without ``use_sliding_window``.
@@ -22,6 +23,7 @@ class Family:
 
     gated: bool = True
     tied: bool = False
+    parallel: bool = False
     qk_norm: bool = False
     full_attention_every: int | None = None
     windowed: bool = True
@@ -29,6 +31,7 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {
+    "cohere": Family(tied=True, parallel=True),
     "deepseek_v2": Family(),
     "deepseek_v3": Family(),
     "gemma": Family(tied=True),
@@ -40,7 +43,7 @@ FAMILIES: dict[str, Family] = {
         defaults={"heads": 8, "kv_heads": 4, "head_dim": 256, "vocab": 262_208, "sliding_window": 4096},
     ),
     "gpt2": Family(gated=False, tied=True, defaults={"learned_positions": 1024}),
-    "gpt_neox": Family(gated=False),
+    "gpt_neox": Family(gated=False, parallel=True),
     "gpt_oss": Family(full_attention_every=2),
     "granite": Family(),
     "kimi_k2": Family(),

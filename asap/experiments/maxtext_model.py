@@ -17,6 +17,7 @@ _ROW_KEYS = {
     "vocab": "vocab_size",
     "gated_mlp": "mlp_activations",
     "tied_embeddings": "logits_via_embedding",
+    "parallel_block": "decoder_block",
     "qk_norm": "decoder_block",
     "learned_positions": "trainable_position_size",
     "experts": "num_experts",

@@ -24,6 +24,10 @@ class Architecture(BaseModel):
     vocab: PositiveInt | None = None
     gated_mlp: bool = Field(default=True, description="three matrices (SwiGLU, GeGLU) instead of two")
     tied_embeddings: bool = False
+    parallel_block: bool = Field(
+        default=False,
+        description="attention and MLP both read the input of their layer and are added at once (PaLM, section 2)",
+    )
     qk_norm: bool = Field(default=False, description="a norm of each head's queries and keys (Qwen3, Gemma 3)")
     learned_positions: NonNegativeInt = Field(default=0, description="rows of a learned position embedding; 0: none")
 

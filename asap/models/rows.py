@@ -9,6 +9,8 @@ rules of the family, never guessed:
   its own 250,880: the published size tells which);
 - the order of local and full attention, norms of queries and keys, and the order of dense and expert layers belong to
   the decoder block; linear attention (Qwen3-Next, Qwen3.5) stands as a window of its chunk of 64 tokens;
+- early MaxText, and its block ``default``, adds attention and MLP to the residual stream at once, since January 2023
+  (its commit d03e6bf8f);
 - Alpa's mixtures of experts follow GShard: every other layer, two experts a token, MLPs ``8 d_model`` wide.
 """
 
@@ -92,6 +94,12 @@ class ModelRow(BaseModel):
         return self.gpt_like and "megatron h100" not in self.family
 
     @property
+    def parallel(self) -> bool:
+        """Attention and MLP side by side."""
+        early = self.decoder_block is None and self.model.casefold().startswith("maxtext-")
+        return early or self.decoder_block == "default"
+
+    @property
     def gshard(self) -> bool:
         """One of Alpa's models."""
         return re.search(r"\balpa\b", self.family) is not None
@@ -127,6 +135,7 @@ def _architecture(row: ModelRow) -> Architecture:
         vocab=row.vocab or _vocabulary(row),
         gated_mlp=row.gated,
         tied_embeddings=row.tied,
+        parallel_block=row.parallel,
         qk_norm=(row.decoder_block or "").startswith(_QK_NORM),
         **_attention(row),
         **_mlp(row),

@@ -10,8 +10,8 @@ import numpy as np
 from asap.prediction.case import Case, Number
 from asap.prediction.compute import ACTIVATION_BYTES, tokens_per_microbatch
 
-NORMS_IN_FP32 = 8.0  # of two norms: input and normalised input, each as wide as two in bf16
-NORM_TENSORS = 6.0  # of two norms that are not fused: inputs in fp32, and outputs before the weights
+NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16
+NORM_TENSORS = 3.0  # of a norm that is not fused: input in fp32, and output before the weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +27,22 @@ class Activations:
 def activations(case: Case) -> Activations:
     """What one device holds.
 
-    With sequence parallelism the inputs of both halves of a layer are gathered; who does not gather them again for the
-    backward pass keeps them. There, gradients of the MLP come and go, and what is computed again.
+    With sequence parallelism the inputs of both blocks of a layer are gathered; who does not gather them again for the
+    backward pass keeps them. What attention writes is needed again by an MLP that comes after it. There, gradients of
+    the MLP come and go, and what is computed again.
     """
     model, work, layout = case.model, case.work, case.layout
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(case), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
     gathered = np.where(work.gathers_again > 0, split, 1.0)
     hidden = _hidden(case, model.gates + 1 + work.unfused_gate) / degree
-    residual = (2 + NORM_TENSORS * work.unfused_norm) * split + 2 * gathered
+    residual = model.blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered)
     whole = size * (residual * model.width + (model.qkv_width + model.out_width) / degree + hidden)
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
     products = size * (
         layout.kept_qkv * model.qkv_width / degree
-        + layout.kept_out * model.width * split
+        + (model.blocks - 1) * layout.kept_out * model.width * split
         + layout.kept_mlp * (model.width * split + _hidden(case, model.gates) / degree)
     )
     compiled = work.compiled * size * _what_derivatives_read(case)
@@ -61,7 +62,8 @@ def _what_derivatives_read(case: Case) -> Number:
     model, layout = case.model, case.layout
     split = np.where(case.work.sequence_parallel > 0, 1 / layout.model, 1.0)
     rotated = (model.qkv_width - model.key_value_width / 2) / layout.model
-    return NORMS_IN_FP32 * model.width * split + rotated + 2 * (model.gates - 1) * _hidden(case, 1.0) / layout.model
+    norms = model.blocks * NORM_IN_FP32 * model.width * split
+    return norms + rotated + 2 * (model.gates - 1) * _hidden(case, 1.0) / layout.model
 
 
 def _hidden(case: Case, tensors: Number) -> Number:

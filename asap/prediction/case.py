@@ -29,6 +29,8 @@ class Model:
     attention_parameters: Number
     score_width: Number
     gates: Number
+    blocks: Number
+    """What a layer adds to its residual stream one after the other: attention, then MLP (2), or both at once (1)."""
     ff: Number
     experts: Number
     experts_per_token: Number

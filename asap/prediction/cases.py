@@ -108,6 +108,7 @@ def model_numbers(a: Architecture) -> Model:
         attention_parameters=parameters,
         score_width=heads * (query + value),
         gates=2 if a.gated_mlp else 1,
+        blocks=1 if a.parallel_block else 2,
         ff=a.d_ff or 0,
         experts=a.experts,
         experts_per_token=a.experts_per_token,

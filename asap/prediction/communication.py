@@ -81,13 +81,18 @@ def _reduction(case: Case, owned: Number, ring: Channel) -> Number:
 
 
 def _tensor_passes(case: Case) -> Number:
-    """All-reduces of a layer: two forward, two backward, and those of the part that is computed again.
+    """All-reduces of a layer, each a gather and a scatter: one a block forward and backward, and what is done again.
 
-    Who does not keep what sequence parallelism gathered gathers it once more (arXiv:2205.05198, section 4.2.2).
+    XLA reduces again only what attention writes for an MLP after it; of a residual stream that is split over the tensor
+    axis it gathers each norm again (docs/verify.md). Who computes a layer again as a whole reduces all of it, and who
+    does not keep what sequence parallelism gathered gathers it once more (arXiv:2205.05198, section 4.2.2).
     """
-    work = case.work
+    work, layout, blocks = case.work, case.layout, case.model.blocks
+    between = (blocks - 1) * layout.again_out
+    compiled = np.where(work.sequence_parallel > 0, (blocks + between) / 2, between)
     regathered = np.where(work.sequence_parallel > 0, work.gathers_again, 0.0)
-    return 4 + case.layout.again_out + case.layout.again_mlp + regathered
+    whole = blocks * (layout.again_out + layout.again_mlp + regathered) / 2
+    return 2 * blocks + np.where(work.compiled > 0, compiled, whole)
 
 
 def _keys_and_values(case: Case) -> Number:

@@ -15,8 +15,8 @@ from asap.prediction.constants import Constants
 BACKWARD_FLASH = 2.5  # five matmuls for two: FlashAttention-2, arXiv:2307.08691, section 4.1
 BACKWARD_MATMUL = 2.0  # gradients of input and of weights: Kaplan et al., arXiv:2001.08361, table 1
 ACTIVATION_BYTES = 2.0  # bf16
-RESIDUAL_PASSES = 12.0  # two fused norms and two residual additions with dropout, each read and written
-NORM_PASSES = 24.0  # two norms: to fp32, square, mean, scale, back, each read and written
+RESIDUAL_PASSES = 6.0  # a fused norm and a residual addition with dropout, each read and written
+NORM_PASSES = 12.0  # a norm: to fp32, square, mean, scale, back, each read and written
 LOGIT_BYTES = 4.0  # the cross entropy is taken in fp32
 
 
@@ -142,7 +142,7 @@ def _elementwise(case: Case, constants: Constants, tokens: Number) -> Number:
     """
     model, work, layout = case.model, case.work, case.layout
     passes = RESIDUAL_PASSES + work.unfused_norm * NORM_PASSES * constants.norm_traffic
-    residual = passes * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
+    residual = model.blocks * passes * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
     moe_share = model.moe_layers / model.layers
     hidden = model.ff * (1 - moe_share)
     hidden = hidden + moe_share * (model.experts_per_token * (model.expert_ff + 2 * model.width) + model.shared_ff)

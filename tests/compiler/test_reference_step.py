@@ -67,8 +67,9 @@ def test_layers_that_are_not_scanned_train_as_well():
     assert split == pytest.approx(single, rel=1e-5)
 
 
-def test_a_norm_of_queries_and_keys_makes_another_model_that_every_plan_trains_the_same():
-    found = losses(DENSE.model_copy(update={"qk_norm": True}), "data=1", "data=2 model=2 seq=2 remat=full")
+@pytest.mark.parametrize("part", ["qk_norm", "parallel_block"])
+def test_a_norm_of_queries_and_keys_or_parallel_blocks_make_another_model_that_every_plan_trains_the_same(part):
+    found = losses(DENSE.model_copy(update={part: True}), "data=1", "data=2 model=2 seq=2 remat=full")
     single, split = found.values()
     assert split == pytest.approx(single, rel=1e-5)
     assert single != pytest.approx(losses(DENSE, "data=1")["data=1"], rel=1e-3)

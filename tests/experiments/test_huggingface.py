@@ -121,6 +121,16 @@ def test_queries_and_keys_are_normed_where_the_family_does(read):
     assert not model_of(read(LLAMA | {"model_type": "qwen2"})).qk_norm
 
 
+def test_attention_is_beside_the_mlp_where_the_family_has_it_so(read):
+    neox = LLAMA | {"model_type": "gpt_neox"}
+    assert model_of(read(neox)).parallel_block
+    assert not model_of(read(neox | {"use_parallel_residual": False})).parallel_block
+    cohere = model_of(read(LLAMA | {"model_type": "cohere"}))
+    assert cohere.parallel_block
+    assert cohere.tied_embeddings
+    assert not model_of(read(LLAMA)).parallel_block
+
+
 def test_the_language_model_inside_a_multimodal_one_is_read(read):
     inner = {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34}
     experiment = read({"model_type": "gemma3", "text_config": inner | {"sliding_window": 1024}, "vision_config": {}})

@@ -164,6 +164,13 @@ def test_experts_and_latent_attention_are_read(read):
     assert model.tied_embeddings
 
 
+def test_the_default_block_sets_attention_beside_the_mlp(read):
+    experiment = read("decoder_block: default\n")
+    assert experiment.model.parallel_block
+    assert "decoder_block" in experiment.provenance["model.parallel_block"]
+    assert not read(SMALL).model.parallel_block
+
+
 def test_dense_attention_has_no_latent_ranks_by_default(read):
     model = read(SMALL).model
     assert model is not None

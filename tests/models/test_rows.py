@@ -27,6 +27,22 @@ def test_qwen_and_gemma_of_their_third_generation_norm_queries_and_keys() -> Non
     ] * 4
 
 
+@pytest.mark.parametrize(
+    ("name", "block", "parallel"),
+    [
+        ("MaxText-16B", None, True),
+        ("MaxText-16B", "llama2", False),
+        ("MaxText", "default", True),
+        ("MaxText", None, False),
+        ("GPT-16B", None, False),
+    ],
+)
+def test_early_maxtext_and_its_default_block_set_attention_beside_the_mlp(
+    name: str, block: str | None, parallel: bool
+) -> None:
+    assert architecture_from_row({**LLAMA, "model": name, "decoder_block": block}).parallel_block is parallel
+
+
 def test_outside_of_a_family_the_unknown_stays_unknown() -> None:
     model = architecture_from_row(LLAMA)
     assert model.vocab is None

@@ -136,6 +136,13 @@ def test_policies_keep_what_they_name():
     assert both == pytest.approx(kept[Remat.SAVE_DOT_EXCEPT_MLP])
 
 
+@pytest.mark.parametrize("policy", ["none", "minimal"])
+def test_parallel_blocks_keep_one_norm_and_nothing_of_what_attention_writes(policy):
+    at_once = MODEL.model_copy(update={"parallel_block": True})
+    plan = f"replica=64 remat={policy}"
+    assert held(plan, at_once).activations < held(plan).activations
+
+
 def test_who_does_not_gather_again_keeps_what_was_gathered():
     sharded = WORK.model_copy(update={"sequence_parallel": True})
     plan = "replica=8 model=8 remat=none"

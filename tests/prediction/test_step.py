@@ -90,6 +90,28 @@ def test_flash_attention_is_not_charged_for_the_score_matrix(decoder, workload, 
     assert traffic("torch", 32768) > 5 * traffic("torch", 2048)
 
 
+def test_parallel_blocks_halve_the_reductions_of_tensor_parallelism_and_nothing_of_the_matmuls(decoder, workload, h100):
+    plan = "replica=16 model=4 microbatches=32 remat=full"
+    apart = parts(evaluated(plan, decoder, workload, h100))
+    at_once = parts(evaluated(plan, decoder.model_copy(update={"parallel_block": True}), workload, h100))
+    assert at_once["tensor"] == pytest.approx(apart["tensor"] / 2)
+    assert at_once["traffic"] < apart["traffic"]
+    assert at_once["compute"] == pytest.approx(apart["compute"])
+
+
+def test_xla_reduces_again_only_what_attention_writes_for_an_mlp_after_it(decoder, workload, v5p):
+    work = workload.model_copy(update={"framework": "MaxText", "global_batch": 64})
+    beside = decoder.model_copy(update={"parallel_block": True})
+
+    def tensor(model, policy):
+        return parts(evaluated(f"data=16 model=4 remat={policy}", model, work, v5p))["tensor"]
+
+    kept, again, at_once = 6 + 4, 6 + 5, 3 + 2  # gathers and scatters of a layer as compiled, docs/verify.md
+    assert tensor(decoder, "full") / tensor(decoder, "minimal") == pytest.approx(again / kept)
+    assert tensor(beside, "minimal") / tensor(decoder, "minimal") == pytest.approx(at_once / kept)
+    assert tensor(beside, "full") == pytest.approx(tensor(beside, "minimal"))
+
+
 def test_fp8_speeds_up_matmuls_only(decoder, workload, h100):
     def run(precision):
         return evaluated(
