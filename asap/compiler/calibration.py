@@ -1,15 +1,15 @@
 """How far compiled step times are from measured ones: fitted by ``scripts/verify_published`` on published TPU runs.
 
-What is sent between slices is hidden in the compiler's schedule, and yet the measured step grows with every slice of
-the same work. That growth is the one constant: a constant a chip generation besides brought models that were left out
-no nearer, as models of one chip differ by as much as chips do (docs/verify.md).
+One constant a chip generation, and one for slices: what is sent between them is hidden in the compiler's schedule, and
+yet the measured step grows with every slice of the same work (docs/verify.md).
 """
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,12 +20,12 @@ _FILE = Path(__file__).parent / "calibration.json"
 
 
 class CompiledCalibration(BaseModel):
-    """The growth of a step with slices, and what is left after it."""
+    """The constant of each chip, the growth of a step with slices, and what is left after both."""
 
     model_config = ConfigDict(frozen=True)
 
     growth: float = Field(description="ln of what each doubling of the slices adds to the measured step time")
-    chips: tuple[str, ...] = Field(description="of which runs were compared")
+    chips: dict[str, float] = Field(description="ln of measured over compiled step time on one slice, by chip")
     half_width: float = Field(
         gt=0, description="90 % quantile of |ln(calibrated / measured)| of models that were left out"
     )
@@ -33,14 +33,15 @@ class CompiledCalibration(BaseModel):
     source: str
 
     def calibrated(self, chip: str, slices: int, compiled_s: float) -> Quantity | None:
-        """A compiled step time with the growth of its slices; ``None`` for a chip of which no run was compared."""
+        """A step time as runs of the chip lead to expect; ``None`` for a chip of which no run was compared."""
         if chip not in self.chips:
             return None
-        value = compiled_s * math.exp(self.growth * math.log2(slices))
+        value = compiled_s * math.exp(self.chips[chip] + self.growth * math.log2(slices))
         spread = math.exp(self.half_width)
+        source = f"timeline, by a constant of {chip} and longer with each slice; {self.source}"
         return Quantity(
             value=value, low=value / spread, high=value * spread, unit="s",
-            provenance=Provenance.COMPILED, source=f"timeline, longer with each slice; {self.source}",
+            provenance=Provenance.COMPILED, source=source,
         )  # fmt: skip
 
 
@@ -57,6 +58,11 @@ def fit_growth(series: Sequence[Sequence[tuple[int, float]]]) -> float:
         squares += float(doublings @ doublings)
         products += float(doublings @ np.log([seconds for _, seconds in runs]))
     return products / squares if squares else 0.0
+
+
+def fit_chip(models: Iterable[Sequence[float]]) -> float:
+    """The constant of a chip: the mean over its models of the mean ``ln(measured / compiled)`` of each one's runs."""
+    return fmean(fmean(residuals) for residuals in models)
 
 
 @cache

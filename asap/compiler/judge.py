@@ -23,8 +23,8 @@ _STAND_IN = (
     "the collectives are those of XLA's CPU pipeline: a GPU's joins and hides them differently, and sends bf16 in half"
     " the bytes of the f32 that CPUs send"
 )
-_EDGE = 0.02
-"""Share of the HBM by which the reference step and MaxText's own differed, at most (docs/verify.md: "Which step")."""
+_MORE, _LESS = 0.04, 0.13
+"""Shares by which the reference step took more HBM than MaxText's own, and less, at most (docs/verify.md)."""
 
 SOURCE = "FLOPs, bytes and link load along the compiler's schedule, uncalibrated"
 
@@ -41,6 +41,7 @@ def judge(
         if outcome.effort == "full":
             calibrated = load_calibration().calibrated(hardware.chip.name, hardware.slices, timeline.seconds)
     collectives, compute = _tables(timeline, timed)
+    capacity = rates(hardware.chip).hbm_bytes
     verification = Verification(
         experiment=experiment,
         program=_program(request, experiment),
@@ -50,7 +51,7 @@ def judge(
         status=outcome.status,
         fits={"compiled": True, "does_not_fit": False}.get(outcome.status),
         verdict=_sentence(outcome, hardware),
-        capacity_bytes=rates(hardware.chip).hbm_bytes,
+        capacity_bytes=capacity,
         needed_bytes=outcome.needed_bytes,
         memory=outcome.memory,
         argument_bytes=outcome.argument_bytes,
@@ -62,7 +63,7 @@ def judge(
             step_time=expected.step_time if expected else None,
             memory=expected.memory.total if expected and expected.memory else None,
         ),
-        notes=(*_effort(outcome), *_close_call(request, outcome), *notes, *_assumptions(request)),
+        notes=(*_effort(outcome), *_close_call(request, outcome, capacity), *notes, *_assumptions(request)),
         flags=request.flags,
         effort=outcome.effort,
         versions=outcome.versions,
@@ -177,15 +178,21 @@ def _effort(outcome: Outcome) -> list[str]:
     ]
 
 
-def _close_call(request: Request, outcome: Outcome) -> list[str]:
-    """That the step of the user might fit where the reference step does not."""
+def _close_call(request: Request, outcome: Outcome, capacity: float) -> list[str]:
+    """That the step of the user might fit where the reference step does not, or the other way round."""
     needed, available = outcome.needed_bytes, outcome.available_bytes
-    if not request.is_reference or needed is None or available is None or needed > available * (1 + _EDGE):
+    peak = outcome.memory.hbm_peak if outcome.memory else None
+    if not request.is_reference:
         return []
-    return [
-        f"it lacks {format_bytes(needed - available)}; by up to {format_percent(_EDGE, 0)} the reference step and"
-        " MaxText's differed in HBM (docs/verify.md): compile your own with --maxtext or --train-step"
-    ]
+    if needed is not None and available is not None and needed <= available * (1 + _MORE):
+        size = format_bytes(needed - available)
+        edge = f"it lacks {size}; by up to {format_percent(_MORE, 0)} the reference step took more HBM than MaxText's"
+    elif peak is not None and peak * (1 + _LESS) > capacity:
+        size = format_bytes(capacity - peak)
+        edge = f"it leaves {size}; by up to {format_percent(_LESS, 0)} MaxText's took more HBM than the reference step"
+    else:
+        return []
+    return [f"{edge} (docs/verify.md): compile your own with --maxtext or --train-step"]
 
 
 def _assumptions(request: Request) -> list[str]:

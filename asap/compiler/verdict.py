@@ -67,7 +67,7 @@ class Verification(BaseModel):
     step_time: Quantity | None = Field(default=None, description="seconds, from a timeline over the schedule")
     calibrated_step_time: Quantity | None = Field(
         default=None,
-        description="longer with each slice, and its interval; None for a chip that no run is of",
+        description="by a constant of the chip, longer with each slice; None where no run is of the chip",
     )
     collectives: tuple[CollectiveRow, ...] = ()
     compute: tuple[ComputeRow, ...] = ()

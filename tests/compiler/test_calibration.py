@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.compiler.calibration import CompiledCalibration, fit_growth
+from asap.compiler.calibration import CompiledCalibration, fit_chip, fit_growth
 
 LEVELS = st.lists(st.floats(0.1, 100.0), min_size=1, max_size=4)
 SLICES = st.lists(st.sampled_from([1, 2, 3, 4, 8, 32]), min_size=2, max_size=6, unique=True)
@@ -23,10 +23,16 @@ def test_runs_of_one_number_of_slices_tell_nothing():
     assert fit_growth([]) == 0.0
 
 
+@given(st.floats(-0.5, 0.5), st.lists(st.integers(1, 5), min_size=1, max_size=4))
+def test_a_model_with_many_runs_weighs_as_much_as_one_with_few(level, counts):
+    assert fit_chip([[level] * count for count in counts]) == pytest.approx(level)
+    assert fit_chip([[0.0] * 9, [level]]) == pytest.approx(level / 2)
+
+
 def test_a_calibrated_time_has_the_interval_of_models_that_were_left_out():
-    calibration = CompiledCalibration(growth=0.03, chips=("v5e",), half_width=0.2, runs=3, source="three runs")
+    calibration = CompiledCalibration(growth=0.03, chips={"v5e": 0.04}, half_width=0.2, runs=3, source="three runs")
     found = calibration.calibrated("v5e", 4, 10.0)
-    assert found.value == pytest.approx(10 * math.exp(0.06))
-    assert (found.low, found.high) == pytest.approx((10 * math.exp(-0.14), 10 * math.exp(0.26)))
-    assert calibration.calibrated("v5e", 1, 10.0).value == 10.0
+    assert found.value == pytest.approx(10 * math.exp(0.10))
+    assert (found.low, found.high) == pytest.approx((10 * math.exp(-0.10), 10 * math.exp(0.30)))
+    assert calibration.calibrated("v5e", 1, 10.0).value == pytest.approx(10 * math.exp(0.04))
     assert calibration.calibrated("tpu7x", 1, 10.0) is None

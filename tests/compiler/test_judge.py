@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from asap.compiler.calibration import load_calibration
 from asap.compiler.judge import judge
 from asap.compiler.request import Memory, Outcome, make_request
 from asap.compiler.verdict import Verification
@@ -38,7 +39,7 @@ def test_a_compiled_program_yields_time_collectives_and_memory(program):
     )
     assert "2.00 GiB of 16.0 GiB" in found.verdict
     calibrated = found.calibrated_step_time
-    assert calibrated.value == pytest.approx(found.step_time.value)
+    assert calibrated.value == load_calibration().calibrated("v5e", 1, found.step_time.value).value
     assert calibrated.low < calibrated.value < calibrated.high
 
 
@@ -104,8 +105,19 @@ def test_a_plan_that_nearly_fits_is_worth_compiling_with_ones_own_step():
 
     theirs = ask().model_copy(update={"train_step": "mine:step"})
     assert "it lacks 205 MiB" in notes(15.95, ask())
-    assert "compile your own" not in notes(16.2, ask())
+    assert "compile your own" not in notes(16.5, ask())
     assert "compile your own" not in notes(15.95, theirs)
+
+
+def test_a_plan_that_barely_fits_is_worth_it_too():
+    def notes(peak, request):
+        memory = MEMORY.model_copy(update={"peak": int(peak * GIB), "host": 0})
+        return " ".join(judge(request, Outcome(status="compiled", memory=memory), SLICE, None).notes)
+
+    theirs = ask().model_copy(update={"train_step": "mine:step"})
+    assert "it leaves 1.00 GiB" in notes(15, ask())
+    assert "compile your own" not in notes(14, ask())
+    assert "compile your own" not in notes(15, theirs)
 
 
 @pytest.mark.parametrize("status", ["step_failed", "refused", "crashed", "timed_out", "out_of_host_memory"])
