@@ -1,7 +1,8 @@
 """The reference decoder: plain JAX with named dimensions, dense or mixture of experts, scanned over its layers.
 
 Parameters are kept in float32 or bfloat16 and used in the precision of the step. Layers follow Llama: RMSNorm before
-attention and MLP, rotary positions, a gated or plain MLP; Mixtral's router where there are experts.
+attention and MLP, or one before both where they stand side by side, rotary positions, a gated or plain MLP; Mixtral's
+router where there are experts.
 """
 
 from collections.abc import Callable
@@ -148,7 +149,7 @@ class Decoder:
         return self.layout.constrain(x, "batch", "sequence", "residual")
 
     def _normed(self, x: Any, scale: Any) -> Any:
-        """What both blocks read, as MaxText lays it out: tensor parallelism then gathers it, and not what it is of."""
+        """What a block reads; with a tensor axis split like the residual stream, as in MaxText, to be gathered once."""
         normed = _normalise(x, scale)
         return self._residual(normed) if self.layout.degree("model") > 1 else normed
 
