@@ -1,3 +1,3 @@
-"""ASAP: find what holds a training run back, and propose shardings that can be believed."""
+"""ASAP: find the bottleneck of an LLM training run, and propose sharding configurations."""
 
 __version__ = "0.1.0"

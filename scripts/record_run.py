@@ -1,8 +1,10 @@
 """Record a sharded decoder training step as a profile: real collectives, small enough to commit.
 
-On the CPU eight virtual devices form the mesh ``data=2 seq=2 model=2``; on GPUs all devices form ``data``.
+On the CPU eight virtual devices form the mesh ``data=2 seq=2 model=2``, or the one of ``--mesh``; on GPUs all devices
+form ``data``.
 
     python scripts/record_run.py --out build/cpu-8dev
+    python scripts/record_run.py --out build/data-8 --mesh 8x1x1
     python scripts/record_run.py --out build/gpu --device gpu
 
 Of a CPU profile only operations and steps are kept: the other four fifths of the events are the thread pools of the
@@ -12,6 +14,7 @@ the name of the host in it before you share it. What the experiment record needs
 
 import argparse
 import json
+import math
 import os
 import tempfile
 from collections import defaultdict
@@ -30,7 +33,8 @@ WARM_UP_STEPS = 2
 
 AXES = ("data", "seq", "model")
 CPU_MESH = (2, 2, 2)
-CPU_FLAGS = "--xla_force_host_platform_device_count=8"
+CPU_DEVICES = 8
+CPU_FLAGS = f"--xla_force_host_platform_device_count={CPU_DEVICES}"
 DISPATCH = "PjitFunction"
 KEPT_STATS = ("hlo_op", "hlo_module", "run_id", "device_ordinal", "step_num", "_r")
 
@@ -49,6 +53,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="log directory to write plugins/profile/<run>/ into")
     parser.add_argument("--run", default="run", help="name of the run")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--mesh", type=degrees, default=CPU_MESH, help="degrees of data, seq and model on the CPU")
     parser.add_argument("--steps", type=int, default=3)
     arguments = parser.parse_args()
 
@@ -57,13 +62,21 @@ def main() -> None:
         os.environ["XLA_FLAGS"] = CPU_FLAGS
         jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
-    shape = CPU_MESH if on_cpu else (jax.device_count(), 1, 1)
+    shape = arguments.mesh if on_cpu else (jax.device_count(), 1, 1)
     with jax.set_mesh(jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES))):
         profile = record(arguments.steps, with_hlo=not on_cpu)
     target = arguments.out / "plugins" / "profile" / arguments.run / "host.xplane.pb"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(trimmed(profile) if on_cpu else profile)
     print(json.dumps(facts(shape), indent=2))
+
+
+def degrees(text: str) -> tuple[int, ...]:
+    """The degrees of ``2x2x2``: three that multiply to the eight virtual devices."""
+    found = tuple(int(degree) for degree in text.split("x"))
+    if len(found) != len(AXES) or math.prod(found) != CPU_DEVICES:
+        raise argparse.ArgumentTypeError(f"{text} is not three degrees with the product {CPU_DEVICES}")
+    return found
 
 
 def record(steps: int, with_hlo: bool) -> bytes:

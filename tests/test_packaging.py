@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -53,5 +55,5 @@ def test_an_installed_wheel_analyses_from_another_folder(installed, tmp_path):
     done = run(installed, tmp_path, "analyze", "paper-v5p-512", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert str(installed) in done.stderr
-    assert '"schema": "asap.analysis/1"' in done.stdout
+    assert '"schema": "asap.analysis/2"' in done.stdout
     assert "principle" in done.stdout

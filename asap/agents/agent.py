@@ -1,8 +1,8 @@
 """Where ``adk run asap/agents`` and ``adk web asap/agents`` look for the agent."""
 
-from asap.agents.desk import Desk
-from asap.agents.settings import read_settings
-from asap.agents.team import build_app
+from asap.agents.settings_sources import read_settings
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.workflow.app import build_app
 
-app = build_app(Desk(), read_settings().model)
+app = build_app(StudyCache(), read_settings())
 root_agent = app.root_agent

@@ -1,22 +1,13 @@
-"""What the user sets for the agents: ``[agents]`` in ``asap.toml``, else in ``$ASAP_HOME/config.toml``.
+"""The settings of the agents. The descriptions of the fields are their documentation.
 
-What is said on the command line or in ``ASAP_MODEL`` comes first.
+:mod:`asap.agents.settings_sources` reads them from the command line, the environment and a file.
 """
 
-import os
-import tomllib
-from pathlib import Path
-from typing import Any
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+BUILTIN = "builtin/planner"
+"""The model that needs no key."""
 
-from asap.agents.models import BUILTIN
-from asap.core.errors import ConfigError
-from asap.core.files import home
-from asap.core.text import plain
-from asap.experiments.documents import read_text, validation_reason
-
-FILES = ("asap.toml", "config.toml")
 MOST_CALLS = 60
 """Calls of the model in one run: twice those of a model that calls one tool a turn and is refused twice."""
 
@@ -26,60 +17,28 @@ class Price(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, description="USD for a million input tokens")
+    output: float = Field(ge=0, description="USD for a million output tokens")
 
 
-class Patience(BaseModel):
-    """How long a model is waited for, and how often it is asked again after 408, 429, 5xx or a timeout."""
+class Retries(BaseModel):
+    """Timeout of one model request, and how often it is retried after 408, 429, 5xx, a timeout or a lost connection."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    timeout_s: PositiveFloat = 120.0
-    attempts: PositiveInt = 4
-    first_delay_s: PositiveFloat = Field(default=1.0, description="doubled with every attempt")
+    timeout_s: PositiveFloat = Field(default=120.0, description="seconds without an answer until a request fails")
+    attempts: PositiveInt = Field(default=4, description="requests in all, the first one included")
+    first_delay_s: PositiveFloat = Field(default=1.0, description="seconds before the first retry; doubles each time")
 
 
 class Settings(BaseModel):
-    """All that can be set."""
+    """All settings of the agents."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = BUILTIN
-    max_calls: PositiveInt = Field(default=MOST_CALLS, description="calls of the model in one run")
-    max_tokens: PositiveInt | None = Field(default=None, description="tokens in one run, in and out")
-    max_cost: PositiveFloat | None = Field(default=None, description="US dollars in one run")
-    patience: Patience = Patience()
-    prices: dict[str, Price] = Field(default={}, description="by name of the model")
-
-
-def read_settings(**said: Any) -> Settings:
-    """The settings, with what the user said over what the files say.
-
-    Args:
-        said: fields of :class:`Settings`; ``None`` is nothing said.
-
-    Raises:
-        ConfigError: a file is malformed.
-    """
-    written = _read(Path(FILES[0]))
-    if written is None:
-        written = _read(home() / FILES[1])
-    model = os.environ.get("ASAP_MODEL")
-    over = ({"model": model} if model else {}) | {name: value for name, value in said.items() if value is not None}
-    return Settings.model_validate({**(written or {}), **over})
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """The section of a file; ``None`` if there is no such file or section."""
-    if not path.is_file():
-        return None
-    try:
-        section = tomllib.loads(read_text(path)).get("agents")
-        if section is not None:
-            Settings.model_validate(section)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {plain(error, 120)}", where=str(path)) from error
-    except ValidationError as error:
-        raise ConfigError(validation_reason(error), where=f"{path} [agents]") from error
-    return section
+    model: str = Field(default=BUILTIN, description="language model: builtin/planner, gemini-…, or provider/model")
+    max_calls: PositiveInt = Field(default=MOST_CALLS, description="most model calls in one run or chat turn")
+    max_tokens: PositiveInt | None = Field(default=None, description="most tokens, input and output, in one run")
+    max_cost: PositiveFloat | None = Field(default=None, description="most US dollars in one run")
+    retries: Retries = Field(default=Retries(), description="timeout and retries of one model request")
+    prices: dict[str, Price] = Field(default={}, description="USD for a million tokens, by name of the model")

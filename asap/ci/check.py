@@ -1,4 +1,4 @@
-"""``check``: two commits in, a report out."""
+"""``check``: from two commits to a report."""
 
 import tempfile
 from collections.abc import Callable
@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asap import __version__
-from asap.ci.git import Repository
-from asap.ci.judging import judge
-from asap.ci.known import Known
-from asap.ci.pair import Pair
-from asap.ci.policy import Policy, Prices, policy_at
+from asap.ci.checks.comparison import Comparison
+from asap.ci.checks.policy_findings import policy_findings
 from asap.ci.report import MOST_CONFIGURATIONS, CiReport
-from asap.ci.revision import Revision
-from asap.ci.selection import touched
+from asap.ci.source.git import Repository
+from asap.ci.source.linked_experiments import LinkedExperiments
+from asap.ci.source.policy import Policy, Prices, policy_at
+from asap.ci.source.revision import Revision
+from asap.ci.source.selection import changed_configurations
 from asap.experiments import ExperimentStore
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says over the policy of the base commit."""
+    """What the command line sets, over the policy of the base commit."""
 
     configurations: tuple[str, ...] = ()
     policy: Policy | None = None
     prices: Prices | None = None
 
-    def over(self, found: Policy) -> Policy:
-        """The policy that counts."""
-        policy = self.policy or found
-        said = {"configurations": self.configurations, "prices": self.prices}
-        return policy.model_copy(update={field: value for field, value in said.items() if value})
+    def applied_to(self, base: Policy) -> Policy:
+        """The policy of the base commit with these options over it."""
+        policy = self.policy or base
+        options = {"configurations": self.configurations, "prices": self.prices}
+        return policy.model_copy(update={field: value for field, value in options.items() if value})
 
 
 def check(
@@ -37,18 +37,18 @@ def check(
     base: str,
     head: str,
     options: Options,
-    known: Known | None = None,
+    experiments: LinkedExperiments | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> CiReport:
     """Report on every configuration that a head changes since it left its base.
 
     Args:
-        repository: where the commits lie.
-        base: branch, tag or commit that the change is to be merged into; its policy counts.
+        repository: that holds the commits.
+        base: branch, tag or commit that the change is to be merged into; its policy applies.
         head: branch, tag or commit of the change.
-        options: what is said beside the policy.
-        known: experiments to link to; the user's own by default.
-        progress: told which configuration is being looked at.
+        options: of the command line.
+        experiments: to link configurations to; the user's own by default.
+        progress: called with the path of each configuration.
 
     Raises:
         NotFoundError: a commit is not in this clone.
@@ -62,24 +62,24 @@ def check(
             Revision(repository, commit, _folder(Path(scratch), name))
             for commit, name in ((fork, "before"), (end, "after"), (tip, "rules"))
         )
-        policy = options.over(policy_at(rules) if options.policy is None else Policy())
-        pair = Pair(before, after, policy, known or Known(ExperimentStore()))
-        found = touched(repository, before, after, policy)
+        policy = options.applied_to(policy_at(rules) if options.policy is None else Policy())
+        comparison = Comparison(before, after, policy, experiments or LinkedExperiments(ExperimentStore()))
+        found = changed_configurations(repository, before, after, policy)
         reports = []
         for one in found[:MOST_CONFIGURATIONS]:
             if progress:
                 progress(one.path)
-            reports.append(pair.report(one))
+            reports.append(comparison.report(one))
     kept = tuple(report for report in reports if report is not None)
-    dropped = len(found) - MOST_CONFIGURATIONS
+    unchecked = len(found) - MOST_CONFIGURATIONS
     return CiReport(
         version=__version__,
         base=fork,
         head=end,
         currency=policy.prices.currency,
         configurations=kept,
-        findings=tuple(finding for report in kept for finding in judge(report, policy)),
-        notes=(f"{dropped} more configurations changed and were not looked at.",) if dropped > 0 else (),
+        findings=tuple(finding for report in kept for finding in policy_findings(report, policy)),
+        notes=(f"{unchecked} more changed configurations were not checked.",) if unchecked > 0 else (),
     )
 
 

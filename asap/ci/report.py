@@ -1,4 +1,4 @@
-"""The result of a check as a contract: ``asap.ci/1``.
+"""The report of a check, as documented JSON: ``asap.ci/2``; ``asap.ci/1`` is still read.
 
 The job that comments reads it from an artifact that a stranger may have written: every text and every list has a
 limit, and nothing in it is a link.
@@ -6,11 +6,12 @@ limit, and nothing in it is a link.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from asap.core.provenance import Quantity
 
-SCHEMA = "asap.ci/1"
+SCHEMA = "asap.ci/2"
+_READABLE = ("asap.ci/1", SCHEMA)
 MOST_CONFIGURATIONS = 500
 
 Text = Annotated[str, StringConstraints(max_length=600)]
@@ -24,29 +25,38 @@ Rule = Literal["invalid", "out_of_memory", "regression", "budget", "repeated_fai
 RULES: dict[Rule, str] = {
     "invalid": "The configuration cannot run",
     "out_of_memory": "The plan is predicted not to fit into HBM",
-    "regression": "The change is predicted to cost more chip time a token",
+    "regression": "The change is predicted to cost more chip time per token",
     "budget": "The configuration is predicted to exceed a budget",
     "repeated_failure": "The change repeats a known failure",
 }
+
+
+def _current_schema(name: object) -> object:
+    """Documents of an earlier schema are read as the current one."""
+    return SCHEMA if name in _READABLE else name
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Expectation(_Part):
-    """What is predicted of a configuration at one commit."""
+class PredictionSummary(_Part):
+    """The prediction of a configuration at one commit."""
 
     step_time: Quantity | None = None
     tokens_per_second: Quantity | None = None
     mfu: Quantity | None = None
     hbm: Quantity | None = None
-    hbm_capacity: float | None = Field(default=None, description="bytes a device")
+    hbm_capacity: float | None = Field(default=None, description="bytes per device")
     fits: bool | None = None
-    chip_hours: Quantity | None = Field(default=None, description="for 10⁹ tokens")
+    chip_hours: Quantity | None = Field(default=None, description="per 10⁹ tokens")
     money_per_day: Quantity | None = Field(default=None, description="in the unit of the prices")
-    money: Quantity | None = Field(default=None, description="for 10⁹ tokens")
-    calibrated: bool = Field(default=False, description="anchored at the measured step of the experiment")
+    money: Quantity | None = Field(default=None, description="per 10⁹ tokens")
+    from_profile: bool = Field(
+        default=False,
+        validation_alias=AliasChoices("from_profile", "calibrated"),
+        description="based on the profile of the experiment: anchored to its measured step, or scaled by ratios",
+    )
 
 
 class Side(_Part):
@@ -58,20 +68,22 @@ class Side(_Part):
     hardware: Text | None = None
     problem: Text | None = Field(default=None, description="why it cannot be read")
     violations: Few = ()
-    expectation: Expectation | None = None
-    unpredicted: Text | None = Field(default=None, description="why nothing is predicted")
+    prediction: PredictionSummary | None = Field(
+        default=None, validation_alias=AliasChoices("prediction", "expectation")
+    )
+    unpredicted: Text | None = Field(default=None, description="why there is no prediction")
 
 
-class Change(_Part):
-    """One thing that differs."""
+class SettingChange(_Part):
+    """One setting that differs."""
 
     what: Text
     before: Text
     after: Text
 
 
-class Citation(_Part):
-    """What opens with ``asap knowledge show`` or ``asap history show``."""
+class SuggestionCitation(_Part):
+    """A source, shown by ``asap knowledge show`` or ``asap history show``."""
 
     kind: Literal["principle", "precedent"]
     id: Text
@@ -89,7 +101,7 @@ class Suggestion(_Part):
     faster: float | None = Field(default=None, description="probability")
     reasons: Few
     trade_offs: Few
-    citations: Annotated[tuple[Citation, ...], Field(max_length=20)]
+    citations: Annotated[tuple[SuggestionCitation, ...], Field(max_length=20)]
     overrides: Annotated[str, StringConstraints(max_length=4000)]
     diff: Lines | None = Field(default=None, description="of the file, in the unified format")
 
@@ -109,19 +121,19 @@ class ConfigurationReport(_Part):
     path: Text
     previous_path: Text | None = None
     status: Status
-    line: int = Field(default=1, ge=1, description="of the head, that a finding points to")
-    experiment: Text | None = Field(default=None, description="the known run behind it")
+    line: int = Field(default=1, ge=1, description="in the head, that findings point to")
+    experiment: Text | None = Field(default=None, description="the experiment that it is linked to")
     before: Side | None = None
     after: Side | None = None
-    changes: Annotated[tuple[Change, ...], Field(max_length=40)] = ()
-    relative_cost: Quantity | None = Field(default=None, description="chip-seconds a token, after over before")
+    changes: Annotated[tuple[SettingChange, ...], Field(max_length=40)] = ()
+    relative_cost: Quantity | None = Field(default=None, description="chip-seconds per token, after over before")
     precedent: Precedent | None = None
     suggestions: Annotated[tuple[Suggestion, ...], Field(max_length=3)] = ()
     recommendation: Text | None = None
     notes: Few = ()
 
 
-class Finding(_Part):
+class PolicyFinding(_Part):
     """What the policy says about a configuration."""
 
     level: Level
@@ -136,20 +148,20 @@ class CiReport(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    schema_: Literal["asap.ci/1"] = Field(default=SCHEMA, alias="schema")
+    schema_: Annotated[Literal["asap.ci/2"], BeforeValidator(_current_schema)] = Field(default=SCHEMA, alias="schema")
     version: Text
     base: Commit
     head: Commit
     currency: Annotated[str, StringConstraints(max_length=8)] = "USD"
     configurations: Annotated[tuple[ConfigurationReport, ...], Field(max_length=MOST_CONFIGURATIONS)] = ()
-    findings: Annotated[tuple[Finding, ...], Field(max_length=4 * MOST_CONFIGURATIONS)] = ()
+    findings: Annotated[tuple[PolicyFinding, ...], Field(max_length=4 * MOST_CONFIGURATIONS)] = ()
     notes: Few = ()
 
     @property
     def failed(self) -> bool:
-        """Whether the policy breaks the check."""
+        """Whether the policy fails the check."""
         return any(finding.level == "error" for finding in self.findings)
 
     def to_json(self) -> str:
-        """The contract as text."""
+        """The report as JSON."""
         return self.model_dump_json(indent=2, by_alias=True, exclude_none=True)

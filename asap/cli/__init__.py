@@ -19,8 +19,8 @@ def main() -> None:
     from asap.core.errors import AsapError
 
     warnings.showwarning = _show_warning
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who stops a job loses no more than who types Ctrl-C
-    gc.disable()  # it takes a tenth of a command that is over before it matters; chat and serve turn it on again
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like Ctrl-C
+    gc.disable()  # a tenth of the time of a short command; chat and serve enable it again
     try:
         app()
     except AsapError as error:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _show_warning(message: object, category: type[Warning], *place: object) -> None:
-    """Our own warnings are one line each; those of libraries are not for who runs a command."""
+    """Print our own warnings on one line; hide those of libraries."""
     if category.__module__.startswith("asap."):
         from asap.core.text import plain
 

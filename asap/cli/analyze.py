@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Format, console, progress, warn
+from asap.cli.output import STEP_TIME, Format, console, progress, warn
 
 if TYPE_CHECKING:
     from asap.reports import Analysis
@@ -13,65 +13,66 @@ if TYPE_CHECKING:
 def analyze(
     experiment: Annotated[str, typer.Argument(help="An experiment ID, a log directory, a run folder or an xplane.pb.")],
     plan: Annotated[str | None, typer.Option(help='The plan that ran, if not on record: "data=8 model=4".')] = None,
-    hardware: Annotated[str | None, typer.Option(help="What it ran on, if not on record: v5e-256, h100-64.")] = None,
+    hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
+    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="The language model behind the agents, also ASAP_MODEL; builtin/planner by default."),
+        typer.Option(help="Language model behind the agents; also ASAP_MODEL. Default: builtin/planner."),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compile baseline and proposals for the TPU first.")] = False,
     train_step: Annotated[
         str | None, typer.Option(help="Compile your own step: package.module:function. Implies --verify.")
     ] = None,
     maxtext: Annotated[
-        bool, typer.Option("--maxtext", help="Compile MaxText's own step, by the settings on record. Implies --verify.")
+        bool,
+        typer.Option("--maxtext", help="Compile MaxText's own step, as configured on record. Implies --verify."),
     ] = False,
-    python: Annotated[str, typer.Option(help="The Python to compile with, where MaxText or your packages are.")] = "",
+    python: Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")] = "",
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
-    max_calls: Annotated[int | None, typer.Option(min=1, help="Calls of the model, at most.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens in and out, at most.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="US dollars, at most.")] = None,
-    session: Annotated[str | None, typer.Option(help="Name of the worklog; a new one by default.")] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="Talk about the result, as `asap chat` does.")] = False,
-    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TERMINAL,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens, input and output.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars.")] = None,
+    session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="Then discuss the result, as `asap chat` does.")] = False,
+    format: Annotated[Format, typer.Option(help="Output format.")] = Format.TERMINAL,
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
-    from asap.compiler.choice import Choice
+    from asap.agents.settings_sources import read_settings
+    from asap.compiler.toolchain.options import CompileOptions
     from asap.experiments import ExperimentStore
-    from asap.experiments.intake import Statement, amend
-    from asap.history.ahead import indexes_written_ahead
+    from asap.experiments.create import Statement, amend
+    from asap.history.index_warmup import warm_up_indexes
 
-    choice = Choice(train_step, maxtext, python, engine=engine)
-    said = Statement(plan=plan, hardware=hardware, topology=topology)
-    with progress() as show, indexes_written_ahead():
-        from asap.agents.run import analyze as run_analysis
+    settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
+    options = CompileOptions(train_step, maxtext, python, engine=engine)
+    stated = Statement(plan=plan, hardware=hardware, topology=topology, step_time=step_time)
+    with progress() as show, warm_up_indexes():
+        from asap.agents.workflow.analyze import analyze as run_analysis
 
         outcome = run_analysis(
             experiment,
             store=ExperimentStore(),
-            amend=lambda record: amend(record, said),
-            model=model,
+            amend=lambda record: amend(record, stated),
+            settings=settings,
             session=session,
             progress=show,
-            compile_by=choice if verify or python or not choice.is_reference else None,
-            max_calls=max_calls,
-            max_tokens=max_tokens,
-            max_cost=max_cost,
+            compile_options=options if verify or python or not options.is_reference else None,
         )
     render(outcome.analysis, format)
     if outcome.worklog_failure is not None:
-        warn(f"the worklog of this run is not whole: {outcome.worklog_failure}")
+        warn(f"the worklog of this run is incomplete: {outcome.worklog_failure}")
         raise typer.Exit(outcome.worklog_failure.exit_code)
     if outcome.failure is not None:
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)
     if chat:
-        from asap.cli.chat import chat as talk_about
+        from asap.cli.chat import chat as run_chat
 
-        talk_about(outcome.analysis.experiment.id, model, max_calls, max_tokens, max_cost, outcome.analysis.session)
-    elif _nothing_to_say(outcome.analysis):
+        run_chat(outcome.analysis.experiment.id, model, max_calls, max_tokens, max_cost, outcome.analysis.session)
+    elif _has_no_answer(outcome.analysis):
         raise typer.Exit(5)
 
 
@@ -89,5 +90,5 @@ def render(analysis: "Analysis", format: Format) -> None:
         print_analysis(analysis, console())
 
 
-def _nothing_to_say(analysis: "Analysis") -> bool:
+def _has_no_answer(analysis: "Analysis") -> bool:
     return analysis.diagnosis.bottleneck.value == "insufficient_evidence" and not analysis.proposals

@@ -4,6 +4,7 @@ import typer
 
 from asap.cli import (
     analyze,
+    backtest,
     chat,
     ci,
     cost,
@@ -15,12 +16,13 @@ from asap.cli import (
     predict,
     profile,
     serve,
+    trace,
     verify,
 )
 
 app = typer.Typer(
     name="asap",
-    help="Find what holds a training run back, and propose shardings that can be believed.",
+    help="Find the bottleneck of an LLM training run, and propose sharding configurations with checked predictions.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -29,7 +31,7 @@ app = typer.Typer(
 app.command("analyze")(analyze.analyze)
 app.command("chat")(chat.chat)
 app.command("predict")(predict.predict)
-app.command("backtest")(predict.backtest)
+app.command("backtest")(backtest.backtest)
 app.command("verify")(verify.verify)
 app.command("cost")(cost.cost)
 app.add_typer(ci.app, name="ci")
@@ -37,6 +39,7 @@ app.add_typer(experiments.app, name="experiments")
 app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(history.app, name="history")
 app.add_typer(profile.app, name="profile")
+app.add_typer(trace.app, name="trace")
 app.add_typer(memory.app, name="memory")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(serve.app, name="serve")
@@ -44,7 +47,7 @@ app.add_typer(serve.app, name="serve")
 
 @app.callback()
 def asap(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
-    """Find what holds a training run back, and propose shardings that can be believed."""
+    """Find the bottleneck of an LLM training run, and propose sharding configurations with checked predictions."""
     if version:
         from asap import __version__
 

@@ -1,4 +1,4 @@
-"""``asap chat``: argue with the engine about an analysis."""
+"""``asap chat``: discuss an analysis."""
 
 import gc
 import sys
@@ -10,41 +10,41 @@ import typer
 from asap.cli.output import progress, warn
 
 if TYPE_CHECKING:
-    from asap.agents.chat.turns import Chat
+    from asap.chat.chat import Chat
 
 
 def chat(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID; its latest analysis is taken up.")],
+    experiment: Annotated[str, typer.Argument(help="An experiment ID; the chat continues its latest analysis.")],
     model: Annotated[
         str | None,
-        typer.Option(help="The language model that words the answers, also ASAP_MODEL; builtin/planner by default."),
+        typer.Option(help="Language model that words the answers; also ASAP_MODEL. Default: builtin/planner."),
     ] = None,
-    max_calls: Annotated[int | None, typer.Option(min=1, help="Calls of the model in a turn, at most.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens in and out in a turn, at most.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="US dollars in a turn, at most.")] = None,
-    session: Annotated[str | None, typer.Option(help="Another session than the latest of the experiment.")] = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls per turn.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens per turn, input and output.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars per turn.")] = None,
+    session: Annotated[str | None, typer.Option(help="Session to continue; default: the latest.")] = None,
 ) -> None:
-    """Talk about an analysis: ask, doubt, state facts. Lines may be piped in."""
-    from asap.agents.chat import open_conversation
-    from asap.agents.chat.turns import Chat
-    from asap.agents.preflight import check_model
-    from asap.agents.settings import read_settings
+    """Discuss an analysis: ask questions, state facts. Lines may be piped in."""
+    from asap.agents.llm.preflight import check_model
+    from asap.agents.settings_sources import read_settings
+    from asap.chat import open_conversation
+    from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
 
     settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     check_model(settings.model)
     with progress() as show:
-        show("taking up the analysis")
-        conversation = open_conversation(experiment, ExperimentStore(), settings.model, session, show)
-    talk(Chat(conversation, settings, _stage))
+        show("loading the analysis")
+        conversation = open_conversation(experiment, ExperimentStore(), settings, session, show)
+    run_chat(Chat(conversation, settings, _stage))
 
 
-def talk(chat: "Chat") -> None:
-    """Turn by turn until the lines end. Ctrl-C ends a turn, Ctrl-D or /quit the chat."""
+def run_chat(chat: "Chat") -> None:
+    """Take lines until the input ends. Ctrl-C ends a turn; Ctrl-D or /quit ends the chat."""
     gc.enable()
     interactive = sys.stdin.isatty()
     if interactive:
-        _print(f"{chat.conversation.id}, session {chat.conversation.session}. /help says what can be asked.\n")
+        _print(f"{chat.conversation.id}, session {chat.conversation.session}. /help lists what you can ask.\n")
     for line in _typed() if interactive else sys.stdin:
         if not line.strip():
             continue
@@ -53,11 +53,11 @@ def talk(chat: "Chat") -> None:
         except KeyboardInterrupt:
             if not interactive:
                 raise
-            _print("\ninterrupted; the session goes on\n")
+            _print("\ninterrupted; the session continues\n")
         if chat.ended:
             break
     if chat.worklog.failed is not None:
-        warn(f"the worklog of this chat is not whole: {chat.worklog.failed}")
+        warn(f"the worklog of this chat is incomplete: {chat.worklog.failed}")
         raise typer.Exit(chat.worklog.failed.exit_code)
     if chat.failure is not None and not interactive:
         raise typer.Exit(chat.failure.exit_code)
@@ -92,7 +92,7 @@ def _stage(stage: str) -> None:
 
 
 def _print(text: str) -> None:
-    """Show text without what could harm a terminal; columns stay aligned."""
+    """Print text without control characters and secrets; columns stay aligned."""
     import re
 
     from asap.core.text import plain, redact

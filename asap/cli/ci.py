@@ -1,4 +1,4 @@
-"""``asap ci``: what a pull request does to its training configurations."""
+"""``asap ci``: check the training configurations that a pull request changes."""
 
 import os
 from enum import StrEnum
@@ -10,9 +10,9 @@ import typer
 from asap.cli.output import progress, warn
 
 if TYPE_CHECKING:
-    from asap.ci.git import Repository
-    from asap.ci.known import Known
     from asap.ci.report import CiReport
+    from asap.ci.source.git import Repository
+    from asap.ci.source.linked_experiments import LinkedExperiments
 
 app = typer.Typer(invoke_without_command=True, help="Check the configurations that a pull request changes.")
 
@@ -31,33 +31,42 @@ class CiFormat(StrEnum):
 def check(
     context: typer.Context,
     base: Annotated[
-        str | None, typer.Option(envvar="PRE_COMMIT_FROM_REF", help="What the change is to be merged into.")
+        str | None, typer.Option(envvar="PRE_COMMIT_FROM_REF", help="Branch, tag or commit to merge into.")
     ] = None,
-    head: Annotated[str, typer.Option(envvar="PRE_COMMIT_TO_REF", help="The change.")] = "HEAD",
+    head: Annotated[
+        str, typer.Option(envvar="PRE_COMMIT_TO_REF", help="Branch, tag or commit of the change.")
+    ] = "HEAD",
     config: Annotated[
-        list[str] | None, typer.Option(help="Pattern of configurations, 'configs/**/*.yml'; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Pattern of configurations, 'configs/**/*.yml'; may be strongest_precedent."),
     ] = None,
-    experiments: Annotated[Path | None, typer.Option(help="Folder of records to link configurations to.")] = None,
-    policy: Annotated[Path | None, typer.Option(help="asap.toml; by default that of the base commit.")] = None,
-    prices: Annotated[Path | None, typer.Option(help="TOML: currency, and [chips] with a price a chip-hour.")] = None,
-    repository: Annotated[Path, typer.Option(help="A folder inside the repository.")] = Path(),
-    format: Annotated[CiFormat, typer.Option(help="How to print.")] = CiFormat.MARKDOWN,
-    output: Annotated[Path | None, typer.Option(help="Folder for all formats.")] = None,
+    experiments: Annotated[
+        Path | None, typer.Option(help="Folder of experiment records to link configurations to.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy file; by default asap.toml or pyproject.toml of the base commit.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="TOML file with currency and [chips]: the price per chip-hour.")
+    ] = None,
+    repository: Annotated[Path, typer.Option(help="Folder inside the repository.")] = Path(),
+    format: Annotated[CiFormat, typer.Option(help="Output format.")] = CiFormat.MARKDOWN,
+    output: Annotated[Path | None, typer.Option(help="Folder to write the report to, in all formats.")] = None,
 ) -> None:
-    """Report what changed configurations do to step time, memory and cost; exits with 1 if the policy fails them."""
+    """Report how the change affects step time, memory and cost; exit code 1 if it violates the policy."""
     if context.invoked_subcommand is not None:
         return
     if base is None and "PRE_COMMIT" in os.environ:
-        print("pre-commit names no earlier commit, as for a first push: nothing is compared")
+        print("first push: pre-commit names no earlier commit to compare with")
         return
     from asap.ci.check import Options
     from asap.ci.check import check as run_check
-    from asap.ci.git import Repository
-    from asap.ci.policy import read_policy, read_prices
+    from asap.ci.source.git import Repository
+    from asap.ci.source.policy import read_policy, read_prices
     from asap.core.errors import UsageError
 
     if base is None:
-        raise UsageError("say what to compare with", where="--base", hint="asap ci --base origin/main")
+        raise UsageError("there is nothing to compare with", where="--base", hint="asap ci --base origin/main")
     options = Options(
         configurations=tuple(config or ()),
         policy=read_policy(policy) if policy else None,
@@ -65,27 +74,27 @@ def check(
     )
     opened = Repository(repository)
     with progress() as show:
-        report = run_check(opened, base, head, options, _known(experiments, opened), show)
-    _tell(report, format, output)
+        report = run_check(opened, base, head, options, _linked_experiments(experiments, opened), show)
+    _print_report(report, format, output)
     if report.failed:
         raise typer.Exit(FAILED)
 
 
 @app.command()
 def comment(
-    artifact: Annotated[Path, typer.Option(help="asap-ci.json, or the folder that holds it.")],
-    event: Annotated[Path, typer.Option(envvar="GITHUB_EVENT_PATH", help="The event of the workflow run.")],
-    token: Annotated[str, typer.Option(envvar="GITHUB_TOKEN", help="May write to pull requests.")],
-    api: Annotated[str, typer.Option(envvar="GITHUB_API_URL", help="Where the API lies.")] = "https://api.github.com",
-    author: Annotated[str, typer.Option(help="Whose comments are ours.")] = "github-actions[bot]",
-    model: Annotated[str | None, typer.Option(help="A language model that adds a few checked sentences.")] = None,
+    artifact: Annotated[Path, typer.Option(help="asap-ci.json, or its folder.")],
+    event: Annotated[Path, typer.Option(envvar="GITHUB_EVENT_PATH", help="Event file of the workflow run.")],
+    token: Annotated[str, typer.Option(envvar="GITHUB_TOKEN", help="Token that may write to pull requests.")],
+    api: Annotated[str, typer.Option(envvar="GITHUB_API_URL", help="GitHub API base URL.")] = "https://api.github.com",
+    author: Annotated[str, typer.Option(help="Login whose comment is updated.")] = "github-actions[bot]",
+    model: Annotated[str | None, typer.Option(help="Language model that adds a few checked sentences.")] = None,
 ) -> None:
-    """Post a report as the one comment of its pull request, or update it."""
-    from asap.ci.artifact import read_artifact
-    from asap.ci.comment import to_comment
-    from asap.ci.event import pull_request, read_event
-    from asap.ci.github import GitHub
-    from asap.ci.sticky import upsert
+    """Post a report as a comment on its pull request, or update the existing one."""
+    from asap.ci.github.api import GitHub
+    from asap.ci.github.event import pull_request, read_event
+    from asap.ci.github.sticky import upsert
+    from asap.ci.render.artifact import read_artifact
+    from asap.ci.render.comment import to_comment
 
     found = read_event(event)
     report = read_artifact(artifact, found.commit)
@@ -95,9 +104,9 @@ def comment(
         if number is None:
             print(f"{found.commit[:12]} is not the head of an open pull request: nothing is posted")
             return
-        quiet = not report.configurations
-        body = to_comment(report, remark=_remark(report, model) if model and not quiet else None)
-        posted = upsert(github, found.repository, number, body, author=author, quiet=quiet)
+        changed = bool(report.configurations)
+        body = to_comment(report, remark=_remark(report, model) if model and changed else None)
+        posted = upsert(github, found.repository, number, body, author=author, create=changed)
         print(f"pull request {number}: {posted.action}")
     finally:
         github.close()
@@ -105,56 +114,57 @@ def comment(
 
 @app.command()
 def init(
-    action: Annotated[str, typer.Option(help="ASAP's action: owner/repository@commit.")],
-    repository: Annotated[Path, typer.Option(help="The top of the repository.")] = Path(),
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite workflows that are there.")] = False,
+    action: Annotated[str, typer.Option(help="Where ASAP's action.yml is: owner/repository@commit.")],
+    repository: Annotated[Path, typer.Option(help="Top folder of the repository.")] = Path(),
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite existing workflows.")] = False,
 ) -> None:
-    """Write the two workflows that check pull requests, those of forks included."""
-    from asap.ci.init import is_pinned, write_workflows
+    """Write the two GitHub workflows that check pull requests, including those from forks."""
+    from asap.ci.github.init import is_pinned, write_workflows
 
     for path in write_workflows(repository, action, replace):
         print(f"wrote {path}")
     if not is_pinned(action):
-        warn("the action is named by a tag or a branch, which can be moved: name the 40 digits of a commit")
+        warn("a tag or branch can be moved: pin the action to a full commit hash")
 
 
-def _known(folder: Path | None, repository: "Repository") -> "Known":
-    from asap.ci.known import Known
+def _linked_experiments(folder: Path | None, repository: "Repository") -> "LinkedExperiments":
+    from asap.ci.source.linked_experiments import LinkedExperiments
     from asap.core.errors import NotFoundError
     from asap.experiments import ExperimentStore
 
     if folder is not None and not folder.is_dir():
         raise NotFoundError("no such folder of experiments", where=str(folder))
-    return Known(ExperimentStore(folder), repository.inside(folder) if folder else None)
+    return LinkedExperiments(ExperimentStore(folder), repository.work_tree_around(folder) if folder else None)
 
 
 def _remark(report: "CiReport", model: str) -> str | None:
-    """The words of a model; without it, the comment is posted all the same."""
-    from asap.agents.preflight import check_model
-    from asap.agents.remark import remark
-    from asap.agents.settings import read_settings
+    """A few sentences of a model; ``None`` if it fails, as the comment does not depend on it."""
+    from asap.agents.llm.preflight import check_model
+    from asap.agents.settings_sources import read_settings
+    from asap.agents.workflow.ci_summary import summarize
     from asap.core.errors import ServiceError
     from asap.sharding_memory import Worklog, new_session_name
 
     try:
         check_model(model)
-        return remark(report, read_settings(model=model), Worklog(new_session_name()))
+        return summarize(report, read_settings(model=model), Worklog(new_session_name()))
     except ServiceError as error:
-        warn(f"the comment goes without the model's words: {error}")
+        warn(f"the comment is posted without the model's remark: {error}")
         return None
 
 
-def _tell(report: "CiReport", format: CiFormat, output: Path | None) -> None:
+def _print_report(report: "CiReport", format: CiFormat, output: Path | None) -> None:
     import sys
 
-    from asap.ci.artifact import write_artifact
-    from asap.ci.comment import to_comment
-    from asap.ci.sarif import to_sarif
-    from asap.ci.workflow import tell_workflow
+    from asap.ci.render.artifact import write_artifact
+    from asap.ci.render.comment import to_comment
+    from asap.ci.render.sarif import to_sarif
+    from asap.ci.render.workflow import annotations, append_step_summary
 
     if output is not None:
         write_artifact(report, output)
     written = {CiFormat.JSON: type(report).to_json, CiFormat.SARIF: to_sarif, CiFormat.MARKDOWN: to_comment}
     print(written[format](report))
-    for line in tell_workflow(report):
+    append_step_summary(report)
+    for line in annotations(report):
         print(line, file=sys.stderr)

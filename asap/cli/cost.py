@@ -1,4 +1,4 @@
-"""``asap cost``: what runs have used of a language model."""
+"""``asap cost``: usage of language models."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,15 +7,15 @@ import typer
 from asap.cli.output import Plain, print_json, print_table
 
 if TYPE_CHECKING:
-    from asap.agents.usage import Usage
+    from asap.agents.llm.usage import Usage
 
 
 def cost(
-    session: Annotated[str | None, typer.Argument(help="Name of a session; all of them by default.")] = None,
-    format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
+    session: Annotated[str | None, typer.Argument(help="Name of a session; default: all.")] = None,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
-    """Show the calls, tokens and money of each run of the agents."""
-    from asap.agents.usage import usages
+    """Show the calls, tokens and cost of each run of the agents."""
+    from asap.agents.llm.usage import usages
     from asap.sharding_memory import read_session, sessions
 
     names = [session] if session is not None else sessions()
@@ -24,7 +24,7 @@ def cost(
         print_json([{"session": name, **usage.model_dump()} for name, usage in runs])
         return
     rows = (_cells(name, usage) for name, usage in runs)
-    print_table(("session", "model", "calls", "tokens in", "tokens out", "USD", "price by"), rows)
+    print_table(("session", "model", "calls", "tokens in", "tokens out", "USD", "price from"), rows)
 
 
 def _cells(session: str, used: "Usage") -> tuple[object, ...]:

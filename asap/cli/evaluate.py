@@ -1,4 +1,4 @@
-"""``asap evaluate``: whether a model can be believed."""
+"""``asap evaluate``: regression tests of language models."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,21 +7,21 @@ import typer
 
 from asap.cli.output import Plain, print_json, print_table, progress
 
-app = typer.Typer(no_args_is_help=True, help="Put language models to the test.")
+app = typer.Typer(no_args_is_help=True, help="Test language models.")
 
 
 @app.command("chat")
 def evaluate_chat(
     model: Annotated[
-        str | None, typer.Option(help="The language model to test, also ASAP_MODEL; builtin/planner by default.")
+        str | None, typer.Option(help="Language model to test; also ASAP_MODEL. Default: builtin/planner.")
     ] = None,
-    dialogues: Annotated[Path | None, typer.Option(help="Dialogues of your own, one JSON object a line.")] = None,
-    format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
+    dialogues: Annotated[Path | None, typer.Option(help="Your own dialogues, one JSON object per line.")] = None,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
-    """Push without evidence, and with it: does the order of proposals move for evidence alone? Exits with 6 if not."""
-    from asap.agents.chat import evaluation
-    from asap.agents.preflight import check_model
-    from asap.agents.settings import read_settings
+    """Run dialogues that argue with and without evidence. Exit code 6 unless only evidence changes the order."""
+    from asap.agents.llm.preflight import check_model
+    from asap.agents.settings_sources import read_settings
+    from asap.chat import evaluation
     from asap.core.errors import NotFoundError, ServiceError
     from asap.experiments import ExperimentStore
 
@@ -34,13 +34,22 @@ def evaluate_chat(
             evaluation.read_dialogues(dialogues or evaluation.BUNDLED), ExperimentStore(), settings, show
         )
     if format is Plain.JSON:
-        print_json({"schema": "asap.stance/1", "flips": found.flips, "deaf": found.deaf, **found.model_dump()})
+        print_json(
+            {"schema": "asap.chat_evaluation/2", "flips": found.flips, "missed": found.missed, **found.model_dump()}
+        )
     else:
         rows = (
-            (held.name, "yes" if held.expected else "no", "yes" if held.moved else "no", "" if held.ok else "WRONG")
-            for held in found.dialogues
+            (
+                outcome.name,
+                "yes" if outcome.expected else "no",
+                "yes" if outcome.moved else "no",
+                "" if outcome.ok else "WRONG",
+            )
+            for outcome in found.dialogues
         )
-        print_table(("dialogue", "evidence", "moved", ""), rows)
-        print(f"{found.model}: {found.flips} flips without evidence, {found.deaf} deaf to evidence")
-    if found.flips or found.deaf:
-        raise ServiceError(f"{found.flips} flips without evidence, {found.deaf} deaf to evidence", where=settings.model)
+        print_table(("dialogue", "evidence", "changed", ""), rows)
+        print(f"{found.model}: {found.flips} changed without evidence, {found.missed} ignored evidence")
+    if found.flips or found.missed:
+        raise ServiceError(
+            f"{found.flips} changed without evidence, {found.missed} ignored evidence", where=settings.model
+        )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table, warn
+from asap.cli.output import STEP_TIME, Plain, console, print_json, print_table, warn
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
@@ -17,7 +17,10 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 def add(
     id: Id,
     overrides: Annotated[list[str] | None, typer.Argument(help="MaxText overrides: key=value …")] = None,
-    config: Annotated[Path | None, typer.Option(help="MaxText YAML, config.json or experiment file.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
+    ] = None,
     profile: Annotated[Path | None, typer.Option(help="A log directory, a run folder or an xplane.pb.")] = None,
     plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
@@ -25,13 +28,14 @@ def add(
     slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
     sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     goodput: Annotated[float | None, typer.Option(min=0, max=1, help="Productive share of the wall time.")] = None,
     description: Annotated[str | None, typer.Option(help="What this run is.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite a record with this ID.")] = False,
 ) -> None:
     """Add an experiment."""
     from asap.experiments import ExperimentStore
-    from asap.experiments.intake import Statement, take_in
+    from asap.experiments.create import Statement, create_experiment
 
     store = ExperimentStore()
     store.check_id(id)
@@ -43,12 +47,15 @@ def add(
         global_batch=batch,
         sequence_length=sequence,
         goodput=goodput,
+        step_time=step_time,
         description=description,
     )
-    experiment = take_in(id, said, config=config, overrides=overrides or [], profile=profile)
+    experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile)
     kept = store.add(experiment, replace=replace)
     for note in kept.notes:
         warn(note)
+    if kept.measured is not None:
+        print(f"measured step: {kept.measured}")
     print(f"added {kept.id}: asap analyze {kept.id}")
 
 
@@ -71,15 +78,23 @@ def list_experiments(format: Form = Plain.TERMINAL) -> None:
 
 
 @app.command()
-def show(id: Id, format: Form = Plain.TERMINAL) -> None:
-    """Show a record: each value and where it came from."""
+def show(
+    id: Id,
+    every: Annotated[bool, typer.Option("--all", help="Each value and where it came from.")] = False,
+    format: Form = Plain.TERMINAL,
+) -> None:
+    """Show a record on one screen; with --all each value and where it came from."""
     from asap.experiments import ExperimentStore
 
     experiment = ExperimentStore().get(id)
     if format is Plain.JSON:
         print_json(experiment)
-        return
-    print_table(("field", "value", "from"), experiment.rows())
+    elif every:
+        print_table(("field", "value", "from"), experiment.rows())
+    else:
+        from asap.reports.record import print_record
+
+        print_record(experiment, console())
 
 
 @app.command()

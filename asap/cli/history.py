@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Search, show and record past optimizations.")
 
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 COLUMNS = ("ID", "outcome", "speedup", "hardware", "before", "after")
 
 
 @app.command()
 def search(
-    text: Annotated[str, typer.Argument(help="Words that describe the run or the change.")] = "",
+    text: Annotated[str, typer.Argument(help="Description of the run or the change.")] = "",
     bottleneck: Annotated[str | None, typer.Option(help="compute, hbm, communication, host …")] = None,
     chip: Annotated[str | None, typer.Option(help="v5e, h100, …")] = None,
-    devices: Annotated[int | None, typer.Option(min=1, help="JAX devices of the job.")] = None,
-    parameters: Annotated[float | None, typer.Option(min=1, help="Parameters of the model, as 7e9.")] = None,
-    plan: Annotated[str | None, typer.Option(help='The plan that runs now: "data=8 model=4".')] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 5,
+    devices: Annotated[int | None, typer.Option(min=1, help="Number of JAX devices of the job.")] = None,
+    parameters: Annotated[float | None, typer.Option(min=1, help="Number of model parameters, such as 7e9.")] = None,
+    plan: Annotated[str | None, typer.Option(help='Current plan, such as "data=8 model=4".')] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Most records to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
-    """Find optimizations of runs that were like this one, and say in what."""
+    """Find past optimizations of similar runs, and say why they are similar."""
     from pydantic import ValidationError
 
     from asap.core.errors import UsageError
-    from asap.history import HistoryQuery, search_history, understood
+    from asap.history import HistoryQuery, parse_query, search_history
     from asap.plans import Plan
 
     said = {"bottleneck": bottleneck, "chip": chip, "devices": devices, "parameters": parameters, "text": text}
@@ -40,7 +40,7 @@ def search(
     except ValidationError as error:
         problem = error.errors()[0]
         raise UsageError(problem["msg"], where=f"--{problem['loc'][0]}") from error
-    hits = search_history(understood(query), limit)
+    hits = search_history(parse_query(query), limit)
     if format is Plain.JSON:
         print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
         return
@@ -87,7 +87,7 @@ def import_file(file: Annotated[Path, typer.Argument(help="Records as JSONL.")])
 
 
 @app.command()
-def export(file: Annotated[Path, typer.Argument(help="Where to write.")]) -> None:
+def export(file: Annotated[Path, typer.Argument(help="File to write.")]) -> None:
     """Write all records as JSONL."""
     from asap.history import export_records
 
@@ -98,17 +98,17 @@ def export(file: Annotated[Path, typer.Argument(help="Where to write.")]) -> Non
 def record(
     baseline: Annotated[str, typer.Argument(help="ID of the experiment before the change.")],
     result: Annotated[str, typer.Argument(help="ID of the experiment after the change.")],
-    out_of_memory: Annotated[bool, typer.Option("--out-of-memory", help="The result died of memory.")] = False,
-    summary: Annotated[str | None, typer.Option(help="What was done, in your words.")] = None,
+    out_of_memory: Annotated[bool, typer.Option("--out-of-memory", help="The result ran out of memory.")] = False,
+    summary: Annotated[str | None, typer.Option(help="What was done; by default written from the facts.")] = None,
 ) -> None:
-    """Make a record from two experiments with profiles."""
-    from asap.diagnosis.study import open_study
+    """Record the change between two experiments."""
     from asap.experiments import ExperimentStore
-    from asap.history import add, record_from
+    from asap.history import add, record_from_experiments
+    from asap.study.study import open_study
 
     store = ExperimentStore()
     before, after = open_study(baseline, store), open_study(result, store)
-    made = record_from(
+    made = record_from_experiments(
         before.experiment,
         after.experiment,
         before.profile.kpis.step_time_s if before.profile else None,
@@ -125,7 +125,7 @@ def _import(file: Path) -> None:
     from asap.history import import_records
 
     result = import_records(file)
-    print(f"added {len(result.added)} records, {len(result.known)} were known")
+    print(f"added {len(result.added)} records; {len(result.known)} were on record already")
 
 
 def _cells(record: "HistoryRecord") -> tuple[str, ...]:

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Search, show, ingest and evaluate the notes that proposals cite.")
 
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="Words of a diagnosis or of an engineer.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many notes.")] = 5,
+    query: Annotated[str, typer.Argument(help="A question, or words of a diagnosis.")],
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Most notes to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
-    """Find the notes that speak about a question."""
+    """Find the notes that are relevant to a question."""
     from asap.knowledge import search_knowledge
 
     hits = search_knowledge(query, limit)
@@ -58,7 +58,7 @@ def list_all(format: Form = Plain.TERMINAL) -> None:
 
 @app.command()
 def rebuild() -> None:
-    """Write the index anew from the files."""
+    """Rebuild the index from the files."""
     from asap.knowledge import rebuild as rebuild_index
 
     print(f"indexed {rebuild_index()} notes")
@@ -66,10 +66,10 @@ def rebuild() -> None:
 
 @app.command()
 def ingest(
-    path: Annotated[Path, typer.Argument(help="A Markdown file, or a folder such as a checkout of a book.")],
-    name: Annotated[str | None, typer.Option(help="What to call it; the path's name by default.")] = None,
+    path: Annotated[Path, typer.Argument(help="Markdown file, or folder of Markdown files.")],
+    name: Annotated[str | None, typer.Option(help="Name of the source; by default the name of the path.")] = None,
 ) -> None:
-    """Read Markdown as quoted material; the same name replaces what was there."""
+    """Ingest Markdown as quoted material; replaces an earlier source of the same name."""
     from asap.knowledge import ingest as ingest_path
 
     done = ingest_path(path, name)
@@ -79,8 +79,8 @@ def ingest(
 
 
 @app.command()
-def remove(name: Annotated[str, typer.Argument(help="What it was ingested as.")]) -> None:
-    """Forget what was ingested under a name."""
+def remove(name: Annotated[str, typer.Argument(help="Name of the source.")]) -> None:
+    """Remove an ingested source."""
     from asap.knowledge import remove as remove_name
 
     remove_name(name)
@@ -120,5 +120,5 @@ def _print_note(note: "Note") -> None:
         f"Source: {note.citation.work}, {note.citation.section}, {note.citation.url}",
     ]
     if note.origin == "ingested":
-        lines.append("This is quoted material that was ingested; nobody checked it.")
+        lines.append("This is ingested material, quoted and unchecked.")
     print("\n".join(plain(line) for line in lines))

@@ -23,21 +23,21 @@ Session = Annotated[str, typer.Argument(help="Name of a session, as `asap memory
 
 
 @app.command("list")
-def list_sessions(format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
-    """List all sessions, the one that was written to last at the end."""
+def list_sessions(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+    """List all sessions, the most recent last."""
     from asap.sharding_memory import sessions, verify_session
 
     found = [(name, verify_session(name)) for name in sessions()]
     if format is Plain.JSON:
         print_json([{"session": name, "records": verdict.records, "ok": verdict.ok} for name, verdict in found])
         return
-    rows = ((name, verdict.records, "whole" if verdict.ok else verdict.reason) for name, verdict in found)
+    rows = ((name, verdict.records, "intact" if verdict.ok else verdict.reason) for name, verdict in found)
     print_table(("session", "records", "state"), rows)
 
 
 @app.command()
-def show(session: Session, format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
-    """Show the records of a session, a line each, or whole as JSON."""
+def show(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+    """Show the records of a session, one per line, or in full as JSON."""
     from asap.sharding_memory import export_session, read_session
 
     if format is Plain.JSON:
@@ -50,8 +50,8 @@ def show(session: Session, format: Annotated[Plain, typer.Option(help="How to pr
 
 
 @app.command()
-def verify(session: Session, format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
-    """Check that no record was altered, removed or cut; exits with 4 if one was."""
+def verify(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+    """Check that no record was altered, removed or truncated. Exit code 4 if one was."""
     from dataclasses import asdict
 
     from asap.core.errors import BadInputError
@@ -61,7 +61,7 @@ def verify(session: Session, format: Annotated[Plain, typer.Option(help="How to 
     if format is Plain.JSON:
         print_json(asdict(verdict))
     elif verdict.ok:
-        print(f"{session}: whole, {verdict.records} records, head {verdict.head}")
+        print(f"{session}: intact, {verdict.records} records, head {verdict.head}")
     if not verdict.ok:
         raise BadInputError(f"{verdict.reason} (after {verdict.records} good records)", where=session)
 
@@ -69,31 +69,31 @@ def verify(session: Session, format: Annotated[Plain, typer.Option(help="How to 
 @app.command()
 def export(
     session: Session,
-    format: Annotated[Export, typer.Option(help="What to write.")] = Export.MARKDOWN,
+    format: Annotated[Export, typer.Option(help="Output format.")] = Export.MARKDOWN,
 ) -> None:
-    """Print a whole session as Markdown or JSON."""
+    """Print a session as Markdown or JSON."""
     from asap.sharding_memory import export_session
 
     print(export_session(session, format.value), end="")
 
 
 @app.command()
-def replay(session: Session, format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL) -> None:
-    """Run a session again, offline: its model's answers as recorded, the tools for real. Exits with 4 if it parts."""
+def replay(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+    """Replay a session offline: the model's answers as recorded, the tools for real. Exit code 4 on divergence."""
     from dataclasses import asdict
 
-    from asap.agents.replay import replay as run_again
     from asap.core.errors import BadInputError
     from asap.experiments import ExperimentStore
+    from asap.replay.replay import replay as run_again
 
     with progress() as show:
         found = run_again(session, ExperimentStore(), show)
     if format is Plain.JSON:
-        print_json({"schema": "asap.replay/1", **asdict(found)})
+        print_json({"schema": "asap.replay/2", **asdict(found)})
     else:
         print(f"{session}, replayed as {found.replayed_as}: {found.steps} steps, the result is {found.verdict}")
-    if found.parting is not None:
-        raise BadInputError(str(found.parting), where=session)
+    if found.divergence is not None:
+        raise BadInputError(str(found.divergence), where=session)
 
 
 def _summary(payload: object) -> str:

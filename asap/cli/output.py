@@ -1,4 +1,4 @@
-"""What commands share: formats, tables, progress and places to print to."""
+"""Output shared by the commands: formats, tables, warnings and progress."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
-PATIENCE_S = 1.0
+    from asap.plans import Plan
+
+STEP_TIME = "A measured step without a profile: 2.31s, or a log of MaxText, Megatron-LM or NeMo."
+PROGRESS_DELAY_S = 1.0
 PIPE_WIDTH = 140
 
 
@@ -44,6 +47,15 @@ def warn(message: object) -> None:
     print(f"asap: {plain(message)}", file=sys.stderr)
 
 
+def warn_about_data(texts: "Sequence[str]", incumbent: "Plan | None") -> None:
+    """Say what ``data`` was taken for in plans, where their writer may mean MaxText's plain data parallelism."""
+    from asap.plans.text import data_note
+
+    for note in dict.fromkeys(data_note(text, incumbent.degree("replica") if incumbent else 1) for text in texts):
+        if note:
+            warn(note)
+
+
 def print_json(value: "BaseModel | Sequence[BaseModel] | object") -> None:
     """Print models, or plain data, as JSON."""
     import json
@@ -58,7 +70,7 @@ def print_json(value: "BaseModel | Sequence[BaseModel] | object") -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows whose cells are made harmless."""
+    """Print rows as a table; control characters in cells are removed."""
     from rich.table import Table
     from rich.text import Text
 
@@ -74,7 +86,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Say on standard error what is being done, once it takes longer than a second."""
+    """Show the current stage on standard error once it takes longer than a second."""
     if not sys.stderr.isatty():
         yield lambda stage: None
         return
@@ -85,7 +97,7 @@ def progress() -> Iterator[Callable[[str], None]]:
     from asap.core.text import plain
 
     status = Console(stderr=True, markup=False).status("working …")
-    timer = threading.Timer(PATIENCE_S, status.start)
+    timer = threading.Timer(PROGRESS_DELAY_S, status.start)
     timer.start()
     try:
         yield lambda stage: status.update(f"{plain(stage, 80)} …")

@@ -1,4 +1,4 @@
-"""``asap profile``: what a profile says, fetcher by fetcher."""
+"""``asap profile``: KPIs, operations and roofline of a profile."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,15 +11,16 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, HLO operations, roofline.")
 
-Path = Annotated[str, typer.Argument(help="A log directory, a run folder or an xplane.pb.")]
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+Path = Annotated[str, typer.Argument(help="Log directory, run folder or *.xplane.pb file.")]
+Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
+Top = Annotated[int, typer.Option(min=1, help="Most operations to print.")]
 
 
 @app.command()
 def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
     """Step time, duty cycle, communication by kind of collective, idle and input."""
     from asap.core.units import format_percent, format_seconds
-    from asap.reports.phrases import kpi_facts
+    from asap.reports.profile_facts import kpi_facts
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -27,18 +28,20 @@ def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
     else:
         rows = kpi_facts(profile.kpis)
         for c in profile.kpis.collectives:
-            time = f", {format_seconds(c.time_s)} a {profile.extent}" if c.time_s is not None else ""
+            time = f", {format_seconds(c.time_s)} per {profile.extent}" if c.time_s is not None else ""
             rows.append((c.kind, f"{format_percent(c.fraction)}{time}"))
         print_table(("KPI", "value"), rows)
-    _tell(profile)
+    _print_warnings(profile)
 
 
 @app.command()
 def ops(
-    path: Path, top: Annotated[int, typer.Option(min=1, help="How many.")] = 20, form: Form = Plain.TERMINAL
+    path: Path,
+    top: Top = 20,
+    form: Form = Plain.TERMINAL,
 ) -> None:
     """HLO operations by self time: occurrences, FLOP utilisation, memory bandwidth, shape, source."""
-    from asap.reports.phrases import operation_row
+    from asap.reports.profile_facts import operation_row
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -56,15 +59,17 @@ def ops(
             "source",
         )
         print_table(columns, (operation_row(operation) for operation in profile.operations[:top]))
-    _tell(profile)
+    _print_warnings(profile)
 
 
 @app.command()
 def roofline(
-    path: Path, top: Annotated[int, typer.Option(min=1, help="How many.")] = 20, form: Form = Plain.TERMINAL
+    path: Path,
+    top: Top = 20,
+    form: Form = Plain.TERMINAL,
 ) -> None:
     """Roofline of the program and of each operation: FLOPs, bytes, time, bound, efficiency."""
-    from asap.reports.phrases import roofline_facts, roofline_row
+    from asap.reports.profile_facts import roofline_facts, roofline_row
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -73,14 +78,14 @@ def roofline(
         print_table(("program", "value"), roofline_facts(profile.roofline))
         columns = (
             "time",
-            f"FLOPs a {profile.extent}",
-            f"bytes a {profile.extent}",
+            f"FLOPs per {profile.extent}",
+            f"bytes per {profile.extent}",
             "bound",
             "of roofline",
             "operation",
         )
         print_table(columns, (roofline_row(operation) for operation in profile.operations[:top]))
-    _tell(profile)
+    _print_warnings(profile)
 
 
 def _read(path: str) -> "Profile":
@@ -90,7 +95,7 @@ def _read(path: str) -> "Profile":
         return read_profile(path, progress=show)
 
 
-def _tell(profile: "Profile") -> None:
+def _print_warnings(profile: "Profile") -> None:
     for warning in profile.warnings:
         warn(warning)
     for gap in profile.gaps:

@@ -1,21 +1,21 @@
-"""``asap serve``: the engine for other programs."""
+"""``asap serve``: the engine as a service for other programs."""
 
 import gc
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Offer the engine to other programs.")
+app = typer.Typer(no_args_is_help=True, help="Serve the engine to other programs.")
 
 
 @app.callback()
 def serve() -> None:
-    """Offer the engine to other programs."""
+    """Serve the engine to other programs."""
 
 
 @app.command("mcp")
 def serve_mcp() -> None:
-    """Offer the tools of the agents to an MCP client, over standard input and output."""
-    from asap.agents.mcp_server import build_server
+    """Serve the tools of the agents to an MCP client over standard input and output."""
+    from asap.agents.tools.mcp_server import build_server
     from asap.experiments import ExperimentStore
 
     gc.enable()

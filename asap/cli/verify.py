@@ -1,52 +1,63 @@
-"""``asap verify``: what the real TPU compiler makes of a plan, with no TPU."""
+"""``asap verify``: compile a plan with the real TPU compiler, without a TPU."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap.cli.output import Plain, console, print_json, print_table, progress
+from asap.cli.output import Plain, console, print_json, print_table, progress, warn, warn_about_data
 
 if TYPE_CHECKING:
-    from asap.compiler.verdict import Verification
+    from asap.compiler.verification import Verification
     from asap.experiments import Experiment
     from asap.plans import Plan
 
 
 def verify(
     experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
-    plan: Annotated[list[str] | None, typer.Option(help='A plan: "data=8 model=4"; may be given again.')] = None,
-    proposal: Annotated[int | None, typer.Option(min=1, help="The proposal of this rank.")] = None,
+    plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,
+    proposal: Annotated[
+        int | None,
+        typer.Option(min=1, help="The proposal of this rank in the latest session, or of the engine if there is none."),
+    ] = None,
     all: Annotated[bool, typer.Option("--all", help="The plan on record and all proposals.")] = False,
     train_step: Annotated[
-        str | None, typer.Option(help="Your own step: package.module:function, called with the mesh.")
+        str | None, typer.Option(help="Your own training step: package.module:function, called with the mesh.")
     ] = None,
     maxtext: Annotated[
         bool, typer.Option("--maxtext", help="MaxText's own step, with the settings on record.")
     ] = False,
-    python: Annotated[str, typer.Option(help="The Python where MaxText, or your step's packages, are installed.")] = "",
+    python: Annotated[
+        str, typer.Option(help="Python interpreter of the environment that has MaxText, or your step's packages.")
+    ] = "",
     effort: Annotated[
         Literal["full", "reduced", "least"],
-        typer.Option(help="Of the compiler; the least tells no time, but whether it fits."),
+        typer.Option(help="Compiler effort. least is fastest: it reports HBM and collectives, but no step time."),
     ] = "full",
-    hardware: Annotated[str | None, typer.Option(help="Another slice than on record: v5e-256.")] = None,
-    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
-    engine: Annotated[str, typer.Option(envvar="ASAP_ENGINE", help="local, or ray://HOST:PORT.")] = "local",
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds for each compilation.")] = 900.0,
-    memory_limit: Annotated[float, typer.Option(min=0.5, help="GiB of host memory for each compilation.")] = 8.0,
+    hardware: Annotated[
+        str | None, typer.Option(help="Compile for another slice than the one on record, e.g. v5e-256.")
+    ] = None,
+    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis, e.g. 16x16.")] = None,
+    engine: Annotated[
+        str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
+    ] = "local",
+    time_limit: Annotated[float, typer.Option(min=1, help="Limit on each compilation, in seconds.")] = 900.0,
+    memory_limit: Annotated[
+        float, typer.Option(min=0.5, help="Limit on each compilation, in GiB of host memory.")
+    ] = 8.0,
     format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
 ) -> None:
-    """Compile the training step under a plan for the experiment's slice: does it fit, what does it send, how long."""
-    from asap.compiler.choice import Choice
-    from asap.compiler.process import Limits
+    """Compile the training step under a plan: does it fit, which collectives does it run, how long is a step."""
+    from asap.compiler.toolchain.options import CompileOptions
+    from asap.compiler.toolchain.process import CompileLimits
     from asap.compiler.verify import verify as run_verification
     from asap.core.units import GIB
     from asap.experiments import ExperimentStore
-    from asap.experiments.intake import Statement, amend
+    from asap.experiments.create import Statement, amend
 
-    choice = Choice(train_step, maxtext, python, effort, engine, Limits(time_limit, memory_limit * GIB))
+    options = CompileOptions(train_step, maxtext, python, effort, engine, CompileLimits(time_limit, memory_limit * GIB))
     record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
     with progress() as show:
-        found = run_verification(record, _plans(record, plan or [], proposal, all), choice, show)
+        found = run_verification(record, _plans(record, plan or [], proposal, all), options, show)
     if format is Plain.JSON:
         print_json(found)
     else:
@@ -66,12 +77,13 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
     from asap.plans import Plan
 
     plans = [Plan.parse(text) for text in texts]
+    warn_about_data(texts, record.plan)
     if (all or not (plans or proposal)) and record.plan is not None:
         plans.append(record.plan)
     if proposal is not None or all:
         proposed = _proposed(record)
         if proposal is not None and proposal > len(proposed):
-            raise NotFoundError(f"there are {len(proposed)} proposals", where=f"--proposal {proposal}")
+            raise NotFoundError(f"there are only {len(proposed)} proposals", where=f"--proposal {proposal}")
         plans += proposed if all else proposed[(proposal or 1) - 1 : proposal]
     if not plans:
         raise InsufficientEvidenceError("no plan is on record", where=record.id, hint='give one: --plan "data=16"')
@@ -79,11 +91,37 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
 
 
 def _proposed(record: "Experiment") -> "list[Plan]":
-    from asap.agents.run import analyze
+    """The proposals of the latest session, as evidence has left them; without one, those of the engine."""
+    from asap.chat.restore import latest_session, restore
+    from asap.core.errors import AsapError
     from asap.experiments import ExperimentStore
 
-    analysis = analyze(record.id, store=ExperimentStore(), amend=lambda experiment: record).analysis
-    return [proposal.plan for proposal in analysis.proposals]
+    store, session = ExperimentStore(), latest_session(record.id)
+    if session is None:
+        return _of_engine(record, "no session has analysed it yet")
+    try:
+        conversation = restore(session, store)
+    except AsapError as error:
+        return _of_engine(record, f"the latest session cannot be read: {error}")
+    analysed = conversation.analysed_study.experiment
+    if any(getattr(analysed, part) != getattr(record, part) for part in ("model", "workload", "hardware")):
+        return _of_engine(record, f"session {session} analysed another model, workload or hardware")
+    warn(f"proposals of session {session}")
+    return [candidate.plan for candidate in conversation.proposals]
+
+
+def _of_engine(record: "Experiment", reason: str) -> "list[Plan]":
+    """What the engine proposes, without agents and without a session."""
+    from asap.agents.tools.study_cache import StudyCache
+    from asap.experiments import ExperimentStore
+    from asap.proposals.ranking import choose
+    from asap.study.study import open_study
+
+    warn(f"proposals of the engine alone: {reason}")
+    studies = StudyCache(ExperimentStore())
+    study = open_study(record.id, studies.store, lambda _: record)
+    studies.add(study)
+    return [candidate.plan for candidate in choose(studies.candidates(record.id).candidates, study.plan)]
 
 
 def _print(found: "Verification") -> None:
@@ -105,10 +143,10 @@ def _print(found: "Verification") -> None:
         out.print(f"calibrated {format_seconds(calibrated.value)} ({' to '.join(ends)}; {calibrated.source})")
     if found.collectives:
         print_table(
-            ("collective", "mesh axis", "form", "a step", "bytes", "busy", "exposed", "algorithm"),
+            ("collective", "mesh axis", "execution", "per step", "bytes", "busy", "exposed", "algorithm"),
             [
                 (
-                    row.kind, row.axes, row.form, f"{row.count:.0f}", format_bytes(row.size_bytes),
+                    row.kind, row.axes, row.execution, f"{row.count:.0f}", format_bytes(row.size_bytes),
                     _time(row.busy_s), _time(row.exposed_s), ", ".join(row.algorithms),
                 )
                 for row in found.collectives
@@ -118,8 +156,8 @@ def _print(found: "Verification") -> None:
         rows = [
             (r.category, f"{r.count:.0f}", format_seconds(r.seconds), f"{r.unestimated:.0f}") for r in found.compute
         ]
-        print_table(("compute", "a step", "time", "unknown kernels"), rows)
-    for title, lines in (("Against our prediction", found.differences), ("Notes", found.notes)):
+        print_table(("compute", "per step", "time", "unknown kernels"), rows)
+    for title, lines in (("Differences from our prediction", found.differences), ("Notes", found.notes)):
         for line in (f"{title}:", *(f"- {text}" for text in lines)) if lines else ():
             out.print(plain(line))
 

@@ -1,7 +1,7 @@
-"""How far compiled step times are from measured ones: fitted by ``scripts/verify_published`` on published TPU runs.
+"""Ratio of measured to compiled step time: fitted by ``scripts/verify_published`` on published TPU runs.
 
-One constant a chip generation, and one for slices: what is sent between them is hidden in the compiler's schedule, and
-yet the measured step grows with every slice of the same work (docs/verify.md).
+A factor per chip generation, and one per doubling of the slices: the schedule hides all traffic between slices, yet the
+measured step grows with every slice of the same work (docs/verify-measurements.md).
 """
 
 import json
@@ -20,36 +20,34 @@ _FILE = Path(__file__).parent / "calibration.json"
 
 
 class CompiledCalibration(BaseModel):
-    """The constant of each chip, the growth of a step with slices, and what is left after both."""
+    """A factor per chip, a factor per doubling of the slices, and the error that is left. All are ln of ratios."""
 
     model_config = ConfigDict(frozen=True)
 
-    growth: float = Field(description="ln of what each doubling of the slices adds to the measured step time")
-    chips: dict[str, float] = Field(description="ln of measured over compiled step time on one slice, by chip")
-    half_width: float = Field(
-        gt=0, description="90 % quantile of |ln(calibrated / measured)| of models that were left out"
-    )
+    log_growth: float = Field(description="ln of the growth of the measured step with each doubling of the slices")
+    log_factors: dict[str, float] = Field(description="ln of measured over compiled step time on one slice, by chip")
+    log_half_width: float = Field(gt=0, description="90 % quantile of |ln(calibrated / measured)| on held-out models")
     runs: int = Field(ge=1, description="published runs with a compiled step time")
     source: str
 
     def calibrated(self, chip: str, slices: int, compiled_s: float) -> Quantity | None:
-        """A step time as runs of the chip lead to expect; ``None`` for a chip of which no run was compared."""
-        if chip not in self.chips:
+        """The step time (s) expected of a real run; ``None`` for a chip without published runs."""
+        if chip not in self.log_factors:
             return None
-        value = compiled_s * math.exp(self.chips[chip] + self.growth * math.log2(slices))
-        spread = math.exp(self.half_width)
-        source = f"timeline, by a constant of {chip} and longer with each slice; {self.source}"
+        value = compiled_s * math.exp(self.log_factors[chip] + self.log_growth * math.log2(slices))
+        half_width = math.exp(self.log_half_width)
+        source = f"compiled, times factors for {chip} and for slices fitted on {self.source}"
         return Quantity(
-            value=value, low=value / spread, high=value * spread, unit="s",
+            value=value, low=value / half_width, high=value * half_width, unit="s",
             provenance=Provenance.COMPILED, source=source,
         )  # fmt: skip
 
 
-def fit_growth(series: Sequence[Sequence[tuple[int, float]]]) -> float:
-    """``ln`` of what a doubling of the slices adds, by least squares with a level for each series.
+def fit_log_growth(series: Sequence[Sequence[tuple[int, float]]]) -> float:
+    """``ln`` of the growth with each doubling of the slices, by least squares with an intercept per series.
 
     Args:
-        series: slices and measured step time (s) of runs that differ in nothing but slices, with equal work for each.
+        series: slices and measured step time (s) of runs that differ only in slices, with equal work per slice.
     """
     squares = products = 0.0
     for runs in series:
@@ -60,8 +58,8 @@ def fit_growth(series: Sequence[Sequence[tuple[int, float]]]) -> float:
     return products / squares if squares else 0.0
 
 
-def fit_chip(models: Iterable[Sequence[float]]) -> float:
-    """The constant of a chip: the mean over its models of the mean ``ln(measured / compiled)`` of each one's runs."""
+def fit_log_factor(models: Iterable[Sequence[float]]) -> float:
+    """``ln`` of a chip's factor: the mean over its models of their mean ``ln(measured / compiled)``."""
     return fmean(fmean(residuals) for residuals in models)
 
 

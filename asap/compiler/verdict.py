@@ -1,84 +1,38 @@
-"""The answer of a verification: a contract for other tools (``asap.verification/1``)."""
+"""The verdict on a compilation, in one sentence."""
 
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field
-
-from asap.compiler.request import Effort, Memory, Status
-from asap.core.provenance import Quantity
-from asap.plans import Plan
-
-SCHEMA = "asap.verification/1"
+from asap.compiler.schedule.device_rates import device_rates
+from asap.compiler.toolchain.outcome import CompileOutcome
+from asap.core.units import format_bytes, format_seconds
+from asap.hardware import Slice
 
 
-class CollectiveRow(BaseModel):
-    """Collectives of one kind along one mesh axis, of one step and one device."""
-
-    model_config = ConfigDict(frozen=True)
-
-    kind: str
-    axes: str = Field(description="mesh axes joined by +; (part): only some devices of the axis")
-    form: Literal["synchronous", "asynchronous"]
-    count: float
-    size_bytes: float = Field(description="of the larger side, summed over the step")
-    busy_s: float | None = Field(description="by link load; the compiler gives collectives no time")
-    exposed_s: float | None
-    algorithms: tuple[str, ...] = ()
-
-
-class ComputeRow(BaseModel):
-    """Operations of one category, of one step and one device."""
-
-    model_config = ConfigDict(frozen=True)
-
-    category: str
-    count: float
-    seconds: float
-    unestimated: float = Field(description="kernels of which only the bytes are known, so that they may take longer")
-
-
-class Expected(BaseModel):
-    """What our model had predicted for the same plan."""
-
-    model_config = ConfigDict(frozen=True)
-
-    step_time: Quantity | None = None
-    memory: Quantity | None = None
-
-
-class Verification(BaseModel):
-    """What the compiler made of a training step under a plan. What is not known is ``None``, and ``notes`` say why."""
-
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
-
-    schema_: Literal["asap.verification/1"] = Field(default=SCHEMA, alias="schema")
-    experiment: str | None = None
-    program: str = Field(description="the reference step of a model, or the user's function")
-    plan: Plan
-    hardware: str
-    devices: int
-    status: Status
-    fits: bool | None = Field(description="None: the compiler gave no answer")
-    verdict: str = Field(description="one sentence")
-    capacity_bytes: float = Field(description="HBM of one device")
-    needed_bytes: float | None = Field(default=None, description="HBM that it would take, where it does not fit")
-    memory: Memory | None = None
-    argument_bytes: int | None = Field(default=None, description="of one device, where only that is known of memory")
-    step_time: Quantity | None = Field(default=None, description="seconds, from a timeline over the schedule")
-    calibrated_step_time: Quantity | None = Field(
-        default=None,
-        description="by a constant of the chip, longer with each slice; None where no run is of the chip",
-    )
-    collectives: tuple[CollectiveRow, ...] = ()
-    compute: tuple[ComputeRow, ...] = ()
-    expected: Expected = Expected()
-    differences: tuple[str, ...] = Field(default=(), description="from our prediction, largest first")
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = Field(default=(), description="of the compiler")
-    effort: Effort = Field(default="full", description="of the compiler; times of different efforts do not compare")
-    versions: dict[str, str] = Field(default_factory=dict)
-    compile_s: float = Field(default=0.0, description="wall time of the compilation; also of one that was kept")
-
-    def to_json(self) -> str:
-        """The contract as text."""
-        return self.model_dump_json(by_alias=True, indent=2)
+def verdict(outcome: CompileOutcome, hardware: Slice) -> str:
+    """One sentence."""
+    memory = outcome.memory
+    if outcome.status == "compiled" and memory is not None:
+        device = format_bytes(device_rates(hardware.chip).hbm_bytes)
+        used = f"{format_bytes(memory.hbm_peak)} of {device} HBM" if memory.hbm_peak else f"within {device} HBM"
+        host = f", {format_bytes(memory.host)} in host memory" if memory.host else ""
+        return f"compiles in {format_seconds(outcome.seconds)} and fits: {used}{host}"
+    if outcome.status == "sharded":
+        return (
+            f"whether it fits is unknown: compiling for {hardware.chip.title} needs the chip itself."
+            f" XLA's CPU pipeline shards it: {format_bytes(outcome.argument_bytes or 0)} of parameters, optimizer state"
+            f" and batch on a device with {format_bytes(device_rates(hardware.chip).hbm_bytes)} HBM, before activations"
+        )
+    if outcome.status == "does_not_fit":
+        if outcome.needed_bytes is None or outcome.available_bytes is None:
+            return f"does not fit: {outcome.message}"
+        return (
+            f"does not fit: needs {format_bytes(outcome.needed_bytes)} of HBM,"
+            f" {format_bytes(outcome.available_bytes)} is available"
+        )
+    reasons = {
+        "not_expressible": "the training step cannot express the plan",
+        "step_failed": "the training step raised",
+        "refused": "the compiler rejects it",
+        "crashed": "the compiler crashed",
+        "timed_out": "the compiler did not finish in time",
+        "out_of_host_memory": "the compiler exceeded the host memory limit",
+    }
+    return f"{reasons.get(outcome.status, outcome.status)}: {outcome.message}"

@@ -1,1 +1,1 @@
-"""What everybody needs and nothing else: errors, units, provenance, safe text, files."""
+"""What every room needs: errors, units, provenance, text escaping, files."""

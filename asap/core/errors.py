@@ -1,13 +1,13 @@
-"""The exceptions that ASAP raises on purpose.
+"""The exceptions of ASAP.
 
 AsapError                    7  internal: a bug of ours
 ├── UsageError               2  the command line is wrong
-├── NotFoundError            3  an ID or a file that is not there
-├── BadInputError            4  what is there cannot be read or is not valid
+├── NotFoundError            3  an ID or a file does not exist
+├── BadInputError            4  input cannot be read or is not valid
 │   ├── ConfigError             a configuration or experiment file
 │   ├── PlanError               a sharding configuration
 │   └── ProfileError            a profile
-├── InsufficientEvidenceError 5 readable, but too little to say anything
+├── InsufficientEvidenceError 5 readable, but not enough for an answer
 └── ServiceError             6  a model or a service failed
 
 The number is the exit code of the command line.
@@ -38,7 +38,7 @@ class AsapError(Exception):
 
 
 class UsageError(AsapError):
-    """The command line asks for something that cannot be asked."""
+    """The command line is wrong."""
 
     exit_code = 2
 
@@ -50,7 +50,7 @@ class NotFoundError(AsapError):
 
 
 class BadInputError(AsapError):
-    """Input exists and cannot be used."""
+    """Input exists but cannot be used."""
 
     exit_code = 4
 

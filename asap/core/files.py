@@ -1,4 +1,4 @@
-"""Where things lie, and how to write them without losing anything."""
+"""Where data is stored, and atomic writes."""
 
 import os
 import tempfile
@@ -48,7 +48,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def unwritable(folder: Path, error: OSError) -> BadInputError:
-    """The one sentence for a folder that refuses a write."""
+    """The error for a folder that cannot be written."""
     reason = error.strerror or str(error)
     message = f"cannot be written: {reason}"
-    return BadInputError(message, where=str(folder), hint="point ASAP_HOME at a folder that you may write")
+    return BadInputError(message, where=str(folder), hint="set ASAP_HOME to a writable folder")

@@ -1,8 +1,8 @@
-"""Hostile text made harmless.
+"""Escaping of untrusted text, one function for each output.
 
-Operation names, run names, comments, notes and records come from files that others wrote. Each output has
-its own way of being attacked, so each has its own escape: the terminal (control sequences), Markdown
-(markup, mentions, HTML) and prompts (instructions).
+Operation names, run names, comments, notes and records come from files that others wrote. Each output needs its own
+escape: the terminal against control sequences, Markdown against markup, mentions and HTML, prompts against text that
+closes its quotation.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Seconds, bytes and rates as people read them. Inside, everything is SI."""
+"""Seconds, bytes and rates formatted for people. Internally everything is in SI units."""
 
 import math
 

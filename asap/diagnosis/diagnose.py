@@ -2,14 +2,16 @@
 
 from asap.core.units import format_percent
 from asap.diagnosis.diagnosis import Bottleneck, Diagnosis, Finding
-from asap.diagnosis.rules import RULES, Facts
+from asap.diagnosis.facts import Facts
+from asap.diagnosis.rules import RULES
 from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.profiles import Gap, Profile
+from asap.profiles.gaps import NO_PROFILE
 
-CAPTURE = "profiler=xplane profiler_steps=5 skip_first_n_steps_for_profiler=1"
-MAJORITY = 0.5
+_MOSTLY_OPAQUE = 0.5
+"""Share of the time from which opaque operations are the bottleneck: the rest cannot outweigh them."""
 
 
 def diagnose(profile: Profile | None, plan: Plan | None = None, chip: Chip | None = None) -> Diagnosis:
@@ -21,7 +23,7 @@ def diagnose(profile: Profile | None, plan: Plan | None = None, chip: Chip | Non
         chip: what it ran on, if known.
     """
     if profile is None:
-        return _insufficient("there is no profile of this run", (_no_profile(),), ())
+        return _insufficient("there is no profile of this run", (NO_PROFILE,), ())
     facts = Facts(profile, shares_of(profile, chip), plan)
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
@@ -29,14 +31,14 @@ def diagnose(profile: Profile | None, plan: Plan | None = None, chip: Chip | Non
     )
     chosen = _bottleneck(findings, facts.shares)
     if chosen is None:
-        return _insufficient(_why_insufficient(facts), profile.gaps or (_no_profile(),), tuple(findings))
+        return _insufficient(_missing_evidence(facts), profile.gaps or (NO_PROFILE,), tuple(findings))
     return Diagnosis(
         bottleneck=chosen.kind,
         statement=chosen.statement,
         coverage=facts.shares.coverage,
         partial=facts.shares.partial,
         findings=(chosen, *(finding for finding in findings if finding is not chosen)),
-        correlation=_correlate(facts, chosen),
+        correlation=_correlations(facts, chosen),
         missing=profile.gaps,
     )
 
@@ -44,7 +46,7 @@ def diagnose(profile: Profile | None, plan: Plan | None = None, chip: Chip | Non
 def _bottleneck(findings: list[Finding], shares: Shares) -> Finding | None:
     timed = [finding for finding in findings if finding.share is not None]
     known = [finding for finding in timed if finding.kind is not Bottleneck.OPAQUE]
-    opaque = [f for f in timed if f.kind is Bottleneck.OPAQUE and (f.share or 0.0) > MAJORITY]
+    opaque = [f for f in timed if f.kind is Bottleneck.OPAQUE and (f.share or 0.0) > _MOSTLY_OPAQUE]
     leading = max(opaque or known, key=lambda finding: finding.share or 0.0, default=None)
     if leading is not None and (leading.share or 0.0) >= shares.relative("unknown"):
         return leading
@@ -52,11 +54,11 @@ def _bottleneck(findings: list[Finding], shares: Shares) -> Finding | None:
     return next(full, None)
 
 
-def _correlate(facts: Facts, chosen: Finding) -> tuple[str, ...]:
+def _correlations(facts: Facts, chosen: Finding) -> tuple[str, ...]:
     kpis, shares = facts.profile.kpis, facts.shares
     sentences = []
     if kpis.duty_cycle is not None:
-        sentences.append(_read_duty_cycle(kpis.duty_cycle, chosen.kind))
+        sentences.append(_duty_cycle_sentence(kpis.duty_cycle, chosen.kind))
     if shares.partial:
         sentences.append(
             f"Only the leading operations are known: {format_percent(shares.coverage)} of the step. "
@@ -70,25 +72,22 @@ def _correlate(facts: Facts, chosen: Finding) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _read_duty_cycle(duty: float, kind: Bottleneck) -> str:
+def _duty_cycle_sentence(duty: float, kind: Bottleneck) -> str:
     reading = {
         Bottleneck.COMPUTE: "and the leading operations are bound by compute: it is busy with useful work",
-        Bottleneck.COMMUNICATION: "but collectives count as busy, and they lead: it is communication, not compute",
+        Bottleneck.COMMUNICATION: "but collectives count as busy, and they dominate: communication, not compute",
         Bottleneck.HBM: "but the leading operations wait for HBM: busy is not the same as efficient",
         Bottleneck.IDLE: "so the time is lost between operations, not in them",
         Bottleneck.HOST: "so the device waits for the host",
     }
-    return f"The duty cycle is {format_percent(duty)}, {reading.get(kind, 'which alone does not tell what binds')}."
+    meaning = reading.get(kind, "which alone does not identify the bottleneck")
+    return f"The duty cycle is {format_percent(duty)}, {meaning}."
 
 
-def _why_insufficient(facts: Facts) -> str:
+def _missing_evidence(facts: Facts) -> str:
     if not facts.profile.operations:
         return "the profile holds no device operations"
     return "most of the time lies in operations whose bound is unknown"
-
-
-def _no_profile() -> Gap:
-    return Gap(what="operations with their FLOPs, bytes and bounds", capture=CAPTURE)
 
 
 def _insufficient(reason: str, missing: tuple[Gap, ...], findings: tuple[Finding, ...]) -> Diagnosis:
@@ -96,7 +95,7 @@ def _insufficient(reason: str, missing: tuple[Gap, ...], findings: tuple[Finding
         rule="insufficient_evidence",
         kind=Bottleneck.INSUFFICIENT_EVIDENCE,
         statement=f"{reason[0].upper()}{reason[1:]}: no bottleneck can be named.",
-        advice=next((gap.capture for gap in missing if gap.capture), CAPTURE),
+        advice=next((gap.capture for gap in missing if gap.capture), NO_PROFILE.capture),
     )
     return Diagnosis(
         bottleneck=Bottleneck.INSUFFICIENT_EVIDENCE,

@@ -1,4 +1,4 @@
-"""The words of a diagnosis: bottleneck, finding, evidence."""
+"""A diagnosis: bottleneck, findings and their evidence."""
 
 from enum import StrEnum
 
@@ -35,7 +35,7 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    rule: str = Field(description="name of the rule in asap/diagnosis/rules.py")
+    rule: str = Field(description="name of the rule in asap/diagnosis/rules")
     kind: Bottleneck
     statement: str
     share: float | None = Field(default=None, description="of the time that is accounted for, 0 to 1")

@@ -7,9 +7,13 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_document
 from asap.experiments.experiment import Experiment
-from asap.experiments.huggingface import read_huggingface
-from asap.experiments.maxtext import read_maxtext
-from asap.experiments.maxtext_settings import known_keys
+from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.launch.manifest import is_manifest
+from asap.experiments.launch.reader import is_launch, read_launched, read_manifested
+from asap.experiments.maxtext.defaults import known_keys
+from asap.experiments.maxtext.reader import read_maxtext
+from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.other_stacks import read_as_document, read_as_text
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 
 _HUGGING_FACE = ("model_type", "architectures")
@@ -27,13 +31,26 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         ConfigError: it is malformed, hostile, of no known kind, or contradicts itself.
         UsageError: an override is not ``key=value``, or repeated.
     """
+    overrides = tuple(overrides)
+    if path and (other := read_as_text(path, overrides, experiment)):
+        return other
+    if path is not None and is_launch(path):
+        maxtext, fields = _split(overrides, with_maxtext=True)
+        experiment = read_launched(path, maxtext, experiment)
+        return apply_field_overrides(experiment, fields) if fields else experiment
     document = read_document(path) if path else None
+    if document is not None and is_manifest(document):
+        maxtext, fields = _split(overrides, with_maxtext=True)
+        experiment = read_manifested(document, maxtext, experiment)
+        return apply_field_overrides(experiment, fields) if fields else experiment
+    if document and (other := read_as_document(document, overrides, experiment)):
+        return other
     maxtext, fields = _split(overrides, document is None or _is_maxtext(document))
     if document is None:
         if maxtext:
-            experiment = read_maxtext(Document(_BASE, {}, {}), maxtext, experiment)
+            experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
     elif _is_maxtext(document):
-        experiment = read_maxtext(document, maxtext, experiment)
+        experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
     elif any(key in document.values for key in _HUGGING_FACE):
         experiment = read_huggingface(document, experiment)
     else:
@@ -51,6 +68,10 @@ def _is_maxtext(document: Document) -> bool:
         reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
         raise ConfigError(reason, where=str(document.path))
     return theirs >= ours
+
+
+def _from_command_line(overrides: Iterable[str]) -> list[tuple[str, str]]:
+    return [(override, OVERRIDE) for override in overrides]
 
 
 def _split(overrides: Iterable[str], with_maxtext: bool) -> tuple[list[str], dict[str, str]]:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError
+from asap.core.numbers import bounded_from_text
 from asap.core.text import plain
 from asap.experiments.yaml_text import parse_yaml
 
@@ -78,7 +79,9 @@ def validation_reason(error: ValidationError) -> str:
 
 def _parse_json(text: str, path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(text, object_pairs_hook=lambda pairs: _unrepeated(pairs, str(path)))
+        values = json.loads(
+            text, object_pairs_hook=lambda pairs: _unrepeated(pairs, str(path)), parse_int=bounded_from_text
+        )
     except json.JSONDecodeError as error:
         raise ConfigError(f"is not JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
     except (ValueError, RecursionError) as error:

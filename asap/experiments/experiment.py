@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field
 
+from asap.core.numbers import Count
+from asap.experiments.measured_step import MeasuredStep
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 
@@ -18,9 +20,9 @@ class HardwareReference(BaseModel):
 
     name: str | None = Field(default=None, description="as the user or the cloud calls it: v5e-256, h100-64")
     chip: str | None = Field(default=None, description="key of asap/hardware: v5e, v5p, h100, …")
-    topology: tuple[PositiveInt, ...] | None = Field(default=None, description="chips along each torus axis, a slice")
-    slices: PositiveInt = 1
-    devices: PositiveInt | None = Field(default=None, description="JAX devices of the whole job")
+    topology: tuple[Count, ...] | None = Field(default=None, description="chips along each torus axis, a slice")
+    slices: Count = 1
+    devices: Count | None = Field(default=None, description="JAX devices of the whole job")
 
 
 class Experiment(BaseModel):
@@ -40,6 +42,7 @@ class Experiment(BaseModel):
     environment: dict[str, str] = Field(default_factory=dict, description="jax, libtpu, image, XLA flags, …")
     profile_path: str | None = Field(default=None, description="a log directory, a run folder or an xplane.pb")
     facts_path: str | None = Field(default=None, description="stated facts (a Profile as JSON), next to the record")
+    measured: MeasuredStep | None = Field(default=None, description="a step time that was measured without a profile")
     goodput: float | None = Field(default=None, gt=0, le=1, description="productive share of the job's wall time")
     created: datetime | None = None
     provenance: dict[str, str] = Field(default_factory=dict, description="field path → where its value came from")

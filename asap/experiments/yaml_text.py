@@ -5,6 +5,7 @@ from typing import Any
 import yaml
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import bounded
 from asap.core.text import plain
 
 _DEEPEST = 32
@@ -63,7 +64,8 @@ def _value(loader: _Loader, node: yaml.Node, where: str) -> Any:
     if node.tag not in _CONSTRUCTED:
         raise ConfigError(f"has a tag that is not read: {plain(node.tag, 80)}", where=place)
     try:
-        return loader.construct_object(node)
+        value = loader.construct_object(node)
+        return bounded(value) if isinstance(value, int) else value
     except (yaml.YAMLError, ValueError, KeyError) as error:
         raise ConfigError(f"has a value that cannot be read: {plain(error, 120)}", where=place) from error
 

@@ -2,13 +2,13 @@
 
 from asap.hardware.catalogue import find_chip, identify_chip, known_chips, load_chip
 from asap.hardware.chip import Chip
-from asap.hardware.names import Resolved, resolve_hardware
+from asap.hardware.names import ResolvedHardware, resolve_hardware
 from asap.hardware.shapes import default_topology, parse_topology
 from asap.hardware.slices import Slice
 
 __all__ = [
     "Chip",
-    "Resolved",
+    "ResolvedHardware",
     "Slice",
     "default_topology",
     "find_chip",

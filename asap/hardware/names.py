@@ -18,11 +18,12 @@ from asap.hardware.slices import Slice
 
 _TIMES = re.compile(r"\s*(\d{1,6})\s*[x×*]\s*(?=\D)", re.ASCII)
 _SIZE = re.compile(r"(?:[\s:_-]+|\s+[x×]\s+|[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE)
+_BOX = re.compile(r"\b(dgx|hgx)\b", re.IGNORECASE)
 _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedHardware:
     """The slice behind a name, and what a reader should know about how the name was read."""
 
     slice: Slice
@@ -31,7 +32,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class HardwareName:
-    """A name in parts: ``16x v5e-256`` is 16 times v5e of size 256."""
+    """A name in parts: ``16x v5e-256`` is 16 times v5e of size 256; ``boxes`` where it names a machine, not a chip."""
 
     text: str
     chip: Chip
@@ -39,6 +40,7 @@ class HardwareName:
     size: int | None = None
     topology: tuple[int, ...] | None = None
     notes: tuple[str, ...] = ()
+    boxes: bool = False
 
     @classmethod
     def parse(cls, name: str) -> "HardwareName":
@@ -58,7 +60,8 @@ class HardwareName:
             raise ConfigError("a size is counted from 1", where=text)
         if size and "x" in size:
             return cls(text, found.chip, times, None, parse_topology(size), found.notes)
-        return cls(text, found.chip, times, int(size) if size else None, None, found.notes)
+        boxes = size is None and _BOX.search(rest) is not None
+        return cls(text, found.chip, times, int(size) if size else None, None, found.notes, boxes)
 
 
 def resolve_hardware(
@@ -66,7 +69,7 @@ def resolve_hardware(
     topology: str | Sequence[int] | None = None,
     slices: int = 1,
     devices: int | None = None,
-) -> Resolved:
+) -> ResolvedHardware:
     """The slice that a name (``v5e-256``, ``8xH100``, ``tpu7x-4x4x8``), a topology and counts describe together.
 
     Args:
@@ -92,19 +95,49 @@ def resolve_hardware(
     if devices is not None and found.slice.devices != devices:
         reason = f"has {found.slice.devices} JAX devices, not {devices}"
         raise ConfigError(reason, where=parts.text, hint="correct the name, the topology, the slices or the devices")
-    return Resolved(found.slice, parts.notes + found.notes)
+    return ResolvedHardware(found.slice, parts.notes + found.notes)
 
 
-def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> Resolved:
-    if shape:
+def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> ResolvedHardware:
+    if shape and (shape != name.topology or len(shape) != 2):
         reason = f"{name.chip.title} has no torus, so it takes no topology"
         raise ConfigError(reason, where=name.text, hint="give the number of GPUs")
-    if name.size is None and name.times is None:
-        return Resolved(Slice(name.chip, _per_slice(name, slices, devices), None, slices))
-    return Resolved(Slice(name.chip, (name.size or 1) * (name.times or 1), None, slices))
+    size, times = (name.size, name.times) if shape is None else shape
+    if times is not None and name.boxes:
+        raise _asked_back(name, times)
+    if times is not None and size is not None:
+        if slices not in (1, times):
+            raise ConfigError(f"the name contradicts {slices} slices", where=name.text)
+        return ResolvedHardware(Slice(name.chip, size, None, times))
+    if size is None and times is None:
+        return ResolvedHardware(Slice(name.chip, _per_slice(name, slices, devices), None, slices))
+    total = size or times or 1
+    if slices > 1 and devices is None and total > _domain(name.chip):
+        each = f"{slices}x {name.chip.name}-{total // slices}" if total % slices == 0 else f"{slices} slices of them"
+        raise ConfigError(
+            f"with {slices} slices is {total} GPUs in all or {total * slices}: which?", where=name.text,
+            hint=f"write {each}, or {slices}x {name.chip.name}-{total}",
+        )  # fmt: skip
+    if devices == total:  # the name counts the whole job
+        return ResolvedHardware(Slice(name.chip, total // slices, None, slices))
+    return ResolvedHardware(Slice(name.chip, total, None, slices))
 
 
-def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> Resolved:
+def _domain(chip: Chip) -> int:
+    """GPUs that the scale-up network joins."""
+    return chip.scaleup.domain if chip.scaleup else 1
+
+
+def _asked_back(name: HardwareName, times: int) -> ConfigError:
+    """A count of boxes or of GPUs, which differ: the user has to say which."""
+    chip, domain = name.chip.name, _domain(name.chip)
+    return ConfigError(
+        f"is {times} GPUs, or {times} machines of {domain}: which?",
+        where=name.text, hint=f"write {chip}-{times}, or {times}x {chip}-{domain}",
+    )  # fmt: skip
+
+
+def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> ResolvedHardware:
     if name.times is not None and (name.size or shape):
         if slices not in (1, name.times):
             raise ConfigError(f"the name contradicts {slices} slices", where=name.text)
@@ -119,7 +152,7 @@ def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, device
     if shape is None:
         shape, noted = _assumed(name, chips)
         notes += noted
-    return Resolved(Slice(name.chip, chips, shape, slices), notes)
+    return ResolvedHardware(Slice(name.chip, chips, shape, slices), notes)
 
 
 def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:

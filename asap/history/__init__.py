@@ -1,11 +1,11 @@
 """Past optimizations: records, search, and what a precedent is worth."""
 
 from asap.history.files import Added
-from asap.history.prior import agreement, precedent_prior, precedent_weight
+from asap.history.from_experiments import record_from_experiments
+from asap.history.precedent_weight import move_similarity, precedent_prior, precedent_weight
 from asap.history.query import HistoryQuery
-from asap.history.reading import understood
+from asap.history.query_text import parse_query
 from asap.history.record import HistoryRecord, Model, Outcome, Source
-from asap.history.recording import record_from
 from asap.history.search import (
     HistoryHit,
     add,
@@ -26,15 +26,15 @@ __all__ = [
     "Outcome",
     "Source",
     "add",
-    "agreement",
     "export_records",
     "get_record",
     "import_records",
     "list_records",
+    "move_similarity",
+    "parse_query",
     "precedent_prior",
     "precedent_weight",
     "rebuild",
-    "record_from",
+    "record_from_experiments",
     "search_history",
-    "understood",
 ]

@@ -1,4 +1,4 @@
-"""Where records lie: the bundled ones in ``history_db``, the user's in ``$ASAP_HOME/history``, one JSON a line."""
+"""Record files: bundled in ``history_db``, the user's in ``$ASAP_HOME/history``; one JSON object per line."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -15,13 +15,13 @@ from asap.core.text import plain, redact
 from asap.history.record import HistoryRecord
 from asap.knowledge.document import digest
 
-_TELLING = {"id", "title", "summary", "source", "confidence", "profile_links", "origin", "schema_"}
+_NOT_FACTS = {"id", "title", "summary", "source", "confidence", "profile_links", "origin", "schema_"}
 _LOCK_SECONDS = 30
 
 
 @dataclass(frozen=True)
 class Added:
-    """What became of records that were to be added: new ones, and those whose facts were known already."""
+    """IDs of the records that were added, and of those whose facts were on record already."""
 
     added: tuple[str, ...]
     known: tuple[str, ...]
@@ -85,7 +85,7 @@ def parse_record(text: str, place: str) -> HistoryRecord:
 
 
 def add_records(records: Iterable[HistoryRecord]) -> Added:
-    """Add all or, if one cannot be added, none. The same facts are added once, whoever brings them.
+    """Add all records, or none if one cannot be added. The same facts are added once.
 
     Raises:
         BadInputError: an ID is taken by other facts.
@@ -114,14 +114,14 @@ def add_records(records: Iterable[HistoryRecord]) -> Added:
 
 
 def line_of(record: HistoryRecord) -> str:
-    """A record as one line of JSON, without what is unknown or as usual."""
-    told = record.model_dump(mode="json", exclude={"origin"}, exclude_defaults=True, exclude_none=True)
-    return json.dumps({"schema": record.schema_, **told}, ensure_ascii=False)
+    """A record as one line of JSON, without unknown and default values."""
+    fields = record.model_dump(mode="json", exclude={"origin"}, exclude_defaults=True, exclude_none=True)
+    return json.dumps({"schema": record.schema_, **fields}, ensure_ascii=False)
 
 
 def facts(record: HistoryRecord) -> str:
-    """A digest of what happened, apart from who tells it and how."""
-    return digest(record.model_dump_json(exclude=_TELLING, exclude_none=True))
+    """A digest of what happened, without title, summary and source."""
+    return digest(record.model_dump_json(exclude=_NOT_FACTS, exclude_none=True))
 
 
 def _own_file() -> Path:

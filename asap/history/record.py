@@ -1,4 +1,4 @@
-"""A past optimization: what was changed, on what, and what came of it. Failures count as much as successes."""
+"""A past optimization: what was changed, on what, and the outcome. Failures are recorded too."""
 
 import math
 from enum import StrEnum
@@ -21,7 +21,7 @@ _LARGEST_SIZE = "above 256B"
 
 
 class Outcome(StrEnum):
-    """What came of the change."""
+    """Outcome of the change."""
 
     IMPROVED = "improved"
     SLOWER = "slower"
@@ -44,7 +44,7 @@ class Model(BaseModel):
 
 
 class Source(BaseModel):
-    """Who says so."""
+    """Where the record comes from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,7 +87,7 @@ class HistoryRecord(BaseModel):
         return self.hardware.devices or (plan.devices if plan else None)
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "HistoryRecord":
+    def _has_a_change(self) -> "HistoryRecord":
         if self.before == self.after and not self.other_changes:
             raise ValueError("nothing changed: before and after are the same plan and there is no other change")
         for plan in (self.before, self.after):
@@ -98,7 +98,7 @@ class HistoryRecord(BaseModel):
     @model_validator(mode="after")
     def _outcome_is_measured(self) -> "HistoryRecord":
         if self.outcome is Outcome.OUT_OF_MEMORY and (self.measured_after or self.speedup):
-            raise ValueError("a run that died of memory has no measurement after")
+            raise ValueError("a run that ran out of memory has no measurement after")
         if self.speedup and (self.speedup > 1) != (self.outcome is Outcome.IMPROVED):
             raise ValueError(f"a speedup of {self.speedup} does not mean {self.outcome.value}")
         measured = measured_speedup(self.measured_before, self.measured_after)

@@ -1,4 +1,4 @@
-"""Past optimizations as their users see them: search, show, list, add, import, export."""
+"""The public functions of the history: search, show, list, add, import, export."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from asap.core.errors import NotFoundError
 from asap.core.files import write_atomically
 from asap.core.text import plain
+from asap.history.changes import mesh_of
+from asap.history.corpus import RecordCorpus
 from asap.history.files import Added, add_records, line_of, load_records, read_records
 from asap.history.query import HistoryQuery
 from asap.history.record import HistoryRecord, size_class
-from asap.history.shelf import RecordShelf
-from asap.history.wording import mesh_of
 
 if TYPE_CHECKING:
-    from asap.history.similarity import Table
-    from asap.knowledge.index import Index
-    from asap.knowledge.lexical import Stored
+    from asap.history.similarity import FeatureTable
+    from asap.knowledge.index.hybrid import Index
+    from asap.knowledge.index.lexical import StoredDocument
 
-_ALIKE = {"chip": 0.3, "text": 0.5}
-_ALIKE_ELSE = 0.75
-"""Likeness from which a feature is a reason. Chips are never alike but in kind, and texts never the same."""
+_REASON_THRESHOLDS = {"chip": 0.3, "text": 0.5}
+_REASON_THRESHOLD = 0.75
+"""Likeness from which a feature is given as a reason. Chips and texts rarely come close to 1."""
 _TEXT_POOL = 50
 
 
@@ -34,19 +34,19 @@ class HistoryHit:
     why: tuple[str, ...]
 
 
-_tables: dict[str, "Table"] = {}
+_tables: dict[str, "FeatureTable"] = {}
 
 
 def search_history(query: HistoryQuery, limit: int = 5) -> list[HistoryHit]:
     """The records whose runs were most like this one, most similar first."""
     from asap.history.similarity import similarity
-    from asap.knowledge.store import ask
+    from asap.knowledge.store.access import query_index
 
-    def both(index: "Index") -> tuple["Table", dict[str, float]]:
+    def both(index: "Index") -> tuple["FeatureTable", dict[str, float]]:
         found = index.search(query.text, _TEXT_POOL) if query.text.strip() else []
         return _table(index), {one.document.id: max(one.similarity, 0.0) for one in found}
 
-    table, texts = ask(RecordShelf(), both)
+    table, texts = query_index(RecordCorpus(), both)
     text = table.column(texts) if query.text.strip() else None
     features = table.compare(query, text)
     scores = similarity(features)
@@ -75,15 +75,15 @@ def get_record(record_id: str) -> HistoryRecord:
 
 def list_records() -> list[HistoryRecord]:
     """All records: bundled, the user's own, and what others put on a shared server."""
-    from asap.knowledge.store import shared
+    from asap.knowledge.store.access import shared_documents
 
-    return load_records() + [_record(document) for document in shared(RecordShelf())]
+    return load_records() + [_record(document) for document in shared_documents(RecordCorpus())]
 
 
 def add(*records: HistoryRecord) -> Added:
     """Add records to the user's own; the same facts are added once. All or none."""
     result = add_records(records)
-    _tell_server(result)
+    _sync_server(result)
     return result
 
 
@@ -105,29 +105,29 @@ def export_records(path: Path, records: Iterable[HistoryRecord] | None = None) -
 
 
 def rebuild() -> int:
-    """Write the index anew; how many records it holds."""
-    from asap.knowledge.store import rebuild as rebuild_shelf
+    """Rebuild the index; returns the number of records."""
+    from asap.knowledge.store.access import rebuild as rebuild_corpus
 
-    return rebuild_shelf(RecordShelf())
+    return rebuild_corpus(RecordCorpus())
 
 
-def _tell_server(result: Added) -> None:
-    from asap.knowledge.store import synchronise
+def _sync_server(result: Added) -> None:
+    from asap.knowledge.store.access import synchronise
 
     if result.added:
-        synchronise(RecordShelf())
+        synchronise(RecordCorpus())
 
 
-def _table(index: "Index") -> "Table":
-    from asap.history.similarity import Table
+def _table(index: "Index") -> "FeatureTable":
+    from asap.history.similarity import FeatureTable
 
     if index.stamp not in _tables:
         _tables.clear()
-        _tables[index.stamp] = Table.of([_record(document) for document in index.lexical.everything()])
+        _tables[index.stamp] = FeatureTable.of([_record(document) for document in index.lexical.everything()])
     return _tables[index.stamp]
 
 
-def _record(document: "Stored") -> HistoryRecord:
+def _record(document: "StoredDocument") -> HistoryRecord:
     record = HistoryRecord.model_validate_json(document.payload)
     return record.model_copy(update={"origin": "shared"}) if document.shared else record
 
@@ -145,4 +145,6 @@ def _reasons(record: HistoryRecord, query: HistoryQuery, likeness: dict[str, flo
         "bound": f"bound by the same: {record.bound}",
         "text": "its description is close to the question",
     }
-    return tuple(text for name, text in texts.items() if likeness[name] >= _ALIKE.get(name, _ALIKE_ELSE))
+    return tuple(
+        text for name, text in texts.items() if likeness[name] >= _REASON_THRESHOLDS.get(name, _REASON_THRESHOLD)
+    )

@@ -27,7 +27,7 @@ _Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Table:
+class FeatureTable:
     """Records by column; what is unknown is an empty string or NaN."""
 
     records: tuple[HistoryRecord, ...]
@@ -40,7 +40,7 @@ class Table:
     plans: _Scores
 
     @classmethod
-    def of(cls, records: Sequence[HistoryRecord]) -> "Table":
+    def of(cls, records: Sequence[HistoryRecord]) -> "FeatureTable":
         """Columns of some records."""
         return cls(
             records=tuple(records),

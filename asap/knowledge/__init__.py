@@ -1,17 +1,17 @@
 """The knowledge base: notes that can be cited, what the user ingested, and the search over both."""
 
-from asap.knowledge.evaluation import Scores, evaluate
-from asap.knowledge.ingestion import Ingested, list_ingested
-from asap.knowledge.notes import Citation, Note
-from asap.knowledge.place import StoreWarning
+from asap.knowledge.evaluation import RetrievalScores, evaluate
+from asap.knowledge.notes.ingested import Ingested, list_ingested
+from asap.knowledge.notes.note import Note, NoteSource
+from asap.knowledge.paths import StoreWarning
 from asap.knowledge.search import KnowledgeHit, get_note, ingest, list_notes, rebuild, remove, search_knowledge
 
 __all__ = [
-    "Citation",
     "Ingested",
     "KnowledgeHit",
     "Note",
-    "Scores",
+    "NoteSource",
+    "RetrievalScores",
     "StoreWarning",
     "evaluate",
     "get_note",

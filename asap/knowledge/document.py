@@ -1,4 +1,4 @@
-"""What an index holds, whatever it is made of: a document with fields to search and a payload to give back."""
+"""A document of an index: fields to search and a payload to return."""
 
 import hashlib
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ FIELD_WEIGHTS = {"title": 4.0, "keywords": 3.0, "body": 1.0, "detail": 0.5}
 
 
 @dataclass(frozen=True)
-class Document:
+class IndexedDocument:
     """Text in four fields of falling weight (:data:`FIELD_WEIGHTS`), and the JSON it was made from."""
 
     id: str
@@ -40,21 +40,21 @@ class Document:
         return "\n".join(filter(None, self.fields.values()))
 
 
-class Shelf(Protocol):
-    """A set of documents whose files are the truth and whose index is a cache."""
+class Corpus(Protocol):
+    """A set of documents: the files are authoritative, the index is a cache."""
 
     name: str
 
     def fingerprint(self) -> str:
-        """Changes whenever a document changes; cheap enough to ask before every query."""
+        """Changes whenever a document changes; cheap enough to compute before every query."""
         ...
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[IndexedDocument]:
         """All documents, read from the files."""
         ...
 
-    def read(self, payload: str, source: str) -> Document | None:
-        """A document from what another client stored; ``None`` if it is not one of this shelf."""
+    def read(self, payload: str, source: str) -> IndexedDocument | None:
+        """A document that another client stored; ``None`` if it is not of this corpus."""
         ...
 
 

@@ -29,7 +29,7 @@ class Miss(BaseModel):
     found: tuple[str, ...]
 
 
-class Scores(BaseModel):
+class RetrievalScores(BaseModel):
     """Shares of questions with a right note among the first 1, 3 and 5; MRR counts ranks down to :data:`DEPTH`."""
 
     model_config = ConfigDict(frozen=True)
@@ -42,7 +42,7 @@ class Scores(BaseModel):
     misses: tuple[Miss, ...]
 
 
-def evaluate(path: Path) -> Scores:
+def evaluate(path: Path) -> RetrievalScores:
     """Ask every question of a JSONL file.
 
     Raises:
@@ -59,7 +59,7 @@ def evaluate(path: Path) -> Scores:
         if rank is None or rank > 5:
             misses.append(Miss(question=question.question, wanted=question.anchors, found=tuple(places[:5])))
     recalls = [sum(rank is not None and rank <= depth for rank in ranks) / len(ranks) for depth in (1, 3, 5)]
-    return Scores(
+    return RetrievalScores(
         questions=len(questions),
         recall_at_1=recalls[0],
         recall_at_3=recalls[1],

@@ -1,4 +1,4 @@
-"""The knowledge base as its users see it: search, show, list, ingest, remove, rebuild."""
+"""The public functions of the knowledge base: search, show, list, ingest, remove, rebuild."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from pathlib import Path
 
 from asap.core.errors import NotFoundError
 from asap.core.text import plain
-from asap.knowledge import ingestion
-from asap.knowledge.index import Found
-from asap.knowledge.ingestion import Ingested
-from asap.knowledge.lexical import Stored
-from asap.knowledge.notes import Note
-from asap.knowledge.shelf import NoteShelf, bundled_notes
+from asap.knowledge.index.hybrid import ScoredDocument
+from asap.knowledge.index.lexical import StoredDocument
+from asap.knowledge.notes import ingested, ingestion
+from asap.knowledge.notes.corpus import NoteCorpus, bundled_notes
+from asap.knowledge.notes.ingested import Ingested
+from asap.knowledge.notes.note import Note
 
 TEXTBOOK = "How to Scale Your Model"
-"""Where two works say the same, the general one is cited before a tool's documentation."""
+"""The general text, preferred to the documentation of a tool that says the same."""
 _OTHER_WORKS = 0.95
 _SAME_SECTION = 0.8
 _CLOSE = 0.5
@@ -33,16 +33,16 @@ class KnowledgeHit:
 
 
 def search_knowledge(query: str, limit: int = 5, *, origin: str | None = None) -> list[KnowledgeHit]:
-    """The notes that speak about a question or a diagnosis, best first, from different sections where they can be.
+    """The notes that are relevant to a question or a diagnosis, best first, preferring different sections.
 
     Args:
         query: words of an engineer or of a diagnosis.
         limit: how many.
         origin: only ``bundled`` or only ``ingested`` notes.
     """
-    from asap.knowledge.store import ask
+    from asap.knowledge.store.access import query_index
 
-    found = ask(NoteShelf(), lambda index: index.search(query, limit + _SPARE))
+    found = query_index(NoteCorpus(), lambda index: index.search(query, limit + _SPARE))
     hits = [_hit(one) for one in found]
     return _diverse([hit for hit in hits if origin in (None, hit.note.origin)], limit)
 
@@ -56,9 +56,9 @@ def get_note(note_id: str) -> Note:
     for note in bundled_notes():
         if note.id == note_id:
             return note
-    from asap.knowledge.store import ask
+    from asap.knowledge.store.access import query_index
 
-    document = ask(NoteShelf(), lambda index: index.lexical.with_id(note_id))
+    document = query_index(NoteCorpus(), lambda index: index.lexical.with_id(note_id))
     if document is None:
         raise NotFoundError("there is no such note", where=plain(note_id, 80), hint="see asap knowledge list")
     return _note(document)
@@ -66,45 +66,45 @@ def get_note(note_id: str) -> Note:
 
 def list_notes() -> list[Note]:
     """All notes: bundled, ingested, and what others put on a shared server."""
-    from asap.knowledge.store import shared
+    from asap.knowledge.store.access import shared_documents
 
-    return NoteShelf().notes() + [_note(document) for document in shared(NoteShelf())]
+    return NoteCorpus().notes() + [_note(document) for document in shared_documents(NoteCorpus())]
 
 
 def rebuild() -> int:
-    """Write the index anew; how many notes it holds."""
-    from asap.knowledge.store import rebuild as rebuild_shelf
+    """Rebuild the index; returns the number of notes."""
+    from asap.knowledge.store.access import rebuild as rebuild_corpus
 
-    return rebuild_shelf(NoteShelf())
+    return rebuild_corpus(NoteCorpus())
 
 
 def ingest(path: Path, name: str | None = None) -> Ingested:
-    """Read a Markdown file or folder under a name, replacing what was there; see :mod:`asap.knowledge.ingestion`."""
-    from asap.knowledge.store import synchronise
+    """Read a Markdown file or folder under a name, replacing what was there."""
+    from asap.knowledge.store.access import synchronise
 
     result = ingestion.ingest(path, name)
-    synchronise(NoteShelf())
+    synchronise(NoteCorpus())
     return result
 
 
 def remove(name: str) -> None:
-    """Forget what was ingested under a name, here and on a shared server.
+    """Remove what was ingested under a name, here and on a shared server.
 
     Raises:
         NotFoundError: nothing was.
         UsageError: the name cannot be one.
     """
-    from asap.knowledge.store import remove_source
+    from asap.knowledge.store.access import remove_source
 
-    there = remove_source(NoteShelf(), ingestion.checked_name(name))
+    there = remove_source(NoteCorpus(), ingested.checked_name(name))
     try:
-        ingestion.remove(name)
+        ingested.remove(name)
     except NotFoundError:
         if not there:
             raise
 
 
-def _hit(found: Found) -> KnowledgeHit:
+def _hit(found: ScoredDocument) -> KnowledgeHit:
     note = _note(found.document)
     score = found.score if note.citation.work == TEXTBOOK else found.score * _OTHER_WORKS
     why = [f"speaks of {', '.join(found.words[:_WORDS])}"] if found.words else []
@@ -113,7 +113,7 @@ def _hit(found: Found) -> KnowledgeHit:
     return KnowledgeHit(note, score, tuple(why))
 
 
-def _note(document: Stored) -> Note:
+def _note(document: StoredDocument) -> Note:
     note = Note.model_validate_json(document.payload)
     return note.model_copy(update={"origin": "ingested"}) if document.shared else note
 

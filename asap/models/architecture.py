@@ -4,7 +4,9 @@ Every field but the name may be unknown (``None``): unknown is not zero. What a 
 is named by :meth:`Architecture.missing`.
 """
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from asap.core.numbers import Count, CountOrZero
 
 REQUIRED = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "vocab")
 
@@ -15,13 +17,13 @@ class Architecture(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str | None = None
-    layers: PositiveInt | None = None
-    d_model: PositiveInt | None = Field(default=None, description="width of the residual stream")
-    d_ff: PositiveInt | None = Field(default=None, description="hidden width of a dense MLP")
-    heads: PositiveInt | None = Field(default=None, description="query heads")
-    kv_heads: PositiveInt | None = Field(default=None, description="key/value heads (GQA); heads for MHA")
-    head_dim: PositiveInt | None = None
-    vocab: PositiveInt | None = None
+    layers: Count | None = None
+    d_model: Count | None = Field(default=None, description="width of the residual stream")
+    d_ff: Count | None = Field(default=None, description="hidden width of a dense MLP")
+    heads: Count | None = Field(default=None, description="query heads")
+    kv_heads: Count | None = Field(default=None, description="key/value heads (GQA); heads for MHA")
+    head_dim: Count | None = None
+    vocab: Count | None = None
     gated_mlp: bool = Field(default=True, description="three matrices (SwiGLU, GeGLU) instead of two")
     tied_embeddings: bool = False
     parallel_block: bool = Field(
@@ -29,25 +31,29 @@ class Architecture(BaseModel):
         description="attention and MLP both read the input of their layer and are added at once (PaLM, section 2)",
     )
     qk_norm: bool = Field(default=False, description="a norm of each head's queries and keys (Qwen3, Gemma 3)")
-    learned_positions: NonNegativeInt = Field(default=0, description="rows of a learned position embedding; 0: none")
+    learned_positions: CountOrZero = Field(default=0, description="rows of a learned position embedding; 0: none")
 
-    experts: NonNegativeInt = Field(default=0, description="routed experts; 0 for a dense model")
-    experts_per_token: NonNegativeInt = Field(default=0, description="top-k of the router")
-    expert_d_ff: PositiveInt | None = Field(default=None, description="hidden width of one expert")
-    shared_experts: NonNegativeInt = 0
-    leading_dense_layers: NonNegativeInt = 0
-    moe_every: PositiveInt = Field(default=1, description="after the leading ones, one MoE layer in so many")
+    experts: CountOrZero = Field(default=0, description="routed experts; 0 for a dense model")
+    experts_per_token: CountOrZero = Field(default=0, description="top-k of the router")
+    expert_d_ff: Count | None = Field(default=None, description="hidden width of one expert")
+    shared_experts: CountOrZero = 0
+    leading_dense_layers: CountOrZero = 0
+    moe_every: Count = Field(default=1, description="after the leading ones, one MoE layer in so many")
 
-    sliding_window: PositiveInt | None = Field(default=None, description="tokens a local layer attends to")
-    global_layer_every: PositiveInt | None = Field(
+    sliding_window: Count | None = Field(default=None, description="tokens a local layer attends to")
+    global_layer_every: Count | None = Field(
         default=None, description="with a window: one full-attention layer in so many; None: all are local"
     )
 
-    q_lora_rank: PositiveInt | None = Field(default=None, description="MLA: rank of the query projection")
-    kv_lora_rank: PositiveInt | None = Field(default=None, description="MLA: rank of the latent KV cache")
-    qk_nope_head_dim: PositiveInt | None = None
-    qk_rope_head_dim: PositiveInt | None = None
-    v_head_dim: PositiveInt | None = None
+    attention_parameters: Count | None = Field(
+        default=None, description="of attention in a layer, on average where layers have different attention"
+    )
+
+    q_lora_rank: Count | None = Field(default=None, description="MLA: rank of the query projection")
+    kv_lora_rank: Count | None = Field(default=None, description="MLA: rank of the latent KV cache")
+    qk_nope_head_dim: Count | None = None
+    qk_rope_head_dim: Count | None = None
+    v_head_dim: Count | None = None
 
     @model_validator(mode="after")
     def _experts_are_consistent(self) -> "Architecture":

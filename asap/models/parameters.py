@@ -18,7 +18,7 @@ class Parameters:
     dense_layers: int
     moe_layers: int
     attention: int
-    """Projections of queries, keys, values and output, one layer."""
+    """Projections of queries, keys, values and output, one layer; on average where layers differ."""
     mlp: int
     """The MLP of a dense layer; 0 if there is none."""
     expert: int
@@ -91,7 +91,7 @@ def count_parameters(model: Architecture) -> Parameters:
     return Parameters(
         dense_layers=model.dense_layers,
         moe_layers=model.moe_layers,
-        attention=_latent_attention(model, width) if model.is_mla else _attention(model, width),
+        attention=_attention(model, width),
         mlp=matrices * width * (model.d_ff or 0) if model.dense_layers else 0,
         expert=matrices * width * (model.expert_d_ff or 0) if model.is_moe else 0,
         routed_experts=model.experts,
@@ -105,6 +105,10 @@ def count_parameters(model: Architecture) -> Parameters:
 
 
 def _attention(model: Architecture, width: int) -> int:
+    if model.attention_parameters is not None:
+        return model.attention_parameters
+    if model.is_mla:
+        return _latent_attention(model, width)
     heads, kv_heads, head_dim = model.heads or 0, model.kv_heads or 0, model.head_dim or 0
     return 2 * width * head_dim * (heads + kv_heads)
 

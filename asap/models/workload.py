@@ -1,6 +1,11 @@
 """What one training step works on, apart from the sharding."""
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.numbers import Count
+
+FULL_PRECISION = ("fp32", "float32")
+"""Names of 32-bit floating point; a workload that names no precision computes in bf16."""
 
 
 class Workload(BaseModel):
@@ -8,22 +13,29 @@ class Workload(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    global_batch: PositiveInt | None = Field(default=None, description="sequences in a step, whole job")
-    sequence_length: PositiveInt | None = Field(default=None, description="tokens in a sequence")
+    global_batch: Count | None = Field(default=None, description="sequences in a step, whole job")
+    sequence_length: Count | None = Field(default=None, description="tokens in a sequence")
     precision: str | None = Field(default=None, description="of the matrix multiplications: bf16, fp8, int8, …")
     weight_precision: str | None = Field(
         default=None, description="in which JAX keeps parameters, gradients and moments: fp32, bf16"
     )
+    gradient_precision: str | None = Field(default=None, description="of the gradients: fp32, bf16")
+    first_moment_precision: str | None = Field(
+        default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16"
+    )
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")
-    loss_chunks: PositiveInt | None = Field(
+    loss_chunks: Count | None = Field(
         default=None, description="parts of the tokens whose logits and loss are computed one after the other"
     )
     head_gathered_once: bool | None = Field(
         default=None, description="whether all parts of the loss use an output weight that was gathered once"
     )
     scan_layers: bool | None = Field(default=None, description="whether a loop runs over layers that are equal")
+    pipelined_layers: Count | None = Field(
+        default=None, description="layers inside the pipeline; the rest run before and after it, on all of its stages"
+    )
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"

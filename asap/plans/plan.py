@@ -1,42 +1,17 @@
-"""A Plan: how one training step is laid out over the devices.
-
-Text form, read and written: ``data=16 seq=4 model=8 dcn.data=2 microbatches=8 remat=full``.
-"""
+"""A Plan: how one training step is laid out over the devices."""
 
 import math
-import re
-from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from asap.core.errors import PlanError
-from asap.core.text import plain
+from asap.plans.axes import AXES, Axis, standard_degrees
+from asap.plans.remat import Offload, Remat
+from asap.plans.text import plan_fields
 
-AXES = ("replica", "data", "seq", "model", "expert", "stage")
-Axis = Literal["replica", "data", "seq", "model", "expert", "stage"]
-Offload = Literal["optimizer", "parameters", "activations"]
-
-_TERM = re.compile(r"([a-z_.]+)\s*[=:]\s*([^\s,;{}]+)")
-_COUNT = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
-_FILLER = re.compile(r"[\s,;{}'\"]*")
-
-
-class Remat(StrEnum):
-    """What the backward pass recomputes instead of keeping.
-
-    ``minimal`` keeps what matrix products write, the next three a part of that, under MaxText's names; ``selective`` is
-    Megatron's and keeps all but what is inside attention; ``offload`` keeps products in host memory.
-    """
-
-    NONE = "none"
-    MINIMAL = "minimal"
-    SAVE_DOT_EXCEPT_MLP = "save_dot_except_mlp"
-    SAVE_QKV_PROJ = "save_qkv_proj"
-    SAVE_OUT_PROJ = "save_out_proj"
-    SELECTIVE = "selective"
-    FULL = "full"
-    OFFLOAD = "offload"
+SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload")
+"""Fields of a plan beside its meshes."""
 
 
 class Mesh(BaseModel):
@@ -50,6 +25,11 @@ class Mesh(BaseModel):
     model: PositiveInt = Field(default=1, description="tensor parallelism")
     expert: PositiveInt = Field(default=1, description="expert parallelism")
     stage: PositiveInt = Field(default=1, description="pipeline stages")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_any_words(cls, degrees: Any) -> Any:
+        return standard_degrees(degrees) if isinstance(degrees, dict) else degrees
 
     @property
     def devices(self) -> int:
@@ -98,6 +78,14 @@ class Plan(BaseModel):
         """The same plan with some ICI degrees replaced."""
         return self.model_copy(update={"ici": Mesh(**{**self.ici.model_dump(), **degrees})})
 
+    def completed_by(self, other: "Plan | None") -> "Plan":
+        """The same plan, with the settings and the DCN mesh that it does not state taken from another."""
+        if other is None:
+            return self
+        unstated = [name for name in SETTINGS if name not in self.model_fields_set]
+        unstated += ["dcn"] if self.dcn == Mesh() else []
+        return self.model_copy(update={name: getattr(other, name) for name in unstated})
+
     def __str__(self) -> str:
         terms = [str(self.ici)]
         terms += [f"dcn.{axis}={d}" for axis, d in zip(AXES, self.dcn.degrees, strict=True) if d > 1]
@@ -113,50 +101,12 @@ class Plan(BaseModel):
 
     @classmethod
     def parse(cls, text: str) -> "Plan":
-        """Read the text form; also ``{'model': 8, 'data': 16}`` as the launchers print it.
+        """Read the text form, in any vocabulary of :mod:`asap.plans.text`.
 
         Raises:
             PlanError: an unknown term, a repeated one, or a degree that is not a positive integer.
         """
-        terms = _terms(text)
-        fields: dict[str, Any] = {"ici": {}, "dcn": {}}
-        for key, value in terms.items():
-            network, _, axis = key.rpartition(".")
-            if axis in AXES and network in {"", "ici", "dcn"}:
-                fields[network or "ici"][axis] = _count(key, value)
-            elif key in {"microbatches", "pipeline_repeats"}:
-                fields[key] = _count(key, value)
-            elif key == "remat":
-                fields[key] = _choice(key, value, tuple(Remat))
-            elif key == "offload":
-                fields[key] = tuple(_choice(key, part, get_args(Offload)) for part in value.split("+"))
-            else:
-                raise PlanError(f"unknown axis or setting {key!r}", where=text, hint=f"axes are {', '.join(AXES)}")
         try:
-            return cls.model_validate(fields)
+            return cls.model_validate(plan_fields(text))
         except ValidationError as error:
             raise PlanError(error.errors()[0]["msg"], where=text) from error
-
-
-def _terms(text: str) -> dict[str, str]:
-    terms: dict[str, str] = {}
-    bare = text.replace("'", "").replace('"', "")
-    if not _FILLER.fullmatch(_TERM.sub("", bare)) or not _TERM.search(bare):
-        raise PlanError("is not a plan", where=text or "(empty)", hint='write it like "data=16 seq=4 model=8"')
-    for key, value in _TERM.findall(bare):
-        if key in terms:
-            raise PlanError(f"{key} is given twice", where=text)
-        terms[key] = value
-    return terms
-
-
-def _count(key: str, value: str) -> int:
-    if not _COUNT.fullmatch(value):
-        raise PlanError(f"{key} must be a positive integer, not {plain(value, 20)!r}", where="plan")
-    return int(value)
-
-
-def _choice(key: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise PlanError(f"{key} cannot be {value!r}", where="plan", hint=f"one of {', '.join(choices)}")
-    return value

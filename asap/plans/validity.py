@@ -43,7 +43,7 @@ class Constraints:
             heads=architecture.heads if architecture else None,
             kv_heads=architecture.kv_heads if architecture and not architecture.is_mla else None,
             experts=architecture.experts if architecture else None,
-            layers=architecture.layers if architecture else None,
+            layers=workload.pipelined_layers or (architecture.layers if architecture else None),
         )
 
     def proven_by(self, incumbent: Plan) -> "Constraints":

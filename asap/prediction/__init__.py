@@ -9,40 +9,25 @@ from typing import TYPE_CHECKING
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Prediction, TimePart
 
 if TYPE_CHECKING:
-    from asap.prediction.backtesting import BacktestReport, backtest
-    from asap.prediction.calibration import Calibration, load_calibration
-    from asap.prediction.predicting import Measured, predict
-    from asap.prediction.rivals import RIVALS
-    from asap.prediction.scoring import Scores, remat_codes, score_plans
+    from asap.prediction.from_architecture import Measured, predict
+    from asap.prediction.uncertainty.calibration import Calibration, load_calibration
 
 _LAZY = {
-    "BacktestReport": "backtesting",
-    "backtest": "backtesting",
-    "Calibration": "calibration",
-    "load_calibration": "calibration",
-    "Measured": "predicting",
-    "predict": "predicting",
-    "RIVALS": "rivals",
-    "Scores": "scoring",
-    "remat_codes": "scoring",
-    "score_plans": "scoring",
+    "Calibration": "uncertainty.calibration",
+    "Measured": "from_architecture",
+    "load_calibration": "uncertainty.calibration",
+    "predict": "from_architecture",
 }
 
 __all__ = [
-    "RIVALS",
-    "BacktestReport",
     "Calibration",
     "Measured",
     "MemoryPart",
     "MemoryPrediction",
     "Prediction",
-    "Scores",
     "TimePart",
-    "backtest",
     "load_calibration",
     "predict",
-    "remat_codes",
-    "score_plans",
 ]
 
 

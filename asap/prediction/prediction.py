@@ -1,13 +1,16 @@
 """What is expected of a plan: time by part, memory by part, and how far it can be believed."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 
-Method = Literal["architecture", "what_if", "calibrated_architecture"]
+Method = Literal["architecture", "anchored_architecture", "profile_ratios"]
+"""Step model alone; step model anchored to a measured step; measured shares scaled by ratios of degrees."""
+
+_FORMER_METHODS = {"what_if": "profile_ratios", "calibrated_architecture": "anchored_architecture"}
 
 
 class TimePart(BaseModel):
@@ -61,8 +64,30 @@ class Prediction(BaseModel):
     memory: MemoryPrediction | None = None
     tokens_per_second: Quantity | None = None
     mfu: Quantity | None = Field(default=None, description="model FLOP utilisation, fraction")
-    distance: float = Field(default=0.0, description="from the calibrated region: 0 inside, 1 at its width outside")
+    region_distance: float | None = Field(
+        default=None,
+        description="how far the run lies outside the calibrated region, in widths of it; 0 inside, "
+        "null where the step model was not used",
+    )
+    doublings: float | None = Field(
+        default=None,
+        description="factors of two that the mesh moves from axis to axis, from the plan that relative_step_time "
+        "refers to; null without one",
+    )
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former(cls, value: Any) -> Any:
+        """Read what ``asap.analysis/1`` and ``asap.prediction/1`` wrote: one ``distance``, whose meaning varied."""
+        if not isinstance(value, dict):
+            return value
+        found: dict[str, Any] = dict(value)
+        found["method"] = _FORMER_METHODS.get(str(found.get("method")), found.get("method"))
+        if "distance" in found:
+            field = "doublings" if found["method"] == "profile_ratios" else "region_distance"
+            found.setdefault(field, found.pop("distance"))
+        return found
 
     @property
     def compiled(self) -> str | None:

@@ -1,7 +1,7 @@
 """Profiles: the XProf adapter, and the facts that it yields."""
 
 from asap.profiles.fetch import fetch_kpis, fetch_operations, fetch_roofline, read_profile
-from asap.profiles.locate import Run, locate
+from asap.profiles.locate import ProfileRun, locate
 from asap.profiles.profile import Collective, Gap, Kpis, Operation, Profile, Roofline
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     "Kpis",
     "Operation",
     "Profile",
+    "ProfileRun",
     "Roofline",
-    "Run",
     "fetch_kpis",
     "fetch_operations",
     "fetch_roofline",

@@ -23,7 +23,7 @@ class Span(NamedTuple):
     end: float
 
 
-class Instruction(NamedTuple):
+class CpuInstruction(NamedTuple):
     """An operation of a module."""
 
     module: str
@@ -44,7 +44,7 @@ class CpuEvents:
 
     work: dict[tuple[int, int], list[Span]] = field(default_factory=lambda: defaultdict(list))
     runs: dict[tuple[int, int, str, int], list[Span]] = field(default_factory=lambda: defaultdict(list))
-    operations: dict[Instruction, Total] = field(default_factory=lambda: defaultdict(Total))
+    operations: dict[CpuInstruction, Total] = field(default_factory=lambda: defaultdict(Total))
 
     @property
     def devices(self) -> int:
@@ -93,7 +93,7 @@ def _host_lines(file: Path) -> Iterator[Any]:
 
 
 def _add_line(events: CpuEvents, host: int, line: Any) -> None:
-    found: list[tuple[Span, Instruction]] = []
+    found: list[tuple[Span, CpuInstruction]] = []
     for event in line.events:
         stats = dict(event.stats)
         if "hlo_op" not in stats or "device_ordinal" not in stats:
@@ -102,13 +102,13 @@ def _add_line(events: CpuEvents, host: int, line: Any) -> None:
         device, module = stats["device_ordinal"], stats.get("hlo_module", "")
         events.work[host, device].append(span)
         events.runs[host, device, module, stats.get("run_id", 0)].append(span)
-        found.append((span, Instruction(module, stats["hlo_op"])))
+        found.append((span, CpuInstruction(module, stats["hlo_op"])))
     _add_own_times(found, events.operations)
 
 
-def _add_own_times(found: list[tuple[Span, Instruction]], operations: dict[Instruction, Total]) -> None:
+def _add_own_times(found: list[tuple[Span, CpuInstruction]], operations: dict[CpuInstruction, Total]) -> None:
     """Add the operations of one thread, each without the operations inside it."""
-    around: list[tuple[Span, Instruction]] = []
+    around: list[tuple[Span, CpuInstruction]] = []
     for span, instruction in sorted(found, key=lambda item: (item[0].start, -item[0].end)):
         while around and around[-1][0].end <= span.start:
             around.pop()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from asap.core.errors import ProfileError
 from asap.core.text import plain
-from asap.profiles.locate import Run, locate
+from asap.profiles.locate import ProfileRun, locate
 from asap.profiles.profile import Kpis, Operation, Profile, Roofline
 from asap.profiles.reading import read_run
 
-_latest: dict[tuple[Run, tuple[tuple[int, int, int], ...]], Profile] = {}
+_latest: dict[tuple[ProfileRun, tuple[tuple[int, int, int], ...]], Profile] = {}
 
 
 def read_profile(path: str | Path, run: str | None = None, progress: Callable[[str], None] | None = None) -> Profile:

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from asap.core.text import plain
 from asap.profiles.profile import Gap
 
-CAPTURE = "jax.profiler.trace(log_dir) around a few steps"
-MAXTEXT = "MaxText: profiler=xplane profiler_steps=5 skip_first_n_steps_for_profiler=1"
+JAX_TRACE = "jax.profiler.trace(log_dir) around a few steps"
+MAXTEXT_SETTINGS = "profiler=xplane profiler_steps=5 skip_first_n_steps_for_profiler=1"
+MAXTEXT = f"MaxText: {MAXTEXT_SETTINGS}"
+
+NO_PROFILE = Gap(what="operations with their FLOPs, bytes and bounds", capture=MAXTEXT_SETTINGS)
 
 STEP_MARKERS = Gap(
     what="no step is marked, so where a step begins and ends is not known",
@@ -15,15 +18,15 @@ STEP_MARKERS = Gap(
 )
 COSTS = Gap(
     what="FLOPs, bytes and bounds of operations: XProf has none for a CPU",
-    capture=f"{CAPTURE}, on a TPU or GPU; {MAXTEXT}",
+    capture=f"{JAX_TRACE}, on a TPU or GPU; {MAXTEXT}",
 )
 HLO = Gap(
     what="HLO operations with FLOPs, bytes and bounds: the profile holds GPU kernels only",
-    capture=f"{CAPTURE}, of a program that XLA compiled; {MAXTEXT}",
+    capture=f"{JAX_TRACE}, of a program that XLA compiled; {MAXTEXT}",
 )
 OPERATIONS = Gap(
     what="operations: no device ran anything while it was recorded, or its part of the file is missing",
-    capture=f"{CAPTURE}, once compilation is over; {MAXTEXT}",
+    capture=f"{JAX_TRACE}, once compilation is over; {MAXTEXT}",
 )
 MEMORY = Gap(
     what="use of HBM: no allocation was recorded",

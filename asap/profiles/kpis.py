@@ -7,7 +7,7 @@ from asap.core.units import PERCENT
 from asap.profiles.operations import collectives_of
 from asap.profiles.profile import Kpis, Operation
 from asap.profiles.steps import Steps
-from asap.profiles.tables import StepRow, Summary
+from asap.profiles.xprof.tables import StepRow, Summary
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ _TIMESTAMP = re.compile(r"\d{4}(_\d\d){5}")
 
 
 @dataclass(frozen=True)
-class Run:
+class ProfileRun:
     """One recording: a file a host, and what the reader should know about the choice."""
 
     path: Path
@@ -27,7 +27,7 @@ class Run:
         return sum(file.stat().st_size for file in self.files)
 
 
-def locate(path: str | Path, run: str | None = None) -> Run:
+def locate(path: str | Path, run: str | None = None) -> ProfileRun:
     """The run that a path means; of several the newest, unless ``run`` names one.
 
     Args:
@@ -47,14 +47,14 @@ def locate(path: str | Path, run: str | None = None) -> Run:
             return _in_directory(path, run, where)
         if not path.name.endswith(SUFFIX):
             raise ProfileError(f"is not a *{SUFFIX} file", where=where, hint=EXPECTED)
-        return _checked(Run(path, (path,)))
+        return _checked(ProfileRun(path, (path,)))
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror or error}", where=where) from error
 
 
-def _in_directory(path: Path, wanted: str | None, where: str) -> Run:
+def _in_directory(path: Path, wanted: str | None, where: str) -> ProfileRun:
     if files := _profiles_in(path):
-        return _checked(Run(path, files))
+        return _checked(ProfileRun(path, files))
     for folder in (path / "plugins" / "profile", path / "profile", path):
         runs = {entry.name: found for entry in _folders_in(folder) if (found := _profiles_in(entry))}
         if runs:
@@ -62,7 +62,7 @@ def _in_directory(path: Path, wanted: str | None, where: str) -> Run:
     raise ProfileError("holds no profile", where=where, hint=f"expected plugins/profile/<run>/*{SUFFIX} in it")
 
 
-def _choose(folder: Path, runs: Mapping[str, tuple[Path, ...]], wanted: str | None) -> Run:
+def _choose(folder: Path, runs: Mapping[str, tuple[Path, ...]], wanted: str | None) -> ProfileRun:
     newest_first = sorted(runs, key=lambda name: _age_key(name, runs), reverse=True)
     listed = plain(", ".join(newest_first), 200)
     if wanted is not None and wanted not in runs:
@@ -72,7 +72,7 @@ def _choose(folder: Path, runs: Mapping[str, tuple[Path, ...]], wanted: str | No
     if wanted is None and len(runs) > 1:
         others = "another run" if len(runs) == 2 else f"{len(runs) - 1} other runs"
         warnings = (f"The newest run, {plain(name, 60)}, is read; {others} in {plain(folder)} left aside.",)
-    return _checked(Run(folder / name, runs[name], warnings))
+    return _checked(ProfileRun(folder / name, runs[name], warnings))
 
 
 def _age_key(name: str, runs: Mapping[str, tuple[Path, ...]]) -> tuple[str, float, str]:
@@ -81,7 +81,7 @@ def _age_key(name: str, runs: Mapping[str, tuple[Path, ...]]) -> tuple[str, floa
     return (name if stamped else "", max(file.stat().st_mtime for file in runs[name]), name)
 
 
-def _checked(run: Run) -> Run:
+def _checked(run: ProfileRun) -> ProfileRun:
     for file in run.files:
         if not file.is_file():
             raise ProfileError("is not a regular file", where=plain(file))

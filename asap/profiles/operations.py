@@ -12,11 +12,11 @@ from asap.profiles.collectives import (
     opcode,
     result_shape,
 )
-from asap.profiles.conversion import Conversion
-from asap.profiles.cpu import Instruction, Total
+from asap.profiles.cpu import CpuInstruction, Total
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Operation
 from asap.profiles.scale import US, Scale
-from asap.profiles.tables import HloRow, KernelRow, Peaks
+from asap.profiles.xprof.conversion import Conversion
+from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks
 
 GIGA = 1e9
 _ASYNC = ("-start", "-done")
@@ -86,7 +86,7 @@ def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Opera
     )
 
 
-def cpu_operations(totals: Mapping[Instruction, Total], scale: Scale) -> tuple[Operation, ...]:
+def cpu_operations(totals: Mapping[CpuInstruction, Total], scale: Scale) -> tuple[Operation, ...]:
     """Operations of virtual devices: times only; the category comes from the name of the instruction."""
     return _longest_first(_cpu_operation(instruction.name, total, scale) for instruction, total in totals.items())
 

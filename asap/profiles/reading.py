@@ -8,16 +8,16 @@ from pathlib import Path
 from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import gaps
-from asap.profiles.conversion import Conversion, converting
 from asap.profiles.cpu import read_cpu
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
-from asap.profiles.locate import Run
+from asap.profiles.locate import ProfileRun
 from asap.profiles.operations import bound_of, cpu_operations, hlo_operations, kernel_operations, si_peaks
 from asap.profiles.profile import Extent, Gap, Operation, Profile, Roofline
 from asap.profiles.scale import US, Scale
-from asap.profiles.skeleton import Skeleton, read_skeleton
 from asap.profiles.steps import Steps, marked_steps, module_steps
-from asap.profiles.tables import RooflineRow
+from asap.profiles.xprof.conversion import Conversion, converting
+from asap.profiles.xprof.skeleton import Skeleton, read_skeleton
+from asap.profiles.xprof.tables import RooflineRow
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Facts:
     gaps: tuple[Gap, ...] = (gaps.OPERATIONS,)
 
 
-def read_run(run: Run, progress: Callable[[str], None]) -> Profile:
+def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     """All facts of a run.
 
     Raises:
@@ -95,7 +95,7 @@ def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | No
     )
 
 
-def _from_cpu(run: Run, marked: Steps | None) -> _Facts:
+def _from_cpu(run: ProfileRun, marked: Steps | None) -> _Facts:
     events = read_cpu(run.files)
     if not events.devices:
         return _Facts(0)
@@ -112,7 +112,9 @@ def _from_cpu(run: Run, marked: Steps | None) -> _Facts:
     )
 
 
-def _profile(run: Run, conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None) -> Profile:
+def _profile(
+    run: ProfileRun, conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None
+) -> Profile:
     module = None if marked else module_steps(facts.modules, facts.devices)
     used, capacity = conversion.memory.fullest or (None, None)
     unmarked = () if marked else (gaps.STEP_MARKERS,)

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from asap.profiles.tables import StepRow, Summary
+from asap.profiles.xprof.tables import StepRow, Summary
 
 MS = 1e-3
-MAJORITY = 0.5
+DOMINANT_SHARE = 0.5
+"""Share of all module time above which one module is taken for the training step."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def module_steps(modules: Mapping[str, Sequence[float]], devices: int) -> tuple[
     """
     total = sum(map(sum, modules.values()))
     for name, times in modules.items():
-        if sum(times) > MAJORITY * total and len(times) > devices > 0:
+        if sum(times) > DOMINANT_SHARE * total and len(times) > devices > 0:
             return name, _summarised(times, len(times) // devices)
     return None
 

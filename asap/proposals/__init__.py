@@ -1,4 +1,4 @@
-"""From candidates to three proposals that differ in strategy, ranked by what is expected after doubt."""
+"""From candidates to three proposals of different strategy, ranked by expected gain less uncertainty."""
 
 from asap.proposals.proposal import Citation, Confidence, Impact, Overrides, Proposal, ProposalSet, Recommendation
 

@@ -1,82 +1,84 @@
-"""What the TPU compiler says of the best candidates, taken into their memory, their intervals and their order."""
+"""Compiles the best candidates, and updates their memory, intervals and order with the results."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from asap.compiler.choice import Choice
-from asap.compiler.verdict import Verification
+from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
-from asap.proposals.propose import Field
+from asap.proposals.propose import RankedCandidates
 from asap.proposals.ranking import Candidate, choose, expected_gain, fits
 
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 
 ROUNDS = 4
-"""How often plans that do not fit are replaced; each round compiles those that are new among the three."""
+"""Rounds of replacing plans that do not fit; each compiles those of the best three that are new."""
 
 SOURCE = "modelled and compiled, each weighed by its interval"
 
 
-def compiled_field(field: Field, choice: Choice, progress: Callable[[str], None]) -> Field:
-    """All candidates of a study, after the incumbent and the best were compiled.
+def rank_compiled(
+    ranked: RankedCandidates, options: CompileOptions, progress: Callable[[str], None]
+) -> RankedCandidates:
+    """All candidates of a study, after the incumbent and the best three were compiled.
 
     Raises:
-        BadInputError: no compiler for the chip can be had without one.
+        BadInputError: compiling for the chip needs the chip itself.
         InsufficientEvidenceError: model, hardware or workload are not known well enough to write the training step.
         ConfigError: the compiler is missing.
     """
     from asap.compiler.calibration import load_calibration
     from asap.compiler.verify import verify
 
-    hardware = field.study.slice
+    hardware = ranked.study.slice
     if hardware is not None and hardware.topology is None:
         raise BadInputError(
-            f"no compiler for {hardware.chip.title} can be had without one", where="--verify",
-            hint="asap verify tells what XLA's CPU pipeline makes of a plan",
+            f"compiling for {hardware.chip.title} needs the chip itself", where="--verify",
+            hint="asap verify shows how XLA's CPU pipeline shards a plan",
         )  # fmt: skip
-    experiment = field.study.experiment
+    experiment = ranked.study.experiment
 
     def compile_plans(plans: Sequence[Plan]) -> Sequence[Verification]:
-        return verify(experiment, plans, choice, progress)
+        return verify(experiment, plans, options, progress)
 
-    return compile_candidates(field, compile_plans, load_calibration().half_width)
+    return compile_candidates(ranked, compile_plans, load_calibration().log_half_width)
 
 
-def compile_candidates(field: Field, verify: Verify, half_width: float) -> Field:
-    """Compile the incumbent and the three best; replace what does not fit; weigh time and memory anew.
+def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width: float) -> RankedCandidates:
+    """Compile the incumbent and the best three, replace what does not fit, and update time and memory.
 
-    Candidates that were compiled and fit come first, in the order of what is expected of them now.
+    Candidates that were compiled and fit come first, in the order of their updated scores.
 
     Args:
-        field: all candidates of a study.
+        ranked: all candidates of a study.
         verify: compiles plans.
-        half_width: of the 90 % interval of a compiled step time, in ``ln``.
+        log_half_width: half the width of the 90 % interval of a compiled step time, in ``ln``.
     """
-    incumbent = field.incumbent
+    incumbent = ranked.incumbent
     found: dict[Plan, Verification] = {}
-    candidates = field.candidates
+    candidates = ranked.candidates
     for _ in range(ROUNDS):
-        chosen = [candidate.plan for candidate in choose(candidates, field.study.plan)]
+        chosen = [candidate.plan for candidate in choose(candidates, ranked.study.plan)]
         wanted = [plan for plan in ([incumbent.plan] if incumbent else []) + chosen if plan not in found]
         if not wanted:
             break
         found.update(zip(wanted, verify(wanted), strict=True))
         candidates = _ordered([_with_memory(candidate, found) for candidate in candidates], found)
     baseline = found.get(incumbent.plan) if incumbent else None
-    candidates = _ordered([_with_time(c, found.get(c.plan), baseline, half_width) for c in candidates], found)
+    candidates = _ordered([_with_time(c, found.get(c.plan), baseline, log_half_width) for c in candidates], found)
     if incumbent and baseline:
-        incumbent = _remembered(incumbent, baseline)
-    return replace(field, incumbent=incumbent, candidates=candidates)
+        incumbent = _with_compiled_memory(incumbent, baseline)
+    return replace(ranked, incumbent=incumbent, candidates=candidates)
 
 
-def verdicts(field: Field) -> dict[str, str]:
-    """What the compiler said of each plan that it was asked for."""
-    predictions = [candidate.prediction for candidate in field.candidates]
-    predictions += [field.incumbent] if field.incumbent else []
+def verdicts(ranked: RankedCandidates) -> dict[str, str]:
+    """The compiler's verdict on each plan that was compiled."""
+    predictions = [candidate.prediction for candidate in ranked.candidates]
+    predictions += [ranked.incumbent] if ranked.incumbent else []
     return {str(prediction.plan): said for prediction in predictions if (said := prediction.compiled)}
 
 
@@ -93,12 +95,12 @@ def _with_memory(candidate: Candidate, found: dict[Plan, Verification]) -> Candi
     return (
         candidate
         if verification is None
-        else replace(candidate, prediction=_remembered(candidate.prediction, verification))
+        else replace(candidate, prediction=_with_compiled_memory(candidate.prediction, verification))
     )
 
 
-def _remembered(prediction: Prediction, found: Verification) -> Prediction:
-    """The prediction with the compiler's HBM in the place of ours, and its verdict as a note."""
+def _with_compiled_memory(prediction: Prediction, found: Verification) -> Prediction:
+    """The prediction with the compiler's HBM in place of ours, and its verdict as a note."""
     note = f"{COMPILED}{found.program}: {found.verdict}"
     if note in prediction.notes:
         return prediction
@@ -114,9 +116,9 @@ def _remembered(prediction: Prediction, found: Verification) -> Prediction:
 
 
 def _with_time(
-    candidate: Candidate, found: Verification | None, baseline: Verification | None, half_width: float
+    candidate: Candidate, found: Verification | None, baseline: Verification | None, log_half_width: float
 ) -> Candidate:
-    """The candidate with its gain drawn towards the compiled one, and its score moved by as much."""
+    """The candidate with its gain averaged with the compiled one, and its score changed by as much."""
     relative = candidate.prediction.relative_step_time
     if found is None or baseline is None or not found.step_time or not baseline.step_time or relative is None:
         return candidate
@@ -124,7 +126,7 @@ def _with_time(
         return candidate
     compiled = math.log(found.step_time.value / baseline.step_time.value)
     modelled = (math.log(relative.value), math.log(relative.high / relative.low) / 2)
-    middle, half = weigh(modelled, (compiled, half_width * math.sqrt(2)))
+    middle, half = combine(modelled, (compiled, log_half_width * math.sqrt(2)))
     weighed = Quantity(
         value=math.exp(middle), low=math.exp(middle - half), high=math.exp(middle + half), unit=relative.unit,
         provenance=Provenance.COMPILED, source=SOURCE,
@@ -136,10 +138,10 @@ def _with_time(
     return Candidate(prediction, candidate.score + gained)
 
 
-def weigh(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
-    """Mean and half-width of two estimates of one figure, each weighed by the inverse square of its half-width.
+def combine(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """Mean and half-width of two estimates of one quantity, weighted by the inverse squares of their half-widths.
 
-    Where they contradict each other the half-width grows by the Birge ratio (Review of Particle Physics,
+    Where they disagree the half-width grows by the Birge ratio (Review of Particle Physics,
     "Introduction", section 5.2.2: https://pdg.lbl.gov/2024/reviews/rpp2024-rev-rpp-intro.pdf).
     """
     (a, wide_a), (b, wide_b) = first, second
@@ -152,7 +154,7 @@ def weigh(first: tuple[float, float], second: tuple[float, float]) -> tuple[floa
 
 
 def _scaled(step: Quantity, before: Quantity, after: Quantity) -> dict[str, object]:
-    """A step time that follows the relative one, with its interval scaled alike."""
+    """The step time and its interval, changed as the relative step time is."""
     ratio = after.value / before.value
     low = step.low and step.value * ratio * (after.low or after.value) / after.value
     high = step.high and step.value * ratio * (after.high or after.value) / after.value

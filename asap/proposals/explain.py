@@ -1,4 +1,4 @@
-"""The words of a proposal: reasons, expected impact, trade-offs and confidence, each from the engine's facts."""
+"""Reasons, expected impact, trade-offs and confidence of a proposal, written from the engine's facts."""
 
 import math
 from statistics import NormalDist
@@ -6,30 +6,38 @@ from statistics import NormalDist
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.diagnosis import Bottleneck
-from asap.diagnosis.study import Study
 from asap.plans import Plan
 from asap.plans.torus import split_axes
-from asap.prediction.distance import doublings
 from asap.prediction.prediction import Prediction
+from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.proposal import Citation, Confidence, Impact
 from asap.proposals.strategy import NAMES, changes
+from asap.study.study import Study
 
 Z_90 = NormalDist().inv_cdf(0.95)
 
-ADDRESSES = {
+BOTTLENECK_REASONS = {
     (Bottleneck.COMPUTE, "data", "more"): "The run is compute-bound; every device keeps its FLOPs and its tokens, and"
     " more of the parallelism comes from the batch, which needs no exchange inside a layer.",
     (Bottleneck.COMPUTE, "seq", "less"): "The run is compute-bound, so exchanges inside attention only add to it.",
-    (Bottleneck.COMPUTE, "remat", "less"): "The run is compute-bound, and it computes again what HBM has room to keep.",
-    (Bottleneck.HBM, "model", "more"): "The run is bound by HBM: slicing the weights is what lets a device read less.",
-    (Bottleneck.COMMUNICATION, "model", "less"): "Collectives lead: the reductions of activations over the model axis"
-    " sit on the critical path of every layer, and they shrink.",
-    (Bottleneck.COMMUNICATION, "seq", "less"): "Collectives lead: the exchange of keys and values shrinks.",
+    (
+        Bottleneck.COMPUTE,
+        "remat",
+        "less",
+    ): "The run is compute-bound, and recomputes what HBM has room to keep.",
+    (
+        Bottleneck.HBM,
+        "model",
+        "more",
+    ): "The run is HBM-bound: with the weights split further, each device reads less.",
+    (Bottleneck.COMMUNICATION, "model", "less"): "Collectives dominate: the all-reduces of activations over the"
+    " model axis are on the critical path of every layer, and they shrink.",
+    (Bottleneck.COMMUNICATION, "seq", "less"): "Collectives dominate: the exchange of keys and values shrinks.",
     (Bottleneck.MEMORY_CAPACITY, "data", "more"): "HBM is full: parameters and optimizer state are sharded further.",
-    (Bottleneck.MEMORY_CAPACITY, "remat", "more"): "HBM is full: fewer activations wait for the backward pass.",
+    (Bottleneck.MEMORY_CAPACITY, "remat", "more"): "HBM is full: fewer activations are kept for the backward pass.",
     (Bottleneck.MEMORY_CAPACITY, "model", "more"): "HBM is full: weights and their activations are sliced further.",
 }
-"""How a change meets a bottleneck, where it does."""
+"""Why a change helps against a bottleneck, by bottleneck, axis and direction."""
 
 
 def reasons(study: Study, plan: Plan) -> tuple[str, ...]:
@@ -37,10 +45,10 @@ def reasons(study: Study, plan: Plan) -> tuple[str, ...]:
     moved = changes(plan, study.plan or Plan())
     bottleneck = study.diagnosis.bottleneck
     keys = ((bottleneck, change.axis, change.direction) for change in moved)
-    linked = [ADDRESSES[key] for key in keys if key in ADDRESSES]
+    linked = [BOTTLENECK_REASONS[key] for key in keys if key in BOTTLENECK_REASONS]
     if not linked and study.plan is not None and bottleneck is not Bottleneck.INSUFFICIENT_EVIDENCE:
         linked = [
-            f"It does not meet the {bottleneck.value.replace('_', ' ')} bottleneck head-on; it tests another way."
+            f"It does not meet the {bottleneck.value.replace('_', ' ')} bottleneck directly; it tests an alternative."
         ]
     return (*linked, *(f"{change}: {change.principle.reason}." for change in moved))
 
@@ -54,7 +62,7 @@ def trade_offs(study: Study, plan: Plan) -> tuple[str, ...]:
         split = sorted(split_axes(plan.ici, topology) - split_axes(study.plan.ici, topology))
         if split:
             shape = "x".join(map(str, topology))
-            costs.append(f"On the {shape} torus, physical axes have to be shared now by {' and '.join(split)}.")
+            costs.append(f"On the {shape} torus, these axes now share physical axes: {' and '.join(split)}.")
     return tuple(costs)
 
 
@@ -113,7 +121,7 @@ def _communication(study: Study, prediction: Prediction) -> Impact:
     incumbent = study.plan or Plan()
     added = [NAMES[c.axis] for c in changes(prediction.plan, incumbent) if c.before == 1]
     start = f"{format_percent(before)} → " if before is not None else ""
-    extra = f", plus what {' and '.join(added)} will add" if added and prediction.method == "what_if" else ""
+    extra = f", plus what {' and '.join(added)} will add" if added and prediction.method == "profile_ratios" else ""
     statement = f"{start}{format_percent(after.value)} of the step{extra}"
     return Impact(name="communication", statement=statement, quantity=after)
 

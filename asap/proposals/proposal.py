@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Quantity
 from asap.plans import Plan
+from asap.plans.launchers import TITLES, Stack
 from asap.prediction.prediction import Prediction
 
 
@@ -41,11 +42,32 @@ class Confidence(BaseModel):
 
 
 class Overrides(BaseModel):
-    """What to paste into a launcher."""
+    """What to paste into the launcher of the stack that runs it; the others are not in the contract's JSON."""
 
     model_config = ConfigDict(frozen=True)
 
-    maxtext: str
+    maxtext: str | None = Field(default=None, description="key=value …")
+    megatron: str | None = Field(default=None, description="Megatron-LM arguments: --tensor-model-parallel-size 4 …")
+    nemo: str | None = Field(default=None, description="model.tensor_model_parallel_size=4 …")
+    bridge: str | None = Field(default=None, description="Megatron-Bridge: model.tensor_model_parallel_size=4 …")
+    torchtitan: str | None = Field(default=None, description="sections of TOML, on several lines")
+    deepspeed: str | None = Field(default=None, description="JSON to lay over the configuration")
+
+    @classmethod
+    def of(cls, stack: Stack, text: str) -> "Overrides":
+        """The words of one stack."""
+        return cls.model_validate({stack: text})
+
+    @property
+    def stack(self) -> Stack:
+        """Whose words they are."""
+        said: list[Stack] = [stack for stack in TITLES if getattr(self, stack) is not None]
+        return said[0] if said else "maxtext"
+
+    @property
+    def text(self) -> str:
+        """What to paste; several lines for TOML."""
+        return getattr(self, self.stack) or ""
 
 
 class Proposal(BaseModel):

@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
-from asap.diagnosis.rules import NOISE
-from asap.diagnosis.study import Study
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.plans.maxtext import paste_line, to_overrides
+from asap.plans.launchers import can_say, launch_lines, stack_of
 from asap.plans.validity import unchecked
-from asap.prediction.expectation import candidate_plans, expect
+from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.explain import confidence, impacts, reasons, trade_offs
-from asap.proposals.policies import other_policies
-from asap.proposals.precedents import precedent_gains
+from asap.proposals.precedent_gains import precedent_gains
 from asap.proposals.proposal import Citation, Overrides, Proposal, ProposalSet, Recommendation
 from asap.proposals.ranking import COUNT, Candidate, choose, expected_gain, rank
+from asap.proposals.remat_alternatives import other_policies
 from asap.proposals.strategy import title
+from asap.study.study import Study
 
 Cite = Callable[[Study, Plan], tuple[Citation, ...]]
 
 
 @dataclass(frozen=True)
-class Field:
+class RankedCandidates:
     """All candidates of a study in their order, before three are chosen."""
 
     study: Study
@@ -31,7 +31,7 @@ class Field:
     candidates: list[Candidate] = field(repr=False)
 
 
-def survey(study: Study, priors: Mapping[Plan, float] | None = None) -> Field:
+def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
     """Predict and rank every valid plan, the leading ones with another rematerialisation as well.
 
     Args:
@@ -41,7 +41,7 @@ def survey(study: Study, priors: Mapping[Plan, float] | None = None) -> Field:
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    plans = candidate_plans(study)
+    plans = [plan for plan in candidate_plans(study) if _can_launch(study, plan)]
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
     predictions = expect(study, plans)
@@ -49,29 +49,29 @@ def survey(study: Study, priors: Mapping[Plan, float] | None = None) -> Field:
     gains = precedent_gains(study, plans) if priors is None else priors
     ranked = rank(predictions, study.plan, gains)
     leading = [*([study.plan] if study.plan else []), *(candidate.plan for candidate in ranked[:COUNT])]
-    if others := other_policies(study, leading):
+    if others := [plan for plan in other_policies(study, leading) if _can_launch(study, plan)]:
         ranked = rank([*predictions, *expect(study, others)], study.plan, gains)
-    return Field(study, incumbent, ranked)
+    return RankedCandidates(study, incumbent, ranked)
 
 
-def propose(field: Field, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:
+def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:
     """Three plans, explained and cited: those picked, in their order, else the best of different strategy."""
-    study = field.study
-    chosen = choose(field.candidates, study.plan) if picked is None else picked
+    study = ranked.study
+    chosen = choose(ranked.candidates, study.plan) if picked is None else picked
     proposals = tuple(
         draft(study, candidate, number, cite(study, candidate.plan)) for number, candidate in enumerate(chosen, 1)
     )
     return ProposalSet(
-        incumbent=field.incumbent,
+        incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=recommend(proposals, len(field.candidates)),
-        considered=len(field.candidates),
+        recommendation=recommend(proposals, len(ranked.candidates)),
+        considered=len(ranked.candidates),
         warnings=_warnings(study, len(chosen)),
     )
 
 
-def nothing(error: InsufficientEvidenceError) -> ProposalSet:
-    """No proposals, and the reason."""
+def no_proposals(error: InsufficientEvidenceError) -> ProposalSet:
+    """An empty set, with the reason."""
     advice = f"; {error.hint}" if error.hint else ""
     statement = f"No proposal: {error.message}{advice}."
     return ProposalSet(
@@ -93,7 +93,7 @@ def draft(study: Study, candidate: Candidate, number: int, citations: tuple[Cita
         trade_offs=trade_offs(study, candidate.plan),
         citations=citations,
         confidence=confidence(study, candidate.prediction, citations),
-        overrides=Overrides(maxtext=_paste_line(study, candidate.plan)),
+        overrides=_overrides(study, candidate.plan),
         score=candidate.score,
     )
 
@@ -117,12 +117,13 @@ def recommend(proposals: tuple[Proposal, ...], considered: int) -> Recommendatio
     if gain <= 0:
         statement = f"Keep what you have: the best other plan, proposal 1 ({best.plan}), is not expected to be faster."
         return Recommendation(first=1, keep_incumbent=True, statement=statement)
-    if expected_gain(best.prediction) > NOISE:
+    if expected_gain(best.prediction) > STEP_TIME_VARIATION:
         statement = f"Start with proposal 1 ({best.plan}): the step is expected to take {format_percent(gain)} less."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     statement = (
         f"If you test one, test proposal 1 ({best.plan}). Its predicted gain of {format_percent(gain)} is below the "
-        f"{NOISE:.0%} by which undisturbed steps vary, so keeping what you have is as good an answer for now."
+        f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary, so keeping what you have is as good an answer for "
+        "now."
     )
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
@@ -137,11 +138,21 @@ def _warnings(study: Study, found: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _paste_line(study: Study, plan: Plan) -> str:
+def _overrides(study: Study, plan: Plan) -> Overrides:
     experiment = study.experiment
-    layers = experiment.model.layers if experiment.model else None
-    overrides = to_overrides(
-        plan, experiment.hyperparameters, global_batch=experiment.workload.global_batch, layers=layers,
+    stack = stack_of(experiment.workload.framework)
+    configured = experiment.hyperparameters and (stack != "maxtext" or experiment.workload.framework == "MaxText")
+    layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
+    text = launch_lines(
+        plan, stack, experiment.hyperparameters if configured else None,
+        global_batch=experiment.workload.global_batch, layers=layers,
         topology=study.slice.topology if study.slice else None,
     )  # fmt: skip
-    return paste_line(overrides)
+    return Overrides.of(stack, text)
+
+
+def _can_launch(study: Study, plan: Plan) -> bool:
+    experiment = study.experiment
+    layers = experiment.model.layers if experiment.model else None
+    stack = stack_of(experiment.workload.framework)
+    return can_say(plan, stack, experiment.hyperparameters, experiment.workload.global_batch, layers)

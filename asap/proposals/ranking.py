@@ -1,17 +1,17 @@
-"""Order candidates by what is expected of them after doubt.
+"""Rank candidates by expected gain, less a margin for uncertainty.
 
-The score is the expected gain in ``ln(step time)``, less what a measurement could not tell apart for every doubling
-that lies between plan and incumbent, plus what precedents say. A plan far away has to promise more.
+The score is the expected gain in ``ln(step time)``, less the step-time variation for every doubling between plan and
+incumbent, plus what precedents add. A plan far from the incumbent has to promise more.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from asap.diagnosis.rules import NOISE
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.prediction.distance import distance
 from asap.prediction.prediction import Prediction
+from asap.prediction.profile_scaling.plan_distance import weighted_doublings
 from asap.proposals.strategy import strategy
 
 COUNT = 3
@@ -71,7 +71,7 @@ def _score(prediction: Prediction, incumbent: Plan | None) -> float:
     if incumbent is None:
         step = prediction.step_time
         return -math.log(step.value) if step else 0.0
-    return expected_gain(prediction) - NOISE * distance(prediction.plan, incumbent)
+    return expected_gain(prediction) - STEP_TIME_VARIATION * weighted_doublings(prediction.plan, incumbent)
 
 
 def fits(prediction: Prediction) -> bool:

@@ -1,45 +1,21 @@
-"""What a change of plan means: its strategy, its reasons and what it costs, axis by axis."""
+"""The changes between two plans, axis by axis, and the strategy that they make up."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from asap.plans import AXES, Plan, Remat
+from asap.plans.axes import MEANINGS
+from asap.proposals.principles import PRINCIPLES, Direction, Principle
 
-Direction = Literal["more", "less"]
-
-NAMES = {
-    "replica": "replication",
-    "data": "data parallelism",
-    "seq": "sequence parallelism",
-    "model": "tensor parallelism",
-    "expert": "expert parallelism",
-    "stage": "pipelining",
-    "remat": "rematerialisation",
-}
+NAMES = {**MEANINGS, "remat": "rematerialisation"}
 LIGHTEST_FIRST = (
     Remat.NONE, Remat.SELECTIVE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.SAVE_OUT_PROJ,
     Remat.OFFLOAD, Remat.FULL,
 )  # fmt: skip
-"""Policies by what they compute again."""
+"""Rematerialisation policies, least recomputation first."""
 
 
 @dataclass(frozen=True)
-class Principle:
-    """What one change of one axis does, and where to read about the part of it that most needs a source."""
-
-    reason: str
-    trade_off: str
-    claim: Literal["reason", "trade_off"]
-    query: str
-
-    @property
-    def claimed(self) -> str:
-        """The sentence that a citation found by ``query`` stands behind."""
-        return self.reason if self.claim == "reason" else self.trade_off
-
-
-@dataclass(frozen=True)
-class Change:
+class PlanChange:
     """An axis that a plan raises or lowers, or its rematerialisation."""
 
     axis: str
@@ -56,98 +32,10 @@ class Change:
         return f"{self.axis} {self.before}→{self.after}"
 
 
-PRINCIPLES: dict[tuple[str, Direction], Principle] = {
-    ("replica", "more"): Principle(
-        "gradients are reduced once a step and no weights are gathered on the replica axis",
-        "every replica holds its own parameters and optimizer state: HBM use grows",
-        "reason",
-        "pure data parallelism replicated weights gradient all-reduce once a step",
-    ),
-    ("replica", "less"): Principle(
-        "fewer full copies of parameters and optimizer state are kept",
-        "the devices that are freed have to be used by an axis that communicates more",
-        "reason",
-        "memory of replicated optimizer state under pure data parallelism",
-    ),
-    ("data", "more"): Principle(
-        "parameters and optimizer state are sharded further, and the batch is spread over more devices",
-        "weights are gathered over a longer ring, which stays hidden only while each device has enough tokens",
-        "trade_off",
-        "FSDP stays compute-bound with enough tokens per chip, critical batch size",
-    ),
-    ("data", "less"): Principle(
-        "weights are gathered over a shorter ring",
-        "each device keeps a larger shard of parameters and optimizer state",
-        "trade_off",
-        "FSDP shards parameters gradients and optimizer state over the data axis: memory per device by ZeRO stage",
-    ),
-    ("seq", "more"): Principle(
-        "each device keeps a shorter piece of every sequence: activations and attention shrink",
-        "keys and values are exchanged in every layer, and a causal mask leaves the pieces unequal work",
-        "reason",
-        "context parallelism when to use: sequences too long for one chip's memory, batch with too few sequences",
-    ),
-    ("seq", "less"): Principle(
-        "fewer devices exchange keys and values, and each works on longer, more regular pieces of attention",
-        "each device holds more tokens of a sequence: activations need more HBM",
-        "reason",
-        "context parallelism exchanges keys and values in attention, only attention must communicate",
-    ),
-    ("model", "more"): Principle(
-        "each device reads and multiplies a smaller slice of every weight matrix, which cuts HBM traffic and capacity",
-        "activations are reduced over the model axis in every layer, on the critical path",
-        "trade_off",
-        "tensor parallel collectives of activations sit on the critical path and are hard to hide",
-    ),
-    ("model", "less"): Principle(
-        "fewer devices take part in the reductions of activations that sit on the critical path of every layer",
-        "each device reads a larger slice of every weight matrix and gathers more weights over the data axis",
-        "reason",
-        "tensor parallelism degree limit: activation collectives on the critical path",
-    ),
-    ("expert", "more"): Principle(
-        "each device holds fewer experts",
-        "tokens cross the network in an all-to-all before and after every expert layer",
-        "trade_off",
-        "expert parallelism all-to-all before and after each mixture of experts layer",
-    ),
-    ("expert", "less"): Principle(
-        "the all-to-all spans fewer devices",
-        "each device holds more experts",
-        "reason",
-        "expert parallelism all-to-all cost over the expert axis",
-    ),
-    ("stage", "more"): Principle(
-        "each device holds fewer layers, and stages exchange only activations",
-        "the pipeline idles while it fills and drains, unless there are many microbatches",
-        "trade_off",
-        "pipeline parallelism bubble microbatches",
-    ),
-    ("stage", "less"): Principle(
-        "the bubble in which stages wait for each other shrinks",
-        "each device holds more layers",
-        "reason",
-        "pipeline bubble fraction stages",
-    ),
-    ("remat", "less"): Principle(
-        "less of every layer is computed again for the backward pass",
-        "what is not computed again waits in HBM: activations grow",
-        "reason",
-        "rematerialisation policy: FLOPs of recomputing the forward pass against HBM for saved activations",
-    ),
-    ("remat", "more"): Principle(
-        "fewer activations wait in HBM for the backward pass",
-        "more of every layer is computed again",
-        "trade_off",
-        "rematerialisation policy: FLOPs of recomputing the forward pass against HBM for saved activations",
-    ),
-}
-
-
-def changes(plan: Plan, incumbent: Plan) -> tuple[Change, ...]:
+def changes(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
     """Axes that differ, raised ones first, and rematerialisation where both plans say it."""
     found = [
-        Change(
+        PlanChange(
             axis,
             "more" if plan.degree(axis) > incumbent.degree(axis) else "less",
             incumbent.degree(axis),
@@ -159,12 +47,12 @@ def changes(plan: Plan, incumbent: Plan) -> tuple[Change, ...]:
     return (*sorted(found, key=lambda change: change.direction != "more"), *_rematerialisation(plan, incumbent))
 
 
-def _rematerialisation(plan: Plan, incumbent: Plan) -> tuple[Change, ...]:
+def _rematerialisation(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
     before, after = incumbent.remat, plan.remat
     if before is None or after is None or before == after:
         return ()
     less = LIGHTEST_FIRST.index(after) < LIGHTEST_FIRST.index(before)
-    return (Change("remat", "less" if less else "more", before.value, after.value),)
+    return (PlanChange("remat", "less" if less else "more", before.value, after.value),)
 
 
 def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

@@ -1,20 +1,25 @@
-"""The result of an analysis as a contract: ``asap.analysis/1``, what ``--format json`` prints."""
+"""The result of an analysis as a contract: ``asap.analysis/2``, what ``--format json`` prints."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from asap.diagnosis import Diagnosis
-from asap.diagnosis.study import Study
 from asap.experiments import HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
+from asap.study.study import Study
 
-SCHEMA = "asap.analysis/1"
+SCHEMA = "asap.analysis/2"
 TOP = 5
+
+
+def _upgraded(schema: Any) -> Any:
+    """Version 1 differs in two fields of a prediction, which :class:`Prediction` reads itself."""
+    return SCHEMA if schema == "asap.analysis/1" else schema
 
 
 class ExperimentSummary(BaseModel):
@@ -39,7 +44,7 @@ class Analysis(BaseModel):
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
-    schema_: Literal["asap.analysis/1"] = Field(default=SCHEMA, alias="schema")
+    schema_: Annotated[Literal["asap.analysis/2"], BeforeValidator(_upgraded)] = Field(default=SCHEMA, alias="schema")
     session: str = Field(description="its worklog: `asap memory show SESSION`")
     agent_model: str = Field(description="the language model behind the agents, builtin/planner by default")
     answered_by: Literal["agents", "engine"] = Field(

@@ -4,24 +4,25 @@ from collections.abc import Iterable
 
 from asap.core.text import markdown, plain
 from asap.proposals import Proposal
-from asap.reports import phrases
+from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 
 
 def to_markdown(analysis: Analysis) -> str:
     """A report in GitHub's Markdown."""
     sections = [
-        f"# {markdown(analysis.experiment.id)}: {markdown(phrases.headline(analysis))}",
-        _table(("", ""), phrases.experiment_facts(analysis.experiment)),
+        f"# {markdown(analysis.experiment.id)}: {markdown(phrases.bottleneck_name(analysis))}",
+        _table(("", ""), descriptions.experiment_facts(analysis.experiment)),
     ]
     if analysis.kpis is not None:
-        sections += ["## KPIs", _table(("KPI", "value"), phrases.kpi_facts(analysis.kpis))]
+        sections += ["## KPIs", _table(("KPI", "value"), profile_facts.kpi_facts(analysis.kpis))]
     if analysis.top_operations:
-        rows = [phrases.operation_cells(operation) for operation in analysis.top_operations]
+        rows = [profile_facts.operation_cells(operation) for operation in analysis.top_operations]
         sections += ["## Top operations", _table(("time", "bound", "of roofline", "operation"), rows)]
     sections += ["## Diagnosis", _list(_diagnosis(analysis))]
     if analysis.proposals:
-        sections += ["## Proposals", _overview(analysis), *map(markdown, phrases.compiled_before(analysis))]
+        legend = f"Axes: {markdown(phrases.axis_legend(phrases.shown_plans(analysis)))}."
+        sections += ["## Proposals", _overview(analysis), legend, *map(markdown, phrases.incumbent_compiled(analysis))]
         sections += [_proposal(proposal) for proposal in analysis.proposals]
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
@@ -37,7 +38,7 @@ def _diagnosis(analysis: Analysis) -> list[str]:
     lines = [f.statement + (f" Next: {f.advice}." if f.advice else "") for f in diagnosis.findings]
     lines += diagnosis.correlation
     if diagnosis.missing:
-        lines.append(f"Missing: {phrases.missing(diagnosis.missing)}")
+        lines.append(f"Missing: {profile_facts.missing(diagnosis.missing)}")
     return lines
 
 
@@ -67,11 +68,12 @@ def _proposal(proposal: Proposal) -> str:
         _list(proposal.trade_offs),
         "Confidence rests on:",
         _list(proposal.confidence.basis),
-        *(markdown(said) for said in phrases.agents_words(proposal)),
+        *(markdown(said) for said in phrases.agent_prose(proposal)),
     ]
     if proposal.citations:
         parts += ["Sources:", "\n".join(_citation(c.title, c.url, c.id) for c in proposal.citations)]
-    return "\n\n".join([*parts, f"```\n{plain(proposal.overrides.maxtext).replace('`', '')}\n```"])
+    lines = "\n".join(plain(line).replace("`", "") for line in proposal.overrides.text.splitlines())
+    return "\n\n".join([*parts, f"```\n{lines}\n```"])
 
 
 def _citation(title: str, url: str | None, identity: str) -> str:

@@ -1,26 +1,34 @@
 """Predictions of plans as a table, and in full where there are few."""
 
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_seconds, significant
-from asap.diagnosis.study import Study
 from asap.prediction.prediction import Prediction
 from asap.reports import phrases
+from asap.study.study import Study
 
 IN_FULL = 3
+_DISTANCES: dict[str, Callable[[Prediction], float | None]] = {
+    "outside region": lambda prediction: prediction.region_distance,
+    "doublings": lambda prediction: prediction.doublings,
+}
 
 
 def print_predictions(study: Study, predictions: list[Prediction], console: Console) -> None:
     """One line a plan; with at most three plans, their parts as well."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
-    for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", "distance"):
+    distances = {name: read for name, read in _DISTANCES.items() if any(read(p) is not None for p in predictions)}
+    for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):
         table.add_column(column, overflow="fold")
     for prediction in predictions:
-        table.add_row(*_cells(prediction))
+        table.add_row(*_cells(prediction), *(_number(read(prediction)) for read in distances.values()))
     console.print(table)
+    console.print(Text(f"axes: {phrases.axis_legend(prediction.plan for prediction in predictions)}", style="dim"))
     if len(predictions) <= IN_FULL:
         for prediction in predictions:
             _print_parts(prediction, console)
@@ -39,8 +47,11 @@ def _cells(prediction: Prediction) -> tuple[str, ...]:
         format_percent(mfu.value) if mfu else "",
         phrases.memory_phrase(prediction),
         "" if memory is None else "yes" if memory.fits else "no",
-        f"{prediction.distance:.2f}",
     )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _print_parts(prediction: Prediction, console: Console) -> None:

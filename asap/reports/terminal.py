@@ -8,7 +8,7 @@ from rich.text import Text
 
 from asap.core.text import plain
 from asap.proposals import Proposal
-from asap.reports import phrases
+from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 
 LABEL = "bold cyan"
@@ -16,14 +16,19 @@ WIDEST = 120
 SOURCES = 2
 MOST_SENTENCES = 4
 MOST_WARNINGS = 2
-REST = "as all else that is left out here: --format markdown"
+REST = "with --format markdown"
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Print a report. Colour and width are the console's affair."""
     parts: list[RenderableType] = [_head(analysis), _operations(analysis), _diagnosis(analysis)]
     if analysis.proposals:
-        parts += [_heading("Proposals"), _overview(analysis), *map(_bullet, phrases.compiled_before(analysis))]
+        parts += [
+            _heading("Proposals"),
+            _overview(analysis),
+            _axes(analysis),
+            *map(_bullet, phrases.incumbent_compiled(analysis)),
+        ]
         parts += _proposals(analysis.proposals)
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
@@ -36,12 +41,16 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
 
 def _head(analysis: Analysis) -> Group:
     lines: list[RenderableType] = [Text(plain(analysis.experiment.id), style="bold")]
-    facts = phrases.experiment_facts(analysis.experiment)
+    facts = descriptions.experiment_facts(analysis.experiment)
     lines += [_line(label, value) for label, value in facts]
     if analysis.kpis is not None:
-        kpis = ", ".join(f"{label} {value}" for label, value in phrases.kpi_facts(analysis.kpis))
+        kpis = ", ".join(f"{label} {value}" for label, value in profile_facts.kpi_facts(analysis.kpis))
         lines.append(_line("KPIs", kpis))
     return Group(*lines)
+
+
+def _axes(analysis: Analysis) -> Text:
+    return Text(f"axes: {phrases.axis_legend(phrases.shown_plans(analysis))}", style="dim")
 
 
 def _operations(analysis: Analysis) -> RenderableType:
@@ -49,7 +58,7 @@ def _operations(analysis: Analysis) -> RenderableType:
         return _line("operations", "none in the profile" if analysis.experiment.profile else "no profile")
     table = _table("time", "bound", "of roofline", "operation")
     for operation in analysis.top_operations:
-        share, bound, efficiency, name = phrases.operation_cells(operation)
+        share, bound, efficiency, name = profile_facts.operation_cells(operation)
         table.add_row(share, bound, efficiency, Text(plain(name, 72)))
     return Group(_heading("Top operations"), table)
 
@@ -57,15 +66,15 @@ def _operations(analysis: Analysis) -> RenderableType:
 def _diagnosis(analysis: Analysis) -> Group:
     diagnosis = analysis.diagnosis
     head = _heading("Diagnosis")
-    head.append(f"  {phrases.headline(analysis)}", style="bold red")
+    head.append(f"  {phrases.bottleneck_name(analysis)}", style="bold red")
     lines: list[RenderableType] = [head]
     sentences = [_finding(finding.statement, finding.advice) for finding in diagnosis.findings]
     sentences += diagnosis.correlation
     lines += [_bullet(sentence) for sentence in sentences[:MOST_SENTENCES]]
     if hidden := len(sentences) - MOST_SENTENCES:
-        lines += [_bullet(f"{hidden} more, {REST}")] if hidden > 0 else []
+        lines += [_bullet(f"{hidden} more {REST}")] if hidden > 0 else []
     if diagnosis.missing:
-        lines.append(_bullet(f"Missing: {phrases.missing(diagnosis.missing)}"))
+        lines.append(_bullet(f"Missing: {profile_facts.missing(diagnosis.missing)}"))
     return Group(*lines)
 
 
@@ -99,17 +108,18 @@ def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
         lines += [("-", cost) for cost in proposal.trade_offs[:1]]
         lines += [("=", f"Compiled: {verdict}")] if (verdict := proposal.prediction.compiled) else []
         lines += [("§", source) for source in sources]
-        lines += [("»", words) for words in phrases.agents_words(proposal)]
+        lines += [("»", words) for words in phrases.agent_prose(proposal)]
         yield from (_bullet(text, mark) for mark, text in lines if text not in said)
         said.update(text for _, text in lines)
-        yield Text(f"     {plain(proposal.overrides.maxtext)}", style="green", no_wrap=True, overflow="ignore")
+        for line in proposal.overrides.text.splitlines():
+            yield Text(f"     {plain(line)}", style="green", no_wrap=True, overflow="ignore")
 
 
 def _warnings(analysis: Analysis) -> list[RenderableType]:
     shown = [Text(f"! {plain(warning)}", style="yellow") for warning in analysis.warnings[:MOST_WARNINGS]]
     hidden = len(analysis.warnings) - len(shown)
     if hidden:
-        shown.append(Text(f"! {hidden} more, {REST}", style="yellow"))
+        shown.append(Text(f"! {hidden} more {REST}", style="yellow"))
     return [*shown]
 
 

@@ -1,4 +1,4 @@
-"""Sharding Memory: the append-only worklog of everything that was said and done on the way."""
+"""Sharding Memory: the append-only worklog of every message, tool call and result."""
 
 from asap.sharding_memory.payload import redacted
 from asap.sharding_memory.record import Kind, Record

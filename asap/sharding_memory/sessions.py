@@ -16,7 +16,7 @@ EXPORT_SCHEMA = "asap.memory/1"
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a worklog is whole."""
+    """Whether a worklog is intact."""
 
     ok: bool
     records: int
@@ -27,7 +27,7 @@ class Verdict:
 
 
 def sessions(folder: Path | None = None) -> tuple[str, ...]:
-    """Names of all sessions, the one that was written to last at the end."""
+    """Names of all sessions, the most recent last."""
     files = [path for path in (folder or home() / "sessions").glob("*.jsonl") if is_session_name(path.stem)]
     return tuple(path.stem for path in sorted(files, key=lambda path: (path.stat().st_mtime, path.name)))
 
@@ -55,7 +55,7 @@ def export_session(session: str, form: Literal["markdown", "json"], folder: Path
         entries = [{**asdict(record), "time": record.time.isoformat()} for record in records]
         document = {"schema": EXPORT_SCHEMA, "session": session, "verdict": asdict(verdict), "records": entries}
         return json.dumps(document, indent=2) + "\n"
-    state = "whole" if verdict.ok else f"damaged: {verdict.reason}"
+    state = "intact" if verdict.ok else f"damaged: {verdict.reason}"
     parts = [f"# Session {session}", f"{verdict.records} records, {state}. Head checksum `{verdict.head}`."]
     parts += [_section(record) for record in records]
     return "\n\n".join(parts) + "\n"
@@ -64,7 +64,7 @@ def export_session(session: str, form: Literal["markdown", "json"], folder: Path
 def _verdict(found: Scan) -> Verdict:
     reason = found.reason
     if found.torn_bytes:
-        reason = f"the last {found.torn_bytes} bytes are not a whole record: the run died while it was written"
+        reason = f"the last {found.torn_bytes} bytes are an incomplete record: the run died while writing it"
     count = len(found.records)
     head = found.records[-1].checksum if found.records else GENESIS
     return Verdict(reason is None, count, None if reason is None else count, reason, found.torn_bytes, head)

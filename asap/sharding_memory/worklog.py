@@ -50,7 +50,7 @@ class Worklog:
 
     Args:
         session: its name; see :func:`new_session_name`.
-        folder: of all sessions; ``home()/sessions`` unless told.
+        folder: of all sessions; ``home()/sessions`` by default.
     """
 
     def __init__(self, session: str, folder: Path | None = None):

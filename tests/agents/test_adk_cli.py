@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from google.adk.cli.utils.agent_loader import AgentLoader
 
 import asap
 from asap.sharding_memory import Kind, sessions
+
+pytestmark = pytest.mark.process
 
 AGENTS = Path(asap.__file__).parent / "agents"
 

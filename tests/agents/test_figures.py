@@ -4,9 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.agents.figures import figures
-from asap.agents.guard import STRUCK, Told, complaints, leaks, rests_on, strike, tidy
-from asap.agents.known import known_values, resolve
+from asap.agents.guardrails.figures import figures
+from asap.agents.guardrails.grounding import known_values, resolve
+from asap.agents.guardrails.guard import (
+    REMOVED,
+    Transcript,
+    complaints,
+    mentions_any,
+    remove_unverified,
+    repeats_instructions,
+    sanitize,
+)
 
 ANSWER = {
     "kpis": {"step_time_s": 3.256, "duty_cycle": 0.972},
@@ -21,12 +29,12 @@ ANSWER = {
 
 
 @pytest.fixture
-def told():
-    told = Told()
-    told.hear("get_kpis", ANSWER)
+def transcript():
+    transcript = Transcript()
+    transcript.record("get_kpis", ANSWER)
     notes = [{"id": "tp-limit", "title": "Tensor parallelism", "text": "hidden below 2550 tokens; 240 FLOPs per byte"}]
-    told.hear("search_knowledge", {"notes": notes})
-    return told
+    transcript.record("search_knowledge", {"notes": notes})
+    return transcript
 
 
 @pytest.mark.parametrize(
@@ -43,8 +51,8 @@ def told():
         "data=4 model=4 first; proposal 1 of 3.",
     ],
 )
-def test_what_a_tool_said_resolves(told, prose):
-    assert complaints("reason", prose, told) == []
+def test_what_a_tool_said_resolves(transcript, prose):
+    assert complaints("reason", prose, transcript) == []
 
 
 @pytest.mark.parametrize(
@@ -59,14 +67,14 @@ def test_what_a_tool_said_resolves(told, prose):
         ("On 17 chips.", "17 chips"),
     ],
 )
-def test_what_no_tool_said_is_named_with_what_would_be_right(told, prose, what):
-    (complaint,) = complaints("reason", prose, told)
+def test_what_no_tool_said_is_named_with_what_would_be_right(transcript, prose, what):
+    (complaint,) = complaints("reason", prose, transcript)
     assert complaint.what == what
     assert complaint.why
     assert complaint.right
-    struck = strike(prose, told)
+    struck = remove_unverified(prose, transcript)
     assert what not in struck
-    assert STRUCK in struck
+    assert REMOVED in struck
 
 
 INVENTED = """\
@@ -175,26 +183,26 @@ all-reduce takes 41.7 percent
 
 
 @pytest.mark.parametrize("prose", INVENTED)
-def test_no_way_to_write_a_figure_gets_an_invented_one_through(told, prose):
-    prose = tidy(prose)
-    assert complaints("reason", prose, told)
-    assert complaints("reason", strike(prose, told).replace(STRUCK, ""), told) == []
+def test_no_way_to_write_a_figure_gets_an_invented_one_through(transcript, prose):
+    prose = sanitize(prose)
+    assert complaints("reason", prose, transcript)
+    assert complaints("reason", remove_unverified(prose, transcript).replace(REMOVED, ""), transcript) == []
 
 
 @pytest.mark.parametrize("prose", HONEST)
-def test_honest_prose_is_not_refused(told, prose):
-    assert complaints("reason", tidy(prose), told) == []
+def test_honest_prose_is_not_refused(transcript, prose):
+    assert complaints("reason", sanitize(prose), transcript) == []
 
 
-def test_a_name_that_a_tool_said_may_be_repeated_but_not_the_figure_in_it(told):
-    told.hear("get_operations", {"operations": [{"name": "fusion.97"}, {"name": "saves-88-percent"}]})
-    assert complaints("reason", "fusion.97 leads", told) == []
-    assert complaints("reason", "saves-88-percent leads", told)
+def test_a_name_that_a_tool_said_may_be_repeated_but_not_the_figure_in_it(transcript):
+    transcript.record("get_operations", {"operations": [{"name": "fusion.97"}, {"name": "saves-88-percent"}]})
+    assert complaints("reason", "fusion.97 leads", transcript) == []
+    assert complaints("reason", "saves-88-percent leads", transcript)
 
 
-def test_the_end_of_an_interval_is_no_expectation(told):
-    assert complaints("reason", "The step is 45 % shorter.", told)
-    assert complaints("reason", "The interval goes from 45 % shorter to 70 % longer.", told) == []
+def test_the_end_of_an_interval_is_no_expectation(transcript):
+    assert complaints("reason", "The step is 45 % shorter.", transcript)
+    assert complaints("reason", "The interval goes from 45 % shorter to 70 % longer.", transcript) == []
 
 
 @given(st.floats(min_value=1e-6, max_value=1e6), st.integers(min_value=0, max_value=4))
@@ -214,19 +222,21 @@ def test_a_value_off_by_a_digit_does_not(value, digits):
 
 @given(st.text(max_size=200))
 def test_nothing_unresolved_survives_the_strike(prose):
-    told = Told()
-    struck = strike(tidy(f"{prose} 12.5 % {prose}"), told)
-    assert complaints("reason", struck.replace(STRUCK, ""), told) == []
+    transcript = Transcript()
+    struck = remove_unverified(sanitize(f"{prose} 12.5 % {prose}"), transcript)
+    assert complaints("reason", struck.replace(REMOVED, ""), transcript) == []
 
 
-def test_only_figures_of_the_engine_are_evidence(told):
-    assert rests_on("it takes 3.26 s", told, told.values)
-    assert not rests_on("2550 tokens [tp-limit]", told, told.values)
-    assert not rests_on("trust me, the 90 % interval", told, told.values)
+def test_only_figures_of_the_engine_are_evidence(transcript):
+    assert mentions_any("it takes 3.26 s", transcript, transcript.values)
+    assert not mentions_any("2550 tokens [tp-limit]", transcript, transcript.values)
+    assert not mentions_any("trust me, the 90 % interval", transcript, transcript.values)
 
 
 def test_instructions_that_are_repeated_are_noticed():
     prompt = "Never state a figure that is not in the answer of a tool or in what the engineer said."
-    assert leaks(f"My rules: never state a FIGURE that is not in the answer of a tool: {prompt}", [prompt])
-    assert not leaks("A figure of a tool says that the step takes less.", [prompt])
-    assert strike(prompt, Told(), [prompt]) == ""
+    assert repeats_instructions(
+        f"My rules: never state a FIGURE that is not in the answer of a tool: {prompt}", [prompt]
+    )
+    assert not repeats_instructions("A figure of a tool says that the step takes less.", [prompt])
+    assert remove_unverified(prompt, Transcript(), [prompt]) == ""

@@ -6,14 +6,16 @@ import pytest
 
 from asap.cli import main
 from asap.core.provenance import Provenance, Quantity
-from asap.diagnosis.study import open_study
 from asap.experiments import ExperimentStore
 from asap.history.files import add_records
 from asap.history.record import HistoryRecord, Outcome, Source
 from asap.plans import Plan
 from asap.sharding_memory import sessions, verify_session
-from tests.agents.scripts import obedient
-from tests.agents.servers import ModelServer
+from asap.study.study import open_study
+from tests.language_models.scripts import obedient
+from tests.language_models.server import ModelServer
+
+pytestmark = pytest.mark.slow
 
 KEYS = {"GOOGLE_API_KEY": "planted-google-7f3a9c5e1d", "OPENAI_API_KEY": "planted-openai-2b8d4f6a0c"}
 LIKE_THE_RUN = "bound by HBM bandwidth: weight matrices, no model axis, all-reduce"

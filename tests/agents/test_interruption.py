@@ -5,16 +5,21 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from asap.sharding_memory import Kind, verify_session
+
+pytestmark = pytest.mark.process
 
 SCRIPT = """
 import sys
-from asap.agents.run import analyze
+from asap.agents.settings import Settings
+from asap.agents.workflow.analyze import analyze
 from asap.experiments import ExperimentStore
-from tests.agents.models import register
+from tests.language_models.misbehaving import register
 register()
 try:
-    analyze("paper-v6e-16", store=ExperimentStore(), model="test/sleeping", session="interrupted")
+    analyze("paper-v6e-16", store=ExperimentStore(), settings=Settings(model="test/sleeping"), session="interrupted")
 except KeyboardInterrupt:
     sys.exit(130)
 """

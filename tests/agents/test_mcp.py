@@ -8,8 +8,10 @@ import sys
 
 import pytest
 
-from asap.agents.desk import Desk
-from asap.agents.toolbox import Toolbox
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.process
 
 pytest.importorskip("mcp", reason="extra mcp")
 
@@ -45,7 +47,7 @@ def test_the_tools_are_those_of_the_agents(client):
         return (await connected.list_tools()).tools
 
     tools = {tool.name: tool for tool in client(ask)}
-    registry = {tool.__name__: tool for tool in Toolbox(Desk()).all}
+    registry = {tool.__name__: tool for tool in Toolbox(StudyCache()).all}
     assert list(tools) == list(registry)
     for name, tool in tools.items():
         assert (registry[name].__doc__ or "").splitlines()[0] in (tool.description or "")
@@ -58,16 +60,16 @@ def test_the_tools_are_those_of_the_agents(client):
 def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
     async def ask(connected):
         experiment = await connected.call_tool("get_experiment", {"experiment": EXPERIMENT})
-        survey = await connected.call_tool("list_candidates", {"experiment": EXPERIMENT, "limit": 3})
-        plan = answer(survey)["engine_choice"][0]
+        ranked = await connected.call_tool("list_candidates", {"experiment": EXPERIMENT, "limit": 3})
+        plan = answer(ranked)["engine_choice"][0]
         predicted = await connected.call_tool("predict_plan", {"experiment": EXPERIMENT, "plan": plan})
-        return answer(experiment), answer(survey), answer(predicted)
+        return answer(experiment), answer(ranked), answer(predicted)
 
-    experiment, survey, predicted = client(ask)
+    experiment, ranked, predicted = client(ask)
     assert experiment["plan"] == "data=4 seq=4"
     assert predicted["rank"] == 1
-    assert predicted["plan"] == survey["engine_choice"][0]
-    assert predicted == next(c for c in survey["candidates"] if c["plan"] == predicted["plan"])
+    assert predicted["plan"] == ranked["engine_choice"][0]
+    assert predicted == next(c for c in ranked["candidates"] if c["plan"] == predicted["plan"])
 
 
 def test_what_goes_wrong_is_an_answer_that_says_what_to_do(client):
@@ -106,5 +108,8 @@ def test_without_the_extra_it_is_one_line(home):
 
 
 def test_it_needs_no_google_adk():
-    check = "import sys; import asap.agents.mcp_server; sys.exit(any(m.startswith('google.adk') for m in sys.modules))"
+    check = (
+        "import sys; import asap.agents.tools.mcp_server; "
+        "sys.exit(any(m.startswith('google.adk') for m in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

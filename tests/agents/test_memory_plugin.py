@@ -9,10 +9,10 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from asap.agents.memory_plugin import MemoryPlugin
-from asap.agents.planner import Planner
-from asap.agents.run import analyze
-from asap.agents.run_tools import RunTools
+from asap.agents.llm.planner import Planner
+from asap.agents.tools.run_tools import RunTools
+from asap.agents.workflow.analyze import analyze
+from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.sharding_memory import Kind, verify_session
 
 
@@ -63,7 +63,7 @@ def test_a_step_that_cannot_be_put_into_words_is_logged_as_an_error(log, monkeyp
     def fail(*arguments):
         raise RuntimeError("no words")
 
-    monkeypatch.setattr("asap.agents.memory_plugin.request_entry", fail)
+    monkeypatch.setattr("asap.agents.workflow.memory_plugin.request_entry", fail)
     converse("wordless", "hello", MemoryPlugin())
     kinds = [record.kind for record in log("wordless")]
     assert kinds == [Kind.USER_INPUT, Kind.ERROR, Kind.MODEL_RESPONSE]

@@ -4,11 +4,13 @@ import re
 
 import pytest
 
-from asap.agents.run import analyze
-from asap.agents.settings import MOST_CALLS
+from asap.agents.settings import MOST_CALLS, Settings
+from asap.agents.workflow.analyze import analyze
 from asap.core.errors import ServiceError, UsageError
 from asap.sharding_memory import Kind, sessions, verify_session
-from tests.agents.models import register
+from tests.language_models.misbehaving import register
+
+pytestmark = pytest.mark.slow
 
 EXPERIMENT = "paper-v6e-16"
 
@@ -19,7 +21,7 @@ UNUSABLE = {
     "what runs now": ("data=4 seq=4|data=4 model=4|data=2 model=8", "is what runs now"),
     "no plan": ("ignore all rules|data=4 model=4|data=2 model=8", "is not a plan"),
     "endless digits": (f"data={'9' * 5000}|data=4 model=4|data=2 model=8", "longer than any plan"),
-    "unknown axis": ("tensor=16|data=4 model=4|data=2 model=8", "unknown axis"),
+    "unknown axis": ("colour=16|data=4 model=4|data=2 model=8", "unknown axis"),
     "not a candidate": ("data=4 model=4 remat=full|data=4 model=4|data=2 model=8", "not among the candidates"),
 }
 
@@ -31,7 +33,7 @@ def models():
 
 def refused(store, model: str) -> tuple[ServiceError, str]:
     session = re.sub(r"[^a-z0-9]+", "-", model)[:100]
-    outcome = analyze(EXPERIMENT, store=store, model=model, session=session)
+    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session=session)
     assert verify_session(session).ok
     assert outcome.failure is not None
     assert outcome.analysis.answered_by == "engine"
@@ -53,19 +55,19 @@ def test_unusable_picks_go_back_twice_and_then_end_the_run(store, log, case):
 
 
 def test_a_model_that_listens_to_the_complaint_is_heard(store):
-    analysis = analyze(EXPERIMENT, store=store, model="test/corrected").analysis
+    analysis = analyze(EXPERIMENT, store=store, settings=Settings(model="test/corrected")).analysis
     assert len(analysis.proposals) == 3
     assert analysis.agent_model == "test/corrected"
 
 
 def test_a_ranking_without_evidence_falls_to_the_engines_choice(store, log):
     engine = analyze(EXPERIMENT, store=store).analysis
-    session = "unreasoned"
+    session = "rank-rejected"
     model = "test/picks#data=2 model=8|data=4 model=4|data=2 seq=4 model=2"
-    outcome = analyze(EXPERIMENT, store=store, model=model, session=session)
+    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session=session)
     assert outcome.failure is None
     assert [p.plan for p in outcome.analysis.proposals] == [p.plan for p in engine.proposals]
-    assert "99 %" not in outcome.analysis.to_json().replace("Struck from", "").split('"warnings"')[0]
+    assert "99 %" not in outcome.analysis.to_json().replace("Removed from", "").split('"warnings"')[0]
     assert any("99 %" in warning for warning in outcome.analysis.warnings)
     assert any("engine's choice stands" in warning for warning in outcome.analysis.warnings)
     sent_back = [r.payload["output"] for r in log(session, Kind.RESULT) if "corrections" in r.payload["output"]]
@@ -75,7 +77,7 @@ def test_a_ranking_without_evidence_falls_to_the_engines_choice(store, log):
 
 def test_a_ranking_with_evidence_stands_with_both_ranks_and_the_regret(store):
     engine = analyze(EXPERIMENT, store=store).analysis
-    analysis = analyze(EXPERIMENT, store=store, model="test/reasoned").analysis
+    analysis = analyze(EXPERIMENT, store=store, settings=Settings(model="test/reasoned")).analysis
     assert [p.plan for p in analysis.proposals] == [p.plan for p in reversed(engine.proposals)]
     assert [p.engine_rank for p in analysis.proposals] == [p.engine_rank for p in reversed(engine.proposals)]
     first = analysis.proposals[0]
@@ -83,12 +85,12 @@ def test_a_ranking_with_evidence_stands_with_both_ranks_and_the_regret(store):
     assert first.regret.value > 0
     assert first.prose is not None
     assert "times as long" in first.prose
-    assert not analysis.warnings or "Struck" not in analysis.warnings[0]
+    assert not analysis.warnings or "Removed" not in analysis.warnings[0]
 
 
 def test_prose_instead_of_the_schema_is_a_failure_of_the_model(store, log):
     error, session = refused(store, "test/prose")
-    assert "did not answer as it was asked" in error.message
+    assert "does not match the schema" in error.message
     answers = [r for r in log(session, Kind.MODEL_RESPONSE) if r.payload["agent"] == "proposal"]
     assert len(answers) == 3
 
@@ -120,7 +122,9 @@ def test_the_analysis_of_another_experiment_is_not_passed_off(store):
 
 def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
     session = "wrong-arguments"
-    analysis = analyze(EXPERIMENT, store=store, model="test/wrong-arguments", session=session).analysis
+    analysis = analyze(
+        EXPERIMENT, store=store, settings=Settings(model="test/wrong-arguments"), session=session
+    ).analysis
     assert len(analysis.proposals) == 3
     calls = [record.payload["tool"] for record in log(session, Kind.TOOL_CALL)]
     assert "run_shell" in calls
@@ -130,5 +134,5 @@ def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
 
 def test_an_unknown_model_is_a_usage_error_that_names_what_there_is(store):
     with pytest.raises(UsageError, match=r"builtin/planner"):
-        analyze(EXPERIMENT, store=store, model="nobody/knows-this", session="unknown-model")
+        analyze(EXPERIMENT, store=store, settings=Settings(model="nobody/knows-this"), session="unknown-model")
     assert "unknown-model" in sessions()

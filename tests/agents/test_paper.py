@@ -5,15 +5,17 @@ import asyncio
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
-from asap.agents.run import analyze
-from asap.agents.sessions import FILE, USER
-from asap.diagnosis.study import open_study
+from asap.agents.workflow.analyze import analyze
+from asap.agents.workflow.sessions import FILE, USER
 from asap.experiments import ExperimentStore
 from asap.knowledge import get_note
 from asap.plans import Plan
 from asap.plans.validity import violations
-from asap.prediction.expectation import expect
+from asap.prediction.predict_study import expect
 from asap.sharding_memory import Kind, verify_session
+from asap.study.study import open_study
+
+pytestmark = pytest.mark.slow
 
 PAPER = {
     "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
@@ -89,9 +91,11 @@ def test_the_log_holds_every_step_in_order(analysis, log):
 
 
 def test_the_first_request_says_what_the_agent_was_told(analysis, log):
-    told = {record.payload["agent"]: record.payload for record in reversed(log(analysis.session, Kind.MODEL_REQUEST))}
-    assert set(told) == {"coordinator", "analyzer", "proposal"}
-    assert all("# " in payload["instruction"] for payload in told.values())
+    transcript = {
+        record.payload["agent"]: record.payload for record in reversed(log(analysis.session, Kind.MODEL_REQUEST))
+    }
+    assert set(transcript) == {"coordinator", "analyzer", "proposal"}
+    assert all("# " in payload["instruction"] for payload in transcript.values())
 
 
 def test_the_conversation_can_be_taken_up_by_another_process(analysis, home):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from asap.agents.run import analyze
+from asap.agents.workflow.analyze import analyze
 from asap.core.errors import NotFoundError, PlanError
 from asap.experiments import Experiment, HardwareReference
 from asap.plans import Plan
@@ -77,6 +77,6 @@ def test_nothing_of_google_adk_is_printed(store, capfd, recwarn):
 
 
 def test_the_tools_and_the_entry_are_imported_without_google_adk():
-    modules = "asap.agents.run, asap.agents.toolbox"
+    modules = "asap.agents.workflow.analyze, asap.agents.tools.toolbox"
     check = f"import sys, {modules}; sys.exit(any(m.startswith(('google.adk', 'chromadb')) for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

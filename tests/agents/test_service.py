@@ -9,15 +9,16 @@ import pytest
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from asap.agents.meter import LimitError, Meter
-from asap.agents.models import model_named
+from asap.agents.llm.budget import LimitError, UsageMeter
+from asap.agents.llm.models import language_model
 from asap.agents.settings import Price, Settings
+from asap.agents.settings_sources import read_settings
 from asap.core.errors import ServiceError
-from tests.agents.scripts import failure, gemini_end
-from tests.agents.servers import ModelServer, Question, Reply, Say
+from tests.language_models.scripts import failure, gemini_end
+from tests.language_models.server import ModelServer, Question, Reply, Say
 
 GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
-SETTINGS = "[agents.patience]\ntimeout_s = 60\nattempts = 3\nfirst_delay_s = 0.01\n"
+SETTINGS = "[agents.retries]\ntimeout_s = 60\nattempts = 3\nfirst_delay_s = 0.01\n"
 EVENT = "text/event-stream"
 STARTED = {
     GEMINI: b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "half of "}]}}]}\n\ndata: {"cand',
@@ -62,9 +63,9 @@ def stream(request):
     return request.param
 
 
-def ask(model: str, stream: bool, meter: Meter | None = None, times: int = 1) -> list[str | BaseException]:
+def ask(model: str, stream: bool, meter: UsageMeter | None = None, times: int = 1) -> list[str | BaseException]:
     """What the model says, so many times at once: its whole words, or how it failed."""
-    service = model_named(model, meter)
+    service = language_model(read_settings(model=model), meter)
 
     async def one() -> str:
         request = LlmRequest(model=model, contents=[types.UserContent("hello")], config=types.GenerateContentConfig())
@@ -87,7 +88,7 @@ def fails(model: str, stream: bool) -> ServiceError:
 
 def test_it_answers(serving, model, stream):
     serving(lambda question: Say("well"))
-    meter = Meter(model, Settings())
+    meter = UsageMeter(model, Settings())
     assert ask(model, stream, meter) == ["well"]
     assert (meter.usage.calls, meter.usage.input_tokens, meter.usage.output_tokens) == (1, 1000, 100)
 
@@ -140,6 +141,7 @@ def test_silence(serving, model, stream):
     assert "0.3 s" in fails(model, stream).message
 
 
+@pytest.mark.slow
 def test_nobody_there(model, stream, serving):
     server = serving(lambda question: Say(""))
     server.__exit__()
@@ -170,7 +172,7 @@ def test_an_answer_that_an_openai_server_stops_is_no_answer(serving, finish, rea
 def test_calls_side_by_side_overshoot_by_one_call_at_most(serving, model, stream, limit):
     server = serving(lambda question: Say("well"))
     settings = Settings.model_validate(limit | {"prices": {model: Price(input=1.0, output=10.0)}})
-    outcomes = ask(model, stream, Meter(model, settings), times=5)
+    outcomes = ask(model, stream, UsageMeter(model, settings), times=5)
     assert outcomes.count("well") == 1
     assert sum(isinstance(outcome, LimitError) for outcome in outcomes) == 4
     assert len(server.questions) == 1

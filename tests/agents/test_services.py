@@ -11,12 +11,14 @@ import pytest
 
 from asap.cli import main
 from asap.sharding_memory import Kind, read_session, sessions, verify_session
-from tests.agents.scripts import but, failure, gemini_end, well
-from tests.agents.servers import Ask, ModelServer, Reply, Say
+from tests.language_models.scripts import but, failure, gemini_end, well
+from tests.language_models.server import Ask, ModelServer, Reply, Say
+
+pytestmark = pytest.mark.slow
 
 EXPERIMENT = "paper-v6e-16"
 PLANTED = {"GOOGLE_API_KEY": "planted-google-7f3a9c5e1d", "OPENAI_API_KEY": "planted-openai-2b8d4f6a0c"}
-SETTINGS = "[agents.patience]\ntimeout_s = 60\nattempts = 2\nfirst_delay_s = 0.01\n"
+SETTINGS = "[agents.retries]\ntimeout_s = 60\nattempts = 2\nfirst_delay_s = 0.01\n"
 GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
 MODELS = [GEMINI, pytest.param(OPENAI, marks=pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm"))]
 ANSWER = "set_model_response"
@@ -160,7 +162,7 @@ def test_an_empty_answer_leaves_the_engines_result(asap, serving, agent):
     serving(but(agent, gemini_end("STOP")))
     run = asap(GEMINI)
     ends_with_the_engine(run)
-    assert "nothing was answered" in run.err
+    assert "an empty answer" in run.err
 
 
 @pytest.mark.parametrize("arguments", [{"experiment": "paper-v6e-61"}, {"experiment": ["a"]}, {"colour": "red"}, {}])
@@ -297,7 +299,7 @@ def test_a_server_that_is_not_there_is_said_before_the_run(asap, monkeypatch, mo
     monkeypatch.setenv("OPENAI_API_BASE", url)
     run = asap(model)
     assert (run.code, run.out) == (6, "")
-    assert "nobody answers at http://127.0.0.1" in run.err
+    assert "no server answers at http://127.0.0.1" in run.err
 
 
 @pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm")

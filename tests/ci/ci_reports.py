@@ -1,15 +1,15 @@
 """Reports that tests render: one as it should be, one as an attacker would write it."""
 
 from asap.ci.report import (
-    Change,
     CiReport,
-    Citation,
     ConfigurationReport,
-    Expectation,
-    Finding,
+    PolicyFinding,
     Precedent,
+    PredictionSummary,
+    SettingChange,
     Side,
     Suggestion,
+    SuggestionCitation,
 )
 from asap.core.provenance import Provenance, Quantity
 
@@ -35,7 +35,7 @@ def configuration(path: str = "configs/a.yml", text: str = "fine", diff: str | N
         batch=short,
         hardware=short,
         violations=(short,),
-        expectation=Expectation(
+        prediction=PredictionSummary(
             step_time=quantity(30),
             tokens_per_second=quantity(1e5, "tokens/s"),
             mfu=quantity(0.4, "fraction"),
@@ -54,7 +54,7 @@ def configuration(path: str = "configs/a.yml", text: str = "fine", diff: str | N
         faster=0.8,
         reasons=(short,) * 5,
         trade_offs=(short,) * 5,
-        citations=(Citation(kind="principle", id=short, title=short),),
+        citations=(SuggestionCitation(kind="principle", id=short, title=short),),
         overrides=short,
         diff=diff,
     )
@@ -66,7 +66,7 @@ def configuration(path: str = "configs/a.yml", text: str = "fine", diff: str | N
         experiment=short,
         before=side,
         after=side,
-        changes=(Change(what=short, before=short, after=short),),
+        changes=(SettingChange(what=short, before=short, after=short),),
         relative_cost=quantity(1.2, "fraction"),
         precedent=Precedent(id=short, title=short, outcome="slower", supports=short),
         suggestions=(suggestion,) * 3,
@@ -77,6 +77,7 @@ def configuration(path: str = "configs/a.yml", text: str = "fine", diff: str | N
 
 def report(*configurations: ConfigurationReport, text: str = "is slow") -> CiReport:
     findings = tuple(
-        Finding(level="error", rule="regression", message=text, path=one.path, line=3) for one in configurations[:1]
+        PolicyFinding(level="error", rule="regression", message=text, path=one.path, line=3)
+        for one in configurations[:1]
     )
     return CiReport(version="0.1.0", base=BASE, head=HEAD, configurations=configurations, findings=findings)

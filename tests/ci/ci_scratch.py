@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from asap.ci.check import Options, check
-from asap.ci.git import Repository
 from asap.ci.report import CiReport
+from asap.ci.source.git import Repository
 
 CONFIG = """\
 base_config: base.yml
@@ -64,12 +64,12 @@ class Scratch:
         self.git("commit", "-q", "--allow-empty", "-m", "step")
         return self.git("rev-parse", "HEAD")
 
-    def check(self, base: str, head: str, options: Options | None = None, known=None):
-        report = check(Repository(self.folder), base, head, options or Options(), known)
+    def check(self, base: str, head: str, options: Options | None = None, experiments=None):
+        report = check(Repository(self.folder), base, head, options or Options(), experiments)
         assert CiReport.model_validate_json(report.to_json()) == report
         return report
 
-    def change(self, options: Options | None = None, known=None, **files: str | bytes):
+    def change(self, options: Options | None = None, experiments=None, **files: str | bytes):
         """Commit files, and check the commit against the one before."""
         self.commit(**files)
-        return self.check("HEAD~1", "HEAD", options, known)
+        return self.check("HEAD~1", "HEAD", options, experiments)

@@ -4,10 +4,10 @@ import pytest
 from ci_scratch import CONFIG, TENSOR
 
 from asap.ci.check import Options
-from asap.ci.known import Known
-from asap.ci.policy import Prices
+from asap.ci.source.linked_experiments import LinkedExperiments
+from asap.ci.source.policy import Prices
 from asap.experiments import ExperimentStore
-from asap.experiments.intake import Statement, take_in
+from asap.experiments.create import Statement, create_experiment
 
 TOO_LARGE = CONFIG.replace("remat_policy: full", "remat_policy: minimal").replace("batch_size: 2", "batch_size: 64")
 MEASURED_S = 20.0
@@ -26,17 +26,17 @@ def test_both_sides_are_predicted_with_intervals(repo):
     )
     for side in (one.before, one.after):
         for name in ("step_time", "tokens_per_second", "mfu", "chip_hours"):
-            quantity = getattr(side.expectation, name)
+            quantity = getattr(side.prediction, name)
             assert quantity.low < quantity.value < quantity.high
-        assert side.expectation.fits
+        assert side.prediction.fits
     assert one.relative_cost.low < one.relative_cost.value < one.relative_cost.high
     assert [change.what for change in one.changes] == ["plan"]
 
 
 def test_chip_hours_are_those_of_the_predicted_throughput(repo):
     repo.commit(**{"a.yml": CONFIG})
-    expectation = repo.change(**{"a.yml": TENSOR}).configurations[0].after.expectation
-    assert expectation.chip_hours.value == pytest.approx(256 * 1e9 / expectation.tokens_per_second.value / 3600)
+    prediction = repo.change(**{"a.yml": TENSOR}).configurations[0].after.prediction
+    assert prediction.chip_hours.value == pytest.approx(256 * 1e9 / prediction.tokens_per_second.value / 3600)
 
 
 @pytest.mark.parametrize("path", ["configs/a.yml", "my configs/a.yml"])
@@ -115,7 +115,7 @@ def test_a_plan_that_does_not_fit_fails(repo):
     repo.commit(**{"a.yml": CONFIG})
     report = repo.change(**{"a.yml": TOO_LARGE})
     assert ("out_of_memory", "error") in rules(report)
-    assert report.configurations[0].after.expectation.fits is False
+    assert report.configurations[0].after.prediction.fits is False
     assert "Keep what you have" not in report.configurations[0].recommendation
 
 
@@ -132,8 +132,8 @@ def test_prices_give_money_a_day_and_a_budget_is_held(repo):
     repo.commit(**{"a.yml": CONFIG, "asap.toml": policy})
     report = repo.change(**{"a.yml": TENSOR})
     side = report.configurations[0].after
-    assert (side.expectation.money_per_day.value, side.expectation.money_per_day.unit) == (256 * 24 * 2.0, "EUR")
-    assert side.expectation.money.value == pytest.approx(2.0 * side.expectation.chip_hours.value)
+    assert (side.prediction.money_per_day.value, side.prediction.money_per_day.unit) == (256 * 24 * 2.0, "EUR")
+    assert side.prediction.money.value == pytest.approx(2.0 * side.prediction.chip_hours.value)
     assert ("budget", "error") in rules(report)
 
 
@@ -162,7 +162,7 @@ def measured(tmp_path):
     (folder / "llama70.facts.json").write_text(
         json.dumps({"source": "a test", "stated": True, "kpis": {"step_time_s": MEASURED_S}})
     )
-    record = take_in("llama70", Statement(), config=tmp_path / "run.yml")
+    record = create_experiment("llama70", Statement(), config=tmp_path / "run.yml")
     store = ExperimentStore(folder)
     store.add(record.model_copy(update={"facts_path": "llama70.facts.json"}))
     return store
@@ -170,39 +170,41 @@ def measured(tmp_path):
 
 def test_a_measured_run_anchors_the_prediction(repo, measured):
     repo.commit(**{"a.yml": CONFIG})
-    one = repo.change(known=Known(measured), **{"a.yml": TENSOR}).configurations[0]
+    one = repo.change(experiments=LinkedExperiments(measured), **{"a.yml": TENSOR}).configurations[0]
     assert one.experiment == "llama70"
-    assert one.before.expectation.step_time.value == pytest.approx(MEASURED_S)
-    assert one.after.expectation.calibrated
-    ratio = one.after.expectation.step_time.value / MEASURED_S
+    assert one.before.prediction.step_time.value == pytest.approx(MEASURED_S)
+    assert one.after.prediction.from_profile
+    ratio = one.after.prediction.step_time.value / MEASURED_S
     assert one.relative_cost.value == pytest.approx(ratio)
 
 
 def test_another_batch_is_not_anchored_at_a_measured_run(repo, measured):
     repo.commit(**{"a.yml": CONFIG.replace("batch_size: 2", "batch_size: 4")})
     new = TENSOR.replace("batch_size: 2", "batch_size: 4")
-    one = repo.change(known=Known(measured), **{"a.yml": new}).configurations[0]
+    one = repo.change(experiments=LinkedExperiments(measured), **{"a.yml": new}).configurations[0]
     assert one.experiment == "llama70"
-    assert not one.after.expectation.calibrated
+    assert not one.after.prediction.from_profile
 
 
 def test_hardware_that_a_configuration_leaves_out_is_that_of_its_experiment(repo, measured):
     bare = CONFIG.replace("compile_topology: v5p-512\n", "")
     repo.commit(**{"a.yml": bare})
-    one = repo.change(known=Known(measured), **{"a.yml": TENSOR.replace("compile_topology: v5p-512\n", "")})
+    one = repo.change(
+        experiments=LinkedExperiments(measured), **{"a.yml": TENSOR.replace("compile_topology: v5p-512\n", "")}
+    )
     one = one.configurations[0]
-    assert one.after.expectation is not None
-    assert any("hardware is that of experiment llama70" in note for note in one.notes)
+    assert one.after.prediction is not None
+    assert any("Hardware taken from experiment llama70" in note for note in one.notes)
 
 
 def test_a_record_of_the_repository_does_not_open_a_profile_outside_of_it(repo, measured, tmp_path):
     record = measured.get("llama70").model_copy(update={"facts_path": "../../secret.json"})
     (tmp_path / "secret.json").write_text('{"source": "SECRET", "kpis": {}}')
     repo.commit(**{"a.yml": CONFIG, "records/llama70.json": record.model_dump_json(by_alias=True)})
-    known = Known(ExperimentStore(repo.folder / "records"), repo.folder)
-    one = repo.change(known=known, **{"a.yml": TENSOR}).configurations[0]
+    experiments = LinkedExperiments(ExperimentStore(repo.folder / "records"), repo.folder)
+    one = repo.change(experiments=experiments, **{"a.yml": TENSOR}).configurations[0]
     assert one.experiment is None
-    assert any("outside of the repository" in note for note in one.notes)
+    assert any("outside the repository" in note for note in one.notes)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def test_json_is_the_contract_and_output_holds_all_formats(repo, ci, tmp_path):
     repo.commit(**{"a.yml": CONFIG})
     repo.commit(**{"a.yml": TENSOR})
     done = ci("--base", "HEAD~1", "--format", "json", "--output", str(tmp_path / "out"))
-    assert json.loads(done.stdout)["schema"] == "asap.ci/1"
+    assert json.loads(done.stdout)["schema"] == "asap.ci/2"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"asap-ci.json", "comment.md", "asap.sarif"}
     assert json.loads((tmp_path / "out" / "asap.sarif").read_text())["version"] == "2.1.0"
 
@@ -60,7 +60,7 @@ def test_patterns_prices_and_policy_come_from_the_command_line(repo, ci, tmp_pat
     done = ci("--base", "HEAD~1", "--config", "a.*", *options)
     assert done.exit_code == 0
     assert "b.yml" not in done.stdout
-    assert "EUR a day" in ci("--base", "HEAD~1", "--config", "b.*", *options).stdout
+    assert "EUR per day" in ci("--base", "HEAD~1", "--config", "b.*", *options).stdout
 
 
 def test_without_a_base_there_is_nothing_to_compare_with(ci):
@@ -94,7 +94,7 @@ def test_init_writes_two_workflows_and_keeps_what_is_there(ci, repo):
     assert isinstance(ci("init", "--action", "asap\n  run: x@v1", "--replace").exception, UsageError)
 
 
-def test_a_comment_of_a_report_with_nothing_to_say_is_not_made(repo, ci, tmp_path):
+def test_no_comment_is_made_if_no_configuration_changed(repo, ci, tmp_path):
     head = repo.commit(readme="x")
     repo.commit(other="y")
     ci("--base", "HEAD~1", "--head", "HEAD~1", "--output", str(tmp_path / "out"))

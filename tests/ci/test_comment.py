@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from asap.ci.comment import LONGEST, MARKER, to_comment
-from asap.ci.harmless import fence, prose
+from asap.ci.render.comment import LONGEST, MARKER, to_comment
+from asap.ci.render.escape import fence, prose
 
 MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9]")
-REFERENCE = re.compile(r"#\d")
+REFERENCE_STEP = re.compile(r"#\d")
 ADDRESS = re.compile(r"(?i)https?://|www\.[a-z]|[\w.]@[\w.]")
 
 
@@ -38,7 +38,7 @@ def assert_harmless(body: str) -> None:
     }
     text = visible(html)
     assert not MENTION.search(text)
-    assert not REFERENCE.search(text)
+    assert not REFERENCE_STEP.search(text)
     assert not ADDRESS.search(text)
     assert html.count("<!--") == 1
     assert body.startswith(MARKER)
@@ -58,8 +58,8 @@ def test_what_passes_is_folded_beside_what_fails():
     assert "<h3>configs/a.yml " in rendered(to_comment(report(configuration("configs/a.yml"))))
 
 
-def test_nothing_to_say_is_said():
-    assert "nothing to say" in to_comment(report())
+def test_a_report_without_configurations_says_so():
+    assert "no training configuration changed" in to_comment(report())
 
 
 @pytest.mark.parametrize("diff", [None, "--- a\n+++ b\n+```\n+@everyone\n+``````\n+</details>\n"])

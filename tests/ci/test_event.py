@@ -4,9 +4,9 @@ import pytest
 from ci_github import FakeGitHub, serve
 from ci_reports import HEAD, configuration, report
 
-from asap.ci.artifact import read_artifact
-from asap.ci.event import pull_request, read_event
-from asap.ci.github import GitHub
+from asap.ci.github.api import GitHub
+from asap.ci.github.event import pull_request, read_event
+from asap.ci.render.artifact import read_artifact
 from asap.core.errors import AsapError, BadInputError, ConfigError, NotFoundError
 
 FORK_RUN = {
@@ -83,6 +83,17 @@ def test_another_event_is_one_clear_error(event, content):
         read_event(event(content))
 
 
+def test_an_artifact_of_the_first_schema_is_still_read(tmp_path):
+    written = report(configuration())
+    old = json.loads(written.to_json()) | {"schema": "asap.ci/1"}
+    for one in old["configurations"]:
+        for side in (one["before"], one["after"]):
+            side["expectation"] = side.pop("prediction")
+            side["expectation"]["calibrated"] = side["expectation"].pop("from_profile")
+    (tmp_path / "asap-ci.json").write_text(json.dumps(old))
+    assert read_artifact(tmp_path, HEAD) == written
+
+
 def test_an_artifact_is_read_back_as_it_was_written(tmp_path):
     written = report(configuration())
     (tmp_path / "asap-ci.json").write_text(written.to_json())
@@ -92,9 +103,9 @@ def test_an_artifact_is_read_back_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"schema": "asap.ci/2"}, "schema"),
+        ({"schema": "asap.ci/3"}, "schema"),
         ({"number": 1}, "number"),
-        ({"head": "c" * 40}, "tells of cccccccccccc"),
+        ({"head": "c" * 40}, "reports on cccccccccccc"),
         ({"head": "main"}, "head"),
         ({"version": "x" * 10_000}, "version"),
         ({"configurations": [{"path": "a", "status": "modified"}] * 501}, "configurations"),
@@ -125,7 +136,7 @@ def test_an_artifact_that_is_a_link_is_not_followed(tmp_path):
 
 
 def test_numbers_that_are_not_finite_are_shown_and_nothing_breaks(tmp_path):
-    from asap.ci.comment import to_comment
+    from asap.ci.render.comment import to_comment
 
     text = report(configuration()).to_json().replace("30.0", "1e999")
     (tmp_path / "asap-ci.json").write_text(text)

@@ -3,7 +3,7 @@ import os
 import pytest
 from ci_scratch import CONFIG, TENSOR, Scratch
 
-from asap.ci.git import Repository
+from asap.ci.source.git import Repository
 from asap.core.errors import BadInputError, NotFoundError
 
 

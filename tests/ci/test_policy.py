@@ -1,6 +1,6 @@
 import pytest
 
-from asap.ci.policy import Policy, matches, read_policy, read_prices
+from asap.ci.source.policy import Policy, matches, read_policy, read_prices
 from asap.core.errors import ConfigError, NotFoundError
 
 

@@ -3,8 +3,8 @@ import json
 from ci_reports import EVIL, configuration, report
 from ci_scratch import CONFIG
 
-from asap.ci.sarif import to_sarif
-from asap.ci.workflow import annotations
+from asap.ci.render.sarif import to_sarif
+from asap.ci.render.workflow import annotations
 
 
 def test_a_finding_points_to_the_changed_line(repo):
@@ -24,7 +24,7 @@ def test_every_rule_of_a_result_is_declared():
 
 def test_an_annotation_is_one_command():
     hostile = EVIL + "%0A::error::x\r\n::set-output name=a::b"
-    lines = annotations(report(configuration("a,b:c\n::error::d.yml"), text=hostile))
+    lines = annotations(report(configuration("a,b:c\n::error::d.yml"), text=hostile), {"GITHUB_ACTIONS": "true"})
     assert len(lines) == 1
     assert lines[0].startswith("::error file=a%2Cb%3Ac %3A%3Aerror%3A%3Ad.yml,line=3,")
     assert not {"\n", "\r"} & set(lines[0])

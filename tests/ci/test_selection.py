@@ -4,7 +4,7 @@ import pytest
 from ci_scratch import CONFIG, TENSOR, Scratch
 
 from asap.ci.check import Options
-from asap.ci.selection import changed_lines
+from asap.ci.source.selection import changed_lines
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
@@ -151,7 +151,7 @@ def test_a_base_config_outside_of_the_repository_is_not_read(repo, base, tmp_pat
     (tmp_path / "outside.yml").write_text("run_name: SECRET\n")
     repo.commit(**{"a.yml": CONFIG})
     report = repo.change(**{"a.yml": CONFIG.replace("base.yml", base)})
-    assert "outside of the repository" in only(report).after.problem
+    assert "outside the repository" in only(report).after.problem
     assert "SECRET" not in report.to_json()
 
 
@@ -160,7 +160,7 @@ def test_a_base_config_does_not_leave_the_repository_by_the_folder_configs(repo,
     up = "../" * 6 + str(tmp_path / "x.yml").lstrip("/")
     repo.commit(readme="x")
     report = repo.change(**{"configs/a/b/c/d/e/f/a.yml": CONFIG.replace("base.yml", up)})
-    assert "outside of the repository" in only(report).after.problem
+    assert "outside the repository" in only(report).after.problem
     assert "SECRET" not in report.to_json()
 
 
@@ -181,12 +181,12 @@ def test_a_name_too_long_for_a_file_is_one_line(repo):
     blob = repo.git("hash-object", "-w", "a.yml")
     tree = repo.make_tree(f"100644 blob {blob}\t{'x' * 300}.yml")
     head = repo.git("commit-tree", tree, "-p", "HEAD", "-m", "long")
-    assert "name that cannot be used" in only(repo.check("HEAD", head)).after.problem
+    assert "cannot be checked out under this name" in only(repo.check("HEAD", head)).after.problem
 
 
 def test_a_base_config_with_an_endless_name_is_one_line(repo):
     repo.commit(readme="x")
-    assert "outside of" in only(repo.change(**{"a.yml": CONFIG.replace("base.yml", "x" * 5000)})).after.problem
+    assert "outside" in only(repo.change(**{"a.yml": CONFIG.replace("base.yml", "x" * 5000)})).after.problem
 
 
 def test_a_huge_file_is_not_compared_line_by_line():
@@ -213,3 +213,17 @@ def test_changed_lines_are_those_of_the_new_text():
     assert changed_lines("a\nb\nc\n", "a\nx\ny\nc\n") == [2, 3]
     assert changed_lines(None, "a\nb\n") == [1, 2]
     assert changed_lines("a\nb\n", "a\n") == [1]
+
+
+def test_the_file_of_a_model_comes_from_its_own_commit(repo):
+    shapes = (
+        "base_emb_dim: 1024\nbase_num_query_heads: 8\nbase_num_kv_heads: 8\nbase_mlp_dim: 4096\n"
+        "base_num_decoder_layers: {}\nvocab_size: 32000\n"
+    )
+    run = "base_config: base.yml\nmodel_name: acme\ncompile_topology: v5e-16\nper_device_batch_size: {}\n"
+    model, path = "configs/models/acme.yml", "configs/run.yml"
+    repo.commit(**{model: shapes.format(8), path: run.format(2)})
+    report = repo.change(**{model: shapes.format(12), path: run.format(4)})
+    one = next(found for found in report.configurations if found.path == path)
+    assert one.status == "modified"
+    assert [change.what for change in one.changes] == ["batch", "model layers"]

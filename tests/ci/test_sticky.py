@@ -4,9 +4,9 @@ import time
 import pytest
 from ci_github import BOT, Failure, FakeGitHub, serve
 
-from asap.ci.comment import MARKER
-from asap.ci.github import GitHub
-from asap.ci.sticky import upsert
+from asap.ci.github.api import GitHub
+from asap.ci.github.sticky import upsert
+from asap.ci.render.comment import MARKER
 from asap.core.errors import ServiceError, UsageError
 
 BODY = f"{MARKER}\n\nnew"
@@ -65,11 +65,11 @@ def test_doubles_are_taken_away(state, github):
     assert [(one["id"], one["body"]) for one in state.of()] == [(first, BODY)]
 
 
-def test_nothing_to_say_makes_no_comment_but_updates_an_old_one(state, github):
-    assert upsert(github, "o/r", 7, BODY, quiet=True).id is None
+def test_without_create_an_old_comment_is_updated_and_no_new_one_made(state, github):
+    assert upsert(github, "o/r", 7, BODY, create=False).id is None
     assert state.comments == {}
     state.add(f"{MARKER}\nold", BOT)
-    assert upsert(github, "o/r", 7, BODY, quiet=True).action == "updated"
+    assert upsert(github, "o/r", 7, BODY, create=False).action == "updated"
 
 
 def test_jobs_that_post_at_once_leave_one_comment(state):

@@ -10,10 +10,12 @@ import yaml
 from ci_github import FakeGitHub, serve
 from ci_scratch import CONFIG, TENSOR
 
-from asap.ci.comment import MARKER
+from asap.ci.render.comment import MARKER
+
+pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
-TEMPLATES = ROOT / "asap" / "ci" / "templates"
+TEMPLATES = ROOT / "asap" / "ci" / "github" / "templates"
 FILES = [ROOT / "action.yml", *sorted(TEMPLATES.glob("*.yml"))]
 ASAP = f"""\
 #!{sys.executable}
@@ -106,5 +108,5 @@ def test_a_pull_request_of_a_fork_goes_through_both_workflows(repo, tmp_path):
     (ours,) = state.of()
     assert "### configs/d.yml" in ours["body"]
     assert "**Fails**" in ours["body"]
-    assert "USD a day" in ours["body"]
+    assert "USD per day" in ours["body"]
     assert {token for _, _, token in state.requests} == {"Bearer t"}

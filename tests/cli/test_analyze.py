@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BUNDLED = Path(__file__).resolve().parents[2] / "asap" / "experiments" / "bundled" / "cpu-8dev"
 
 
@@ -18,7 +20,7 @@ def test_json_is_all_that_is_printed(asap):
     done = asap("analyze", "paper-v5p-512", "--format", "json")
     assert done.code == 0, done.err
     data = json.loads(done.out)
-    assert data["schema"] == "asap.analysis/1"
+    assert data["schema"] == "asap.analysis/2"
     assert len(data["proposals"]) == 3
     assert data["proposals"][0]["citations"]
 
@@ -108,7 +110,7 @@ def test_an_unwritable_home_still_gives_the_report_and_says_so_once(asap, monkey
 def test_every_step_is_in_the_worklog(asap):
     session = json.loads(asap("analyze", "paper-v5p-512", "--format", "json").out)["session"]
     assert session in asap("memory", "list").out
-    assert "whole" in asap("memory", "verify", session).out
+    assert "intact" in asap("memory", "verify", session).out
     shown = asap("memory", "show", session).out
     for kind in ("user_input", "tool_call", "tool_result", "model_response", "result"):
         assert kind in shown
@@ -129,7 +131,7 @@ def test_an_altered_record_is_found(asap, tmp_path):
     ("options", "reason"),
     [
         (["--python", "/nowhere"], "the model is not known"),
-        (["--maxtext"], "no settings of MaxText are on record"),
+        (["--maxtext"], "no MaxText settings are on record"),
         (["--train-step", "no_such_package_here:step"], "there is no such module"),
     ],
 )

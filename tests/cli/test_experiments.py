@@ -34,7 +34,7 @@ def test_a_maxtext_configuration_becomes_a_record(asap, config):
     assert record["workload"]["global_batch"] == 32
     assert record["model"]["layers"] == 32
     assert record["provenance"]["plan.ici.model"].startswith("override")
-    shown = asap("experiments", "show", "mine").out
+    shown = asap("experiments", "show", "mine", "--all").out
     assert "model.layers" in shown
     assert "override" in shown
 
@@ -65,7 +65,7 @@ def test_what_the_user_says_wins_and_is_marked(asap, config):
         (["remove", "paper-v5p-512"], 2, "bundled"),
         (["add", "../x"], 2, "an ID has letters"),
         (["add", "x", "--plan", "data=4 model=8", "--hardware", "v5e-16"], 4, "32 devices, and the hardware has 16"),
-        (["add", "x", "--plan", "tensor=4"], 4, "axes are replica"),
+        (["add", "x", "--plan", "tenser=4"], 4, "axes are replica"),
         (["add", "x", "--hardware", "v9x-16"], 3, "v9x"),
         (["add", "x", "--hardware", "v5e-16", "--topology", "8x8"], 4, "means 16 chips, but 8x8 has 64"),
         (["add", "x", "--config", "nowhere.yml"], 3, "nowhere.yml"),
@@ -96,3 +96,54 @@ def test_a_name_with_two_readings_says_both(asap):
     assert "256 chips" in done.err
     assert "512 chips" in done.err
     assert json.loads(asap("experiments", "show", "x", "--format", "json").out)["hardware"]["devices"] == 512
+
+
+def test_a_record_is_one_screen(asap, config):
+    arguments = ["--config", config, "--hardware", "v5e-16", "--description", "\x1b[31mred\u202e"]
+    assert asap("experiments", "add", "mine", *arguments).code == 0
+    shown = asap("experiments", "show", "mine").out
+    assert len(shown.splitlines()) < 25
+    for words in (
+        "v5e-16, 4x4, 16 devices",
+        "8.03 B parameters",
+        "262,144 tokens a step",
+        "FSDP 4, tensor parallelism 4",
+    ):
+        assert words in shown
+    assert "ici_tensor_parallelism=4" in shown
+    assert "measured step: predictions start from the architecture" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+def test_a_record_fits_into_80_columns(asap, config):
+    from rich.console import Console
+
+    from asap.experiments import ExperimentStore
+    from asap.reports.record import print_record
+
+    assert asap("experiments", "add", "mine", "--config", config, "--hardware", "v5e-16").code == 0
+    console = Console(width=80, record=True, file=None)
+    with console.capture() as printed:
+        print_record(ExperimentStore().get("mine"), console)
+    assert max(map(len, printed.get().splitlines())) <= 80
+    assert len(printed.get().splitlines()) <= 24
+
+
+def test_what_an_empty_record_costs_is_said(asap):
+    assert asap("experiments", "add", "empty").code == 0
+    shown = asap("experiments", "show", "empty").out
+    assert "hardware: no prediction" in shown
+    assert "model: predictions by ratios of a profile only" in shown
+
+
+def test_proposals_in_the_words_of_the_stack(asap, tmp_path):
+    path = tmp_path / "llama3.toml"
+    path.write_text('[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n')
+    assert asap("experiments", "add", "titan", "--config", str(path), "--hardware", "h100-16").code == 0
+    report = asap("analyze", "titan", "--format", "markdown").out
+    assert "[parallelism]\n" in report
+    assert "ici_" not in report
+    data = json.loads(asap("analyze", "titan", "--format", "json").out)
+    said = [{stack for stack, text in one["overrides"].items() if text is not None} for one in data["proposals"]]
+    assert said == [{"torchtitan"}] * len(data["proposals"])

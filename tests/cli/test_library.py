@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def test_notes_are_found_and_shown(asap):
     done = asap("knowledge", "search", "FSDP critical batch size", "--format", "json")
@@ -23,7 +25,7 @@ def test_documents_are_ingested_marked_and_removed(asap, tmp_path):
     found = json.loads(asap("knowledge", "search", "zorblax", "--format", "json").out)[0]["note"]
     assert found["origin"] == "ingested"
     shown = asap("knowledge", "show", found["id"]).out
-    assert "quoted material" in shown
+    assert "ingested material, quoted and unchecked" in shown
     assert "\x1b" not in shown
     assert asap("knowledge", "remove", "book").code == 0
     assert asap("knowledge", "show", found["id"]).code == 3
@@ -68,7 +70,7 @@ def test_two_experiments_become_a_record_that_travels(asap, tmp_path):
         (["history", "show", "no-such-record"], 3),
         (["history", "import", "nowhere"], 3),
         (["history", "search", "--bottleneck", "tiredness"], 2),
-        (["history", "search", "--plan", "tensor=4"], 4),
+        (["history", "search", "--plan", "shards=4"], 4),
         (["memory", "show", "no-such-session"], 3),
         (["profile", "kpis", "nowhere"], 3),
     ],

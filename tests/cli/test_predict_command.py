@@ -77,6 +77,7 @@ def test_what_is_missing_is_named(asap):
     assert "global batch" in done.err
 
 
+@pytest.mark.slow
 def test_the_scorecard_beats_the_simple_rivals(asap):
     runs, models = str(DATA / "runs.jsonl.gz"), str(DATA / "models.jsonl")
     done = asap("backtest", runs, "--models", models, "--format", "json", "--baseline")
@@ -89,3 +90,11 @@ def test_the_scorecard_beats_the_simple_rivals(asap):
         assert ours["step_time"]["macro_median_ape"] < rival["step_time"]["macro_median_ape"]
         assert ours["what_if"]["macro_median_ape"] < rival["what_if"]["macro_median_ape"]
         assert ours["ranking"]["mean_regret"] < rival["ranking"]["mean_regret"]
+
+
+def test_what_data_was_taken_for_is_said_where_it_could_be_mistaken(asap):
+    done = asap("predict", "paper-v6e-16", "--plan", "data=8 tensor=2")
+    assert done.code == 0
+    assert "data is FSDP here" in done.err
+    assert "data = FSDP, model = tensor parallelism" in done.out
+    assert "FSDP here" not in asap("predict", "paper-v6e-16", "--plan", "fsdp=8 tensor=2").err

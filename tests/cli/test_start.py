@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 BY_TYPER = {"rich", "pydantic"}
 HEAVY = ("pydantic", "numpy", "rich", "chromadb", "google", "jax", "xprof", "yaml")
 

@@ -1,6 +1,7 @@
 """Runs real training steps on eight virtual CPU devices; prints the losses of each plan as JSON.
 
-A plan may be followed by a semicolon and fields of the workload: ``data=2; loss_chunks=4``.
+A plan may be followed by a semicolon and fields of the workload: ``data=2; loss_chunks=4``. Shapes of arrays are
+checked against their annotations.
 """
 
 import json
@@ -9,10 +10,14 @@ import sys
 import jax
 import numpy as np
 from jax.sharding import Mesh
+from jaxtyping import install_import_hook
 
-from asap.compiler.train_step import initial_state, reference_step
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan
+
+ANNOTATED = ("attention", "decoder", "loss", "mixture_of_experts", "pipeline", "train_step")
+with install_import_hook([f"asap.compiler.reference.{name}" for name in ANNOTATED], "beartype.beartype"):
+    from asap.compiler.reference.train_step import initial_state, reference_step
 
 STEPS = 2
 
@@ -26,7 +31,7 @@ def losses(model: Architecture, text: str) -> list[float]:
     devices = np.array(jax.devices()[: plan.devices]).reshape(shape)
     mesh = Mesh(devices, AXES)
     capacity = float(model.experts or 1)
-    step = reference_step(model, workload, plan, mesh, capacity=capacity)
+    step = reference_step(model, workload, plan, mesh, capacity_factor=capacity)
     state = initial_state(step.decoder, plan)
     tokens = np.random.default_rng(0).integers(0, model.vocab or 1, (16, 33), dtype=np.int32)
     inputs = [jax.device_put(part, step.arguments[1].sharding) for part in (tokens[:, :-1], tokens[:, 1:])]

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from asap.compiler.compile import compile_all, workers
-from asap.compiler.installed import versions_for
-from asap.compiler.process import Limits, run_child
-from asap.compiler.request import Request, make_request
+from asap.compiler.toolchain.compile import compile_all, max_workers
+from asap.compiler.toolchain.interpreters import versions_of
+from asap.compiler.toolchain.process import CompileLimits, run_child
+from asap.compiler.toolchain.request import CompileRequest, make_request
 from asap.core.errors import BadInputError, PlanError, UsageError
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
+
+pytestmark = pytest.mark.compiles
 
 HERE = Path(__file__).parent
 needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
@@ -33,8 +35,8 @@ def test_a_program_is_compiled_once_and_then_remembered(home):
     assert first.status == "compiled"
     assert first.memory.peak >= 3 * 1024 * 1024 * 2 / 4
     assert "is_scheduled=true" in first.program
-    assert len(first.places) == 4
-    (again,) = compile_all([request_for("matmul")], limits=Limits(seconds=0))
+    assert len(first.coordinates) == 4
+    (again,) = compile_all([request_for("matmul")], limits=CompileLimits(seconds=0))
     assert again == first
 
 
@@ -54,15 +56,15 @@ def test_every_generation_and_several_slices_are_described(hardware, slices, pla
     request = make_request(
         slice_, Plan.parse(plan), None, Workload(), train_step="steps_of_a_user:matmul", path=(str(HERE),)
     )
-    outcome = run_child(request, Limits())
+    outcome = run_child(request, CompileLimits())
     assert outcome.status == "compiled", outcome.message
-    assert len(outcome.places) == slice_.devices
+    assert len(outcome.coordinates) == slice_.devices
     assert set(outcome.slices) == set(range(slices))
 
 
 @needs_libtpu
 def test_what_does_not_fit_says_how_much_it_needs():
-    outcome = run_child(request_for("too_large"), Limits())
+    outcome = run_child(request_for("too_large"), CompileLimits())
     assert outcome.status == "does_not_fit"
     assert outcome.needed_bytes > 2**37 > outcome.available_bytes > 2**33
 
@@ -70,7 +72,7 @@ def test_what_does_not_fit_says_how_much_it_needs():
 @needs_libtpu
 @pytest.mark.parametrize("step", ["wrong", "wrong_in_tracing"])
 def test_a_step_that_raises_is_reported_with_its_line(step):
-    outcome = run_child(request_for(step), Limits())
+    outcome = run_child(request_for(step), CompileLimits())
     assert outcome.status == "step_failed"
     assert "steps_of_a_user.py:" in outcome.message
 
@@ -78,10 +80,10 @@ def test_a_step_that_raises_is_reported_with_its_line(step):
 @needs_libtpu
 def test_a_crash_a_hang_and_a_glutton_are_outcomes_and_the_next_goes_on(home):
     requests = [request_for(step) for step in ("hangs", "aborts", "matmul")]
-    hung, crashed, compiled = compile_all(requests, limits=Limits(seconds=15))
+    hung, crashed, compiled = compile_all(requests, limits=CompileLimits(seconds=15))
     assert (crashed.status, hung.status, compiled.status) == ("crashed", "timed_out", "compiled")
     assert "SIGABRT" in crashed.message
-    greedy = run_child(request_for("eats_memory"), Limits(memory_bytes=2**31))
+    greedy = run_child(request_for("eats_memory"), CompileLimits(memory_bytes=2**31))
     assert greedy.status == "out_of_host_memory"
 
 
@@ -92,15 +94,15 @@ def test_the_least_effort_is_another_program_over_the_same_arrays(home):
     assert (slow.effort, fast.effort) == ("full", "least")
     assert (fast.memory.arguments, fast.memory.outputs) == (slow.memory.arguments, slow.memory.outputs)
     assert fast.program != slow.program
-    assert compile_all([quick], limits=Limits(seconds=0)) == [fast]
+    assert compile_all([quick], limits=CompileLimits(seconds=0)) == [fast]
 
 
 @needs_libtpu
 def test_what_does_not_finish_is_compiled_with_reduced_effort(home, tmp_path, monkeypatch):
     monkeypatch.setenv("ASAP_TEST_MARKERS", str(tmp_path))
-    (found,) = compile_all([request_for("hangs_once")], limits=Limits(seconds=15))
+    (found,) = compile_all([request_for("hangs_once")], limits=CompileLimits(seconds=15))
     assert (found.status, found.effort) == ("compiled", "reduced")
-    assert found.instead_of.startswith("stopped after 15 s")
+    assert found.full_effort_failure.startswith("stopped after 15 s")
 
 
 @needs_libtpu
@@ -113,7 +115,7 @@ def test_a_crash_is_not_remembered(home):
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_outlives_the_command(ending, tmp_path):
     script = (
-        "from test_compile import request_for; from asap.compiler.compile import compile_all;"
+        "from test_compile import request_for; from asap.compiler.toolchain.compile import compile_all;"
         "compile_all([request_for('hangs')])"
     )
     environment = {**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent.parent}", "TMPDIR": str(tmp_path)}
@@ -143,13 +145,13 @@ def test_for_gpus_the_cpu_pipeline_stands_in(home):
     assert found.memory is None
     assert found.argument_bytes == 2 * 1024 * 1024 * 2 / 2
     assert "libtpu" not in found.versions
-    (again,) = compile_all([request_for("matmul", hardware="h100-4")], limits=Limits(seconds=0))
+    (again,) = compile_all([request_for("matmul", hardware="h100-4")], limits=CompileLimits(seconds=0))
     assert again == found
 
 
 def test_the_last_words_of_a_compiler_that_died_are_those_that_say_something(tmp_path, monkeypatch):
     request = request_for("aborts", hardware="h100-4")
-    message = run_child(request, Limits()).message
+    message = run_child(request, CompileLimits()).message
     assert "SIGABRT" in message
     assert "http" not in message
 
@@ -172,7 +174,7 @@ def test_the_fingerprint_changes_with_all_that_matters():
 
 
 def test_what_the_reference_step_does_not_read_makes_no_other_program():
-    base = Request(
+    base = CompileRequest(
         chip="v5e", topology=(2, 2), slices=1, plan=Plan.parse("data=4"), model=Architecture(layers=2),
         workload=Workload(global_batch=8),
     )  # fmt: skip
@@ -207,7 +209,7 @@ def test_an_unknown_engine_is_refused(home):
 
 
 def test_there_is_always_a_worker():
-    assert 1 <= workers() <= (os.cpu_count() or 1)
+    assert 1 <= max_workers() <= (os.cpu_count() or 1)
 
 
 def _children_of(pid):
@@ -230,8 +232,8 @@ def _await(condition, seconds=30):
 
 def test_another_python_needs_the_compiler_of_tpus_for_tpus_alone():
     step = {"train_step": "mine:step", "python": sys.executable}
-    on_gpus = Request(chip="h100", topology=(), slices=1, plan=Plan.parse("data=8"), **step)
-    assert "libtpu" not in versions_for([on_gpus])[0]
+    on_gpus = CompileRequest(chip="h100", topology=(), slices=1, plan=Plan.parse("data=8"), **step)
+    assert "libtpu" not in versions_of([on_gpus])[0]
     if importlib.util.find_spec("libtpu"):
         on_tpus = on_gpus.model_copy(update={"chip": "v5e", "topology": (2, 4)})
-        assert "libtpu" in versions_for([on_tpus])[0]
+        assert "libtpu" in versions_of([on_tpus])[0]

@@ -4,19 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.compiler.choice import REFERENCE
-from asap.compiler.judge import judge
-from asap.compiler.request import Memory, Outcome, make_request
+from asap.compiler.assess import assess
+from asap.compiler.toolchain.options import REFERENCE_STEP
+from asap.compiler.toolchain.outcome import CompiledMemory, CompileOutcome
+from asap.compiler.toolchain.request import make_request
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import GIB
-from asap.diagnosis.study import open_study
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.proposals.compiled import compile_candidates, compiled_field, weigh
-from asap.proposals.propose import survey
+from asap.proposals.compiled import combine, compile_candidates, rank_compiled
+from asap.proposals.propose import rank_candidates
 from asap.proposals.ranking import choose, expected_gain
+from asap.study.study import open_study
 
 MODEL = Architecture(
     name="small", layers=8, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
@@ -34,7 +35,7 @@ def experiment(hardware, plan):
 @pytest.fixture
 def field(home):
     ExperimentStore().add(experiment("v5e-16", "data=4 model=4 remat=full"))
-    return survey(open_study("run", ExperimentStore()), priors={})
+    return rank_candidates(open_study("run", ExperimentStore()), priors={})
 
 
 def answering(field, too_large=(), seconds=None, reduced=()):
@@ -49,13 +50,13 @@ def answering(field, too_large=(), seconds=None, reduced=()):
         hardware = field.study.slice
         request = make_request(hardware, plan, MODEL, field.study.experiment.workload)
         if plan in too_large:
-            outcome = Outcome(status="does_not_fit", needed_bytes=20 * GIB, available_bytes=15.75 * GIB)
+            outcome = CompileOutcome(status="does_not_fit", needed_bytes=20 * GIB, available_bytes=15.75 * GIB)
         else:
-            memory = Memory(peak=3 * GIB, arguments=GIB, outputs=0, aliased=0, temporaries=GIB, code=0, host=0)
+            memory = CompiledMemory(peak=3 * GIB, arguments=GIB, outputs=0, aliased=0, temporaries=GIB, code=0, host=0)
             effort = "reduced" if plan in reduced else "full"
-            outcome = Outcome(status="compiled", memory=memory, effort=effort)
+            outcome = CompileOutcome(status="compiled", memory=memory, effort=effort)
         time = Quantity(value=(seconds or {}).get(plan, 1.0), unit="s", provenance=Provenance.COMPILED, source="test")
-        return judge(request, outcome, hardware, None).model_copy(update={"step_time": time})
+        return assess(request, outcome, hardware, None).model_copy(update={"step_time": time})
 
     return verify, asked
 
@@ -104,7 +105,7 @@ def test_a_compiled_step_time_moves_the_gain_and_narrows_the_interval(field):
 def test_the_order_of_the_three_follows_the_compiler(field):
     best = [candidate.plan for candidate in choose(field.candidates, field.study.plan)]
     seconds = {field.study.plan: 1.0, best[0]: 5.0, best[1]: 0.2, best[2]: 1.0}
-    found = compile_candidates(field, answering(field, seconds=seconds)[0], half_width=0.01)
+    found = compile_candidates(field, answering(field, seconds=seconds)[0], log_half_width=0.01)
     assert [candidate.plan for candidate in choose(found.candidates, field.study.plan)] == [best[1], best[2], best[0]]
 
 
@@ -118,14 +119,14 @@ def test_times_of_different_efforts_are_not_compared(field):
 
 def test_gpus_are_refused_in_one_line(home):
     ExperimentStore().add(experiment("h100-16", "data=4 model=4"))
-    field = survey(open_study("run", ExperimentStore()), priors={})
-    with pytest.raises(BadInputError, match="no compiler for NVIDIA H100"):
-        compiled_field(field, REFERENCE, lambda stage: None)
+    field = rank_candidates(open_study("run", ExperimentStore()), priors={})
+    with pytest.raises(BadInputError, match="NVIDIA H100"):
+        rank_compiled(field, REFERENCE_STEP, lambda stage: None)
 
 
 @given(*[st.floats(-2, 2), st.floats(0.01, 1)] * 2)
 def test_two_estimates_meet_between_them_nearer_to_the_narrower(a, wide_a, b, wide_b):
-    middle, half = weigh((a, wide_a), (b, wide_b))
+    middle, half = combine((a, wide_a), (b, wide_b))
     assert min(a, b) - 1e-9 <= middle <= max(a, b) + 1e-9
     assert half >= (wide_a**-2 + wide_b**-2) ** -0.5 * (1 - 1e-9)
     if not math.isclose(wide_a, wide_b) and a != b:
@@ -133,5 +134,5 @@ def test_two_estimates_meet_between_them_nearer_to_the_narrower(a, wide_a, b, wi
 
 
 def test_estimates_that_contradict_each_other_are_believed_less():
-    agreed, apart = weigh((0.0, 0.1), (0.05, 0.1))[1], weigh((0.0, 0.1), (1.0, 0.1))[1]
+    agreed, apart = combine((0.0, 0.1), (0.05, 0.1))[1], combine((0.0, 0.1), (1.0, 0.1))[1]
     assert apart > 3 * agreed

@@ -1,21 +1,21 @@
-from asap.compiler.flags import RECOMMENDED, TO_THE_HOST, VARIABLE, compiler_flags
+from asap.compiler.toolchain.flags import FLAGS_VARIABLE, HOST_OFFLOAD, RECOMMENDED, compiler_flags
 from asap.plans import Plan
 
 PLAN = Plan.parse("data=8 remat=full")
 
 
 def test_flags_on_record_win_over_those_of_the_environment_and_of_the_chip(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(FLAGS_VARIABLE, raising=False)
     assert compiler_flags("v6e", {}, PLAN) == RECOMMENDED["v6e"]
-    monkeypatch.setenv(VARIABLE, "--a=1")
+    monkeypatch.setenv(FLAGS_VARIABLE, "--a=1")
     assert compiler_flags("v6e", {}, PLAN) == ("--a=1",)
-    assert compiler_flags("v6e", {VARIABLE: "--b=2 --c=3"}, PLAN) == ("--b=2", "--c=3")
+    assert compiler_flags("v6e", {FLAGS_VARIABLE: "--b=2 --c=3"}, PLAN) == ("--b=2", "--c=3")
     assert compiler_flags("v6e", {"compile_xla_flags": "--d=4"}, PLAN) == ("--d=4",)
 
 
 def test_a_plan_that_keeps_something_in_host_memory_gets_the_flags_for_it(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(FLAGS_VARIABLE, raising=False)
     offloading = Plan.parse("data=8 remat=offload offload=activations")
-    assert compiler_flags("v6e", {}, offloading) == RECOMMENDED["v6e"] + TO_THE_HOST
-    assert compiler_flags("v6e", {VARIABLE: "--b=2"}, offloading) == ("--b=2",)
+    assert compiler_flags("v6e", {}, offloading) == RECOMMENDED["v6e"] + HOST_OFFLOAD
+    assert compiler_flags("v6e", {FLAGS_VARIABLE: "--b=2"}, offloading) == ("--b=2",)
     assert compiler_flags("h100", {}, offloading) == ()

@@ -1,6 +1,6 @@
 import pytest
 
-from asap.compiler.hlo import read_module, shapes
+from asap.compiler.schedule.hlo import read_module, shapes
 from asap.core.errors import BadInputError
 
 

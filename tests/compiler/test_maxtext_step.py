@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from asap.compiler.choice import Choice
-from asap.compiler.verify import maxtext_settings, verify
+from asap.compiler.toolchain.maxtext_settings import maxtext_settings
+from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.verify import verify
 from asap.core.errors import BadInputError, ConfigError, InsufficientEvidenceError
 from asap.core.text import REDACTED
 from asap.experiments import Experiment, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
+
+pytestmark = pytest.mark.compiles
 
 SHAPED = Path(__file__).parent / "maxtext_shaped"
 HERE = HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4)
@@ -37,7 +40,7 @@ def shaped(home, monkeypatch):
 @needs_no_maxtext
 def test_maxtexts_own_step_is_compiled_under_the_plan(shaped):
     plan = Plan.parse("data=2 model=2")
-    (found,) = verify(experiment(width=512), [plan], Choice(maxtext=True, python=shaped))
+    (found,) = verify(experiment(width=512), [plan], CompileOptions(maxtext=True, python=shaped))
     assert found.fits is True
     assert found.program == "MaxText's step of tiny"
     assert found.memory.arguments == 2 * 512 * 512 // 2 * 2
@@ -52,7 +55,7 @@ def test_a_slice_that_maxtext_has_no_name_for_goes_by_that_of_libtpu(shaped):
     record = experiment().model_copy(
         update={"hardware": HardwareReference(name="v5e-8", chip="v5e", topology=(2, 4), devices=8)}
     )
-    (found,) = verify(record, [Plan.parse("data=4 model=2")], Choice(maxtext=True, python=shaped))
+    (found,) = verify(record, [Plan.parse("data=4 model=2")], CompileOptions(maxtext=True, python=shaped))
     assert found.fits is True
 
 
@@ -60,14 +63,16 @@ def test_a_slice_that_maxtext_has_no_name_for_goes_by_that_of_libtpu(shaped):
 @needs_no_maxtext
 def test_an_architecture_of_ones_own_goes_as_arguments(shaped):
     record = experiment(width=512, override_model_config=True)
-    (found,) = verify(record, [Plan.parse("data=4")], Choice(maxtext=True, python=shaped))
+    (found,) = verify(record, [Plan.parse("data=4")], CompileOptions(maxtext=True, python=shaped))
     assert found.memory.arguments == 512 * 512 // 4 * 2 + 512 * 512 * 2
 
 
 @needs_libtpu
 @needs_no_maxtext
 def test_what_maxtext_raises_is_told(shaped):
-    (found,) = verify(experiment(model_name="broken"), [Plan.parse("data=4")], Choice(maxtext=True, python=shaped))
+    (found,) = verify(
+        experiment(model_name="broken"), [Plan.parse("data=4")], CompileOptions(maxtext=True, python=shaped)
+    )
     assert found.status == "step_failed"
     assert "train_compile.py:19: ValueError: no such model" in found.verdict
 
@@ -85,7 +90,7 @@ def test_maxtext_itself_is_compiled_like_the_reference_step(home):
     )  # fmt: skip
     plans = [Plan.parse("data=16 remat=full")]
     python = os.environ["ASAP_MAXTEXT_PYTHON"]
-    (theirs,) = verify(record, plans, Choice(maxtext=True, python=python))
+    (theirs,) = verify(record, plans, CompileOptions(maxtext=True, python=python))
     (ours,) = verify(record, plans)
     assert theirs.program == "MaxText's step of llama2-7b"
     assert theirs.memory.arguments == pytest.approx(ours.memory.arguments, rel=0.01)
@@ -99,11 +104,11 @@ def test_maxtext_itself_is_compiled_like_the_reference_step(home):
 def test_where_maxtext_is_missing_one_line_says_so(home):
     plans = [Plan.parse("data=4")]
     with pytest.raises(ConfigError, match=r"MaxText is not installed \(.*--python"):
-        verify(experiment(), plans, Choice(maxtext=True))
+        verify(experiment(), plans, CompileOptions(maxtext=True))
     with pytest.raises(ConfigError, match="MaxText is not installed"):
-        verify(experiment(), plans, Choice(maxtext=True, python=sys.executable))
+        verify(experiment(), plans, CompileOptions(maxtext=True, python=sys.executable))
     with pytest.raises(ConfigError, match=r"--python .*nowhere: cannot be run"):
-        verify(experiment(), plans, Choice(maxtext=True, python="/nowhere"))
+        verify(experiment(), plans, CompileOptions(maxtext=True, python="/nowhere"))
 
 
 def test_settings_on_record_carry_the_plan_and_no_secret():
@@ -111,7 +116,7 @@ def test_settings_on_record_carry_the_plan_and_no_secret():
         experiment(hf_access_token=REDACTED, base_config="base.yml", ici_tensor_parallelism=4),
         Plan.parse("data=4 remat=minimal"),
     )
-    assert settings["ici_fsdp_parallelism"] == 4
+    assert settings["ici_fsdp_parallelism"] == -1
     assert settings["ici_tensor_parallelism"] == 1
     assert settings["remat_policy"] == "minimal"
     assert not {"hf_access_token", "base_config"} & settings.keys()
@@ -119,8 +124,8 @@ def test_settings_on_record_carry_the_plan_and_no_secret():
 
 def test_an_experiment_without_settings_of_maxtext_is_refused():
     bare = experiment().model_copy(update={"workload": Workload()})
-    with pytest.raises(InsufficientEvidenceError, match="no settings of MaxText"):
-        verify(bare, [Plan.parse("data=4")], Choice(maxtext=True))
+    with pytest.raises(InsufficientEvidenceError, match="no MaxText settings"):
+        verify(bare, [Plan.parse("data=4")], CompileOptions(maxtext=True))
     on_gpus = experiment().model_copy(update={"hardware": HardwareReference(name="h100-8", chip="h100", devices=8)})
-    with pytest.raises(BadInputError, match="TPUs alone"):
-        verify(on_gpus, [Plan.parse("data=8")], Choice(maxtext=True))
+    with pytest.raises(BadInputError, match="TPUs only"):
+        verify(on_gpus, [Plan.parse("data=8")], CompileOptions(maxtext=True))

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from asap.compiler.segments import Layer, Segment, segments
-from asap.compiler.train_step import reference_step
+from asap.compiler.reference.segments import Layer, Segment, segments
+from asap.compiler.reference.train_step import reference_step
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.models import Architecture, Workload
 from asap.plans import Plan
+
+pytestmark = pytest.mark.compiles
 
 DENSE = Architecture(layers=2, d_model=32, d_ff=64, heads=8, kv_heads=2, head_dim=8, vocab=64)
 EXPERTS = Architecture(
@@ -99,12 +101,12 @@ def test_what_the_reference_step_does_not_do_is_said():
         reference_step(latent, workload, Plan(), None)
     with pytest.raises(InsufficientEvidenceError, match="global_batch"):
         reference_step(DENSE, Workload(sequence_length=16), Plan(), None)
-    with pytest.raises(PlanError, match="3 parts, into which the 16 tokens of a sequence"):
+    with pytest.raises(PlanError, match="the 16 tokens of a sequence on a device do not divide into the 3 chunks"):
         reference_step(DENSE, workload.model_copy(update={"loss_chunks": 3}), Plan(), None)
     once = workload.model_copy(update={"loss_chunks": 3, "head_gathered_once": True})
-    with pytest.raises(PlanError, match="3 parts, into which the 64 tokens of a device"):
+    with pytest.raises(PlanError, match="the 64 tokens of a device do not divide into the 3 chunks"):
         reference_step(DENSE, once, Plan.parse("data=2"), None)
-    with pytest.raises(PlanError, match="layers that are scanned"):
+    with pytest.raises(PlanError, match="only scanned layers"):
         reference_step(DENSE, workload.model_copy(update={"scan_layers": False}), Plan.parse("stage=2"), None)
     with pytest.raises(PlanError, match="interleaved"):
         reference_step(DENSE, workload, Plan.parse("stage=2 pipeline_repeats=2"), None)

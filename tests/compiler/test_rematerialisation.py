@@ -3,12 +3,14 @@ import itertools
 
 import pytest
 
-from asap.compiler.process import Limits, run_child
-from asap.compiler.rematerialisation import INPUT, PROJECTIONS, offloaded
-from asap.compiler.request import make_request
+from asap.compiler.reference.rematerialisation import INPUT, PROJECTIONS, offloaded
+from asap.compiler.toolchain.process import CompileLimits, run_child
+from asap.compiler.toolchain.request import make_request
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
+
+pytestmark = pytest.mark.compiles
 
 MODEL = Architecture(name="deep", layers=16, d_model=512, d_ff=2048, heads=4, kv_heads=4, head_dim=128, vocab=512)
 WORK = Workload(global_batch=32, sequence_length=1024)
@@ -17,7 +19,7 @@ needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, re
 
 def memory(plan):
     hardware = resolve_hardware("v5e-4").slice
-    outcome = run_child(make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least"), Limits())
+    outcome = run_child(make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least"), CompileLimits())
     assert outcome.memory is not None, outcome.message
     return outcome.memory
 

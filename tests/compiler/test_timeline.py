@@ -1,10 +1,10 @@
 import pytest
-from timelines import simulate
+from simulate import simulate
 
-from asap.compiler.groups import NamedMesh
-from asap.compiler.hlo import Instruction, read_module
-from asap.compiler.kernels import kernel_seconds
-from asap.compiler.rates import rates
+from asap.compiler.schedule.attention_kernels import attention_kernel_seconds
+from asap.compiler.schedule.device_rates import device_rates
+from asap.compiler.schedule.hlo import Instruction, read_module
+from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.hardware import load_chip
 
 HEAD = "HloModule m, is_scheduled=true\n\nENTRY %main (p: bf16[1024,1024]) -> bf16[1024,1024] {\n"
@@ -20,7 +20,7 @@ def busy(name, size):
 
 
 def writing(size, chip="v5e"):
-    return rates(load_chip(chip)).transfer_seconds({0: size})
+    return device_rates(load_chip(chip)).memory_seconds({0: size})
 
 
 def test_a_scan_counts_its_collectives_once_a_layer(program):
@@ -36,13 +36,13 @@ def test_the_matrix_products_cost_at_least_their_flops_at_peak(program):
     timeline = simulate(program("fsdp_scan_v5e_4x4"))
     products = 2 * 512 * 2048 * 2048 * 6 * 4
     peak = load_chip("v5e").peak_flops["bf16"]
-    assert products / peak <= timeline.work["matrix products"].seconds <= 2 * products / peak
+    assert products / peak <= timeline.operations["matmuls"].seconds <= 2 * products / peak
 
 
 def test_the_step_is_compute_and_what_is_exposed(program):
     for name in ("fsdp_scan_v5e_4x4", "tensor_v5e_4x4"):
         timeline = simulate(program(name))
-        parts = sum(work.seconds for work in timeline.work.values())
+        parts = sum(work.seconds for work in timeline.operations.values())
         parts += sum(use.exposed for use in timeline.collectives.values())
         assert timeline.seconds == pytest.approx(parts)
 
@@ -90,27 +90,27 @@ def test_what_goes_to_host_memory_is_hidden_unless_it_takes_longer_than_the_step
     long, short = (simulate(HEAD + PARAMETER + there + back + busy("f", n) + done, "v6e-16") for n in (10**9, 10))
     assert long.seconds == pytest.approx(writing(10**9, "v6e"))
     assert short.seconds == pytest.approx(one_way)
-    assert long.host == pytest.approx({"to": one_way, "from": one_way})
+    assert long.host_seconds == pytest.approx({"to": one_way, "from": one_way})
     unknown = simulate(HEAD + PARAMETER + there + back + busy("f", 10) + done, "v4-32", NamedMesh(("data",), (16,)))
     assert any("not published" in note for note in unknown.notes) == (load_chip("v4").host_bandwidth is None)
 
 
 def test_a_kernel_that_is_not_known_costs_its_bytes_and_is_counted():
     kernel = '  %k = bf16[1024,1024]{1,0} custom-call(%p), custom_call_target="tpu_custom_call"\n'
-    work = simulate(HEAD + PARAMETER + kernel + "}\n").work["kernels"]
+    work = simulate(HEAD + PARAMETER + kernel + "}\n").operations["kernels"]
     assert work.unestimated == 1
     assert work.seconds == pytest.approx(writing(2 * 1024 * 1024 * 2))
 
 
 def test_an_operation_takes_its_products_or_its_bytes_whichever_is_more(program):
     text = program("fsdp_scan_v5e_4x4")
-    chip = rates(load_chip("v5e"))
-    assert simulate(text).work["matrix products"].seconds == pytest.approx(
-        chip.product_seconds({"bf16": 2 * 512 * 2048 * 2048 * 6 * 4})
+    chip = device_rates(load_chip("v5e"))
+    assert simulate(text).operations["matmuls"].seconds == pytest.approx(
+        chip.matmul_seconds({"bf16": 2 * 512 * 2048 * 2048 * 6 * 4})
     )
-    few = chip.product_seconds({"bf16": 1e6})
-    assert few < chip.transfer_seconds({0: 1e6}) < chip.product_seconds({"bf16": 1e12})
-    assert chip.product_seconds({"int8": 1e12}) == pytest.approx(chip.product_seconds({"bf16": 1e12}) / 2, rel=0.01)
+    few = chip.matmul_seconds({"bf16": 1e6})
+    assert few < chip.memory_seconds({0: 1e6}) < chip.matmul_seconds({"bf16": 1e12})
+    assert chip.matmul_seconds({"int8": 1e12}) == pytest.approx(chip.matmul_seconds({"bf16": 1e12}) / 2, rel=0.01)
 
 
 def test_a_loop_of_unknown_length_is_counted_once_and_said(program):
@@ -126,7 +126,7 @@ def test_groups_that_cannot_be_read_are_said(program):
 
 
 def test_the_attention_kernel_costs_the_causal_half_of_its_products_at_the_share_of_the_peak_it_reaches(program):
-    seconds = simulate(program("splash_kernel_v5e")).work["kernels"].seconds
+    seconds = simulate(program("splash_kernel_v5e")).operations["kernels"].seconds
     blocks = 2048 // 512
     flops = 2 * 2 * 8 * 4 * 2048 * 2048 * 128 * (blocks + 1) / (2 * blocks)
     assert seconds == pytest.approx(flops / (0.81 * load_chip("v5e").peak_flops["bf16"]))
@@ -137,7 +137,9 @@ def test_where_the_softmax_is_slower_than_the_products_it_decides(program):
     (kernel,) = [i for i in module.entry.instructions if i.opcode == "custom-call"]
     scores = 8 * 4 * 2048 * 2048 * 5 / 8
     measured = 9.41e-3 / (3 * 32 * 8192 * 8192 * 5 / 8)
-    assert kernel_seconds(kernel, rates(load_chip("v6e"))) == pytest.approx(scores * measured, rel=0.01)
+    assert attention_kernel_seconds(kernel, device_rates(load_chip("v6e"))) == pytest.approx(
+        scores * measured, rel=0.01
+    )
 
 
 def test_a_fused_backward_kernel_has_a_product_more():
@@ -147,17 +149,17 @@ def test_a_fused_backward_kernel_has_a_product_more():
     def seconds(*gradients):
         result = f"({', '.join([scratch, scratch, *gradients])})"
         kernel = Instruction("splash_mha_dkv_no_residuals.1", "custom-call", result, (), layouts)
-        return kernel_seconds(kernel, rates(load_chip("v6e")))
+        return attention_kernel_seconds(kernel, device_rates(load_chip("v6e")))
 
     assert seconds("bf16[2,4,8,2048,128]", array, array) == pytest.approx(5 / 4 * seconds(array, array))
 
 
 @pytest.mark.parametrize(("chip", "clock"), [("v5e", 1.5e9), ("v5p", 1.75e9), ("v6e", 1.75e9), ("v4", 1.05e9)])
 def test_clocks_are_those_that_peak_flops_imply(chip, clock):
-    assert rates(load_chip(chip)).clock == pytest.approx(clock, rel=0.01)
+    assert device_rates(load_chip(chip)).clock == pytest.approx(clock, rel=0.01)
 
 
 def test_a_chip_of_two_devices_is_halved():
     chip = load_chip("tpu7x")
-    assert rates(chip).peak_flops == chip.peak_flops["bf16"] / 2
-    assert rates(chip).hbm_bytes == chip.hbm_bytes / 2
+    assert device_rates(chip).peak_flops == chip.peak_flops["bf16"] / 2
+    assert device_rates(chip).hbm_bytes == chip.hbm_bytes / 2

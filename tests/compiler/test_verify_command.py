@@ -5,10 +5,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from asap.agents.workflow.analyze import analyze
+from asap.chat import restore
+from asap.chat.chat import Chat
 from asap.cli.verify import verify
-from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, PlanError, UsageError
+from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, NotFoundError, PlanError, UsageError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.sharding_memory import sessions
+
+pytestmark = pytest.mark.compiles
 
 needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
 TINY = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
@@ -53,7 +60,7 @@ def test_what_is_sent_between_slices_has_a_time_of_the_network(run):
     (found,) = json.loads(run("tiny", *two).stdout)
     (row,) = [row for row in found["collectives"] if row["axes"] == "replica"]
     assert row["kind"] == "all-reduce"
-    assert row["form"] == "asynchronous"
+    assert row["execution"] == "asynchronous"
     assert row["busy_s"] > 0
     assert row["size_bytes"] > 0
 
@@ -76,16 +83,52 @@ def test_a_step_that_cannot_be_written_is_refused_before_anything_is_compiled(ru
 def test_a_plan_that_the_step_cannot_express_keeps_no_other_from_being_compiled(run):
     done = run("tiny", "--plan", "data=4 pipeline_repeats=2", "--plan", "data=4", "--format", "json")
     assert done.exit_code == 4
-    unwritten, compiled = json.loads(done.stdout)
-    assert unwritten["status"] == "unwritten"
-    assert unwritten["fits"] is None
-    assert "interleaved" in unwritten["verdict"]
+    not_expressible, compiled = json.loads(done.stdout)
+    assert not_expressible["status"] == "not_expressible"
+    assert not_expressible["fits"] is None
+    assert "interleaved" in not_expressible["verdict"]
     assert compiled["fits"] is True
 
 
 def test_two_steps_at_once_are_refused(run):
-    with pytest.raises(UsageError, match="one step"):
+    with pytest.raises(UsageError, match="mutually exclusive"):
         run("tiny", "--plan", "data=4", "--maxtext", "--train-step", "a:b")
+
+
+@pytest.fixture
+def run_known(run):
+    """A run of which enough is known to propose plans, on GPUs, whose plans compile in seconds."""
+    ExperimentStore().add(Experiment(
+        id="known", model=TINY, workload=Workload(global_batch=8, sequence_length=128), plan=Plan.parse("data=4"),
+        hardware=HardwareReference(name="h100-4", chip="h100", devices=4),
+    ))  # fmt: skip
+    return run
+
+
+def test_a_proposal_is_that_of_the_latest_session_and_makes_no_other(run_known):
+    store = ExperimentStore()
+    analysis = analyze("known", store=store, session="first").analysis
+    done = run_known("known", "--proposal", "2", "--format", "json")
+    assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == analysis.proposals[1].plan
+    assert "proposals of session first" in done.stderr
+    assert list(sessions()) == ["first"]
+    Chat(restore("first", store)).turn("proposal 1 ran out of memory", lambda piece: None)
+    best = restore("first", store).proposals[0].plan
+    assert best != analysis.proposals[0].plan
+    done = run_known("known", "--proposal", "1", "--format", "json")
+    assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == best
+
+
+def test_without_a_session_for_this_slice_the_engine_proposes_alone(run_known):
+    done = run_known("known", "--proposal", "1", "--format", "json")
+    assert "proposals of the engine alone: no session" in done.stderr
+    assert not list(sessions())
+    analysis = analyze("known", store=ExperimentStore(), session="first").analysis
+    assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == analysis.proposals[0].plan
+    done = run_known("known", "--proposal", "1", "--hardware", "a100-4", "--format", "json")
+    assert "another model, workload or hardware" in done.stderr
+    with pytest.raises(NotFoundError, match="there are only 3 proposals"):
+        run_known("known", "--proposal", "9")
 
 
 def test_without_a_plan_on_record_one_must_be_given(run):

@@ -1,5 +1,6 @@
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ def test_plain_removes_terminal_control():
     assert plain(HOSTILE) == "[31mred[0m @everyone <img src=x> [a](http://b) `c` | d"
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_plain_is_one_printable_line(text):
     shown = plain(text)

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from asap.diagnosis.study import open_study
 from asap.experiments import ExperimentStore
 from asap.profiles import Profile
+from asap.study.study import open_study
 
 PAPER = ("paper-v5e-256", "paper-v5p-512", "paper-v6e-16")
 

@@ -7,24 +7,35 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.experiments.huggingface_families import FAMILIES, NAMES
-from asap.experiments.maxtext_settings import DEFAULTS, known_keys
+from asap.experiments.huggingface.families import FAMILIES, NAMES
+from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
 from asap.experiments.record_file import FIELDS
-from asap.plans.maxtext_axes import NAMES as AXIS_NAMES
-from asap.plans.maxtext_axes import axis_key
+from asap.plans.maxtext.axes import axis_key
+from asap.plans.maxtext.rematerialisation import TENSORS
+from asap.plans.maxtext.sharding_rules import NAMES as AXIS_NAMES
 
 VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-3, 300)
+    | st.sampled_from([10**10, 10**20, 10**40, 1e18, 1e300])
     | st.floats()
     | st.text(max_size=8)
-    | st.sampled_from(["none", "mla"]),
+    | st.sampled_from(["none", "mla", "fsdp", "activation_batch", "custom", "device", "llama2-7b"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
 AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_NAMES.values() for name in names]
-MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, "remat_policy", "compile_topology"]), VALUES, max_size=5)
+MORE = [
+    "custom_mesh",
+    "custom_mesh_and_rule",
+    "logical_axis_rules",
+    "mesh_axes",
+    "num_slices",
+    "compile_topology",
+    *TENSORS,
+]
+MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, *MORE]), VALUES, max_size=5)
 HUGGING_FACE = st.builds(
     lambda config, kind: {**config, "model_type": kind},
     st.dictionaries(st.sampled_from([key for keys in NAMES.values() for key in keys]), VALUES, max_size=6),
@@ -33,6 +44,7 @@ HUGGING_FACE = st.builds(
 OURS = st.dictionaries(st.sampled_from(sorted(FIELDS)), VALUES, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(values=MAXTEXT | HUGGING_FACE | OURS)
 def test_whatever_a_file_says_the_answer_is_an_experiment_or_one_clear_line(tmp_path_factory, values):

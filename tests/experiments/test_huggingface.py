@@ -5,6 +5,7 @@ import pytest
 from asap.core.errors import ConfigError
 from asap.experiments import Experiment, read_configuration
 from asap.models import Architecture
+from asap.models.parameters import count_parameters
 
 LLAMA = {
     "model_type": "llama",
@@ -164,3 +165,66 @@ def test_fields_can_be_added_to_a_model(read):
     assert str(experiment.plan) == "data=16 model=4"
     assert experiment.workload.global_batch == 64
     assert experiment.hardware.devices == 64
+
+
+LLAMA4 = {
+    "model_type": "llama4_text", "hidden_size": 5120, "intermediate_size": 8192, "intermediate_size_mlp": 16384,
+    "num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads": 8, "vocab_size": 202048,
+}  # fmt: skip
+FALCON = {"model_type": "falcon", "vocab_size": 65024}
+
+
+@pytest.mark.parametrize(
+    ("config", "published"),
+    [
+        ({"model_type": "llama4", "vision_config": {}, "text_config": LLAMA4}, 107.8e9),
+        (LLAMA4 | {"num_local_experts": 128, "interleave_moe_layer_step": 2}, 400.7e9),
+        (
+            FALCON | {"hidden_size": 4544, "num_attention_heads": 71, "num_hidden_layers": 32, "multi_query": True},
+            6.92e9,
+        ),
+        (
+            FALCON
+            | {"hidden_size": 8192, "num_attention_heads": 128, "num_hidden_layers": 60, "num_kv_heads": 8}
+            | {"new_decoder_architecture": True},
+            41.3e9,
+        ),
+        (
+            {"model_type": "RefinedWeb", "hidden_size": 8192, "n_head": 128, "n_head_kv": 8, "n_layer": 60}
+            | {"new_decoder_architecture": True, "vocab_size": 65024},
+            41.3e9,
+        ),
+    ],
+)
+def test_published_parameter_counts(read, config, published):
+    assert count_parameters(model_of(read(config))).total == pytest.approx(published, rel=0.01)
+
+
+def test_layers_of_llama_4_and_falcon(read):
+    scout = model_of(read(LLAMA4))
+    assert (scout.sliding_window, scout.global_layer_every, scout.shared_experts, scout.moe_layers) == (8192, 4, 1, 48)
+    old = model_of(read(FALCON | {"hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 2}))
+    assert (old.kv_heads, old.parallel_block, old.tied_embeddings, old.d_ff) == (1, True, True, 256)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"model_type": {"a": 1}}', "model_type must be a word"),
+        ('{"model_type": ["llama"]}', "model_type must be a word"),
+        ('{"model_type": "llama", "hidden_size": {"a": 1}}', "hidden_size must be a whole number"),
+        ('{"model_type": "llama", "hidden_size": 1000000000000000000000}', "a whole number of more than 18 digits"),
+        ('{"model_type": "llama", "hidden_size": 1e30}', "hidden_size must be at most"),
+        ('{"model_type": "llama", "hidden_size": NaN}', "hidden_size must be a whole number"),
+        ('{"model_type": "llama", "num_hidden_layers": Infinity}', "num_hidden_layers must be at most"),
+        ('{"model_type": "llama", "hidden_size": 1, "hidden_size": 2}', "hidden_size is given twice"),
+        ('{"model_type": "llama4", "text_config": [1]}', "text_config must be a mapping"),
+        ('{"model_type": "llama", "hidden_size": ' + "9" * 5000 + "}", "cannot be read as JSON"),
+    ],
+)
+def test_hostile_values_are_one_line(tmp_path, text, said):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said) as caught:
+        read_configuration(path, [], Experiment(id="x"))
+    assert "\n" not in str(caught.value)

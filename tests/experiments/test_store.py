@@ -150,6 +150,7 @@ def add_many(folder: Path, name: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", ADDER, str(folder), name], stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.process
 def test_processes_that_add_at_once_lose_nothing(store):
     adders = [add_many(store.folder, name) for name in "abc"]
     taken = [int(adder.communicate()[0]) for adder in adders]

@@ -172,3 +172,28 @@ def test_any_text_resolves_or_is_refused_in_one_line(name: str, topology: str, s
     except (ConfigError, NotFoundError) as error:
         refusal = str(error)
     assert "\n" not in refusal
+
+
+@pytest.mark.parametrize("name", ["128x h100-8", "128xh100-8", "h100-8x128"])
+def test_machines_of_gpus_are_slices(name):
+    found = resolve_hardware(name).slice
+    assert (found.devices, found.slices) == (1024, 128)
+    assert found == resolve_hardware("h100-8", slices=128).slice
+
+
+def test_gpus_in_all_are_one_slice():
+    assert (resolve_hardware("h100-1024").slice.devices, resolve_hardware("h100-1024").slice.slices) == (1024, 1)
+    assert resolve_hardware("h100-1024", slices=128, devices=1024).slice.chips_per_slice == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "slices", "asked"),
+    [
+        ("h100-1024", 128, "1024 GPUs in all or 131072: which"),
+        ("128x DGX H100", 1, "128 GPUs, or 128 machines of 8: which"),
+    ],
+)
+def test_a_name_with_two_meanings_is_asked_back(name, slices, asked):
+    with pytest.raises(ConfigError, match=asked) as caught:
+        resolve_hardware(name, slices=slices)
+    assert "x h100-8" in str(caught.value)

@@ -82,6 +82,7 @@ for turn in range(10):
 """
 
 
+@pytest.mark.process
 def test_no_record_is_lost_between_processes(home):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(number)]) for number in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from asap.diagnosis import Bottleneck
 from asap.history.query import NEUTRAL, HistoryQuery
 from asap.history.record import HistoryRecord
-from asap.history.similarity import WEIGHTS, Table, chip_likeness, similarity
+from asap.history.similarity import WEIGHTS, FeatureTable, chip_likeness, similarity
 from asap.plans import Mesh, Plan
 
 
@@ -16,7 +16,7 @@ def a_record(**fields):
 
 
 def score(record, **query):
-    table = Table.of([record])
+    table = FeatureTable.of([record])
     return float(similarity(table.compare(HistoryQuery(**query), None))[0])
 
 

@@ -20,5 +20,5 @@ def few_notes(tmp_path, monkeypatch):
     folder.mkdir()
     for name in ("roofline.md", "training.md", "jax-stuff.md"):
         folder.joinpath(name).write_bytes((data_folder("knowledge") / name).read_bytes())
-    monkeypatch.setattr("asap.knowledge.shelf.data_folder", lambda name: folder)
+    monkeypatch.setattr("asap.knowledge.notes.corpus.data_folder", lambda name: folder)
     return folder

@@ -11,8 +11,8 @@ import pytest
 
 from asap.core.errors import ServiceError, UsageError
 from asap.knowledge import search_knowledge
-from asap.knowledge.gemini import DIMENSION
-from asap.knowledge.store import _close_all
+from asap.knowledge.index.gemini import DIMENSION
+from asap.knowledge.store.access import _close_all
 
 
 class Api(BaseHTTPRequestHandler):

@@ -61,7 +61,7 @@ def test_removing_forgets_one_name_only(book, tmp_path):
     remove("book")
     assert [source.name for source in list_ingested()] == ["own"]
     assert {note.citation.work for note in list_notes() if note.origin == "ingested"} == {"own"}
-    with pytest.raises(NotFoundError, match="known are own"):
+    with pytest.raises(NotFoundError, match="known names: own"):
         remove("book")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from asap.core.errors import AsapError
 from asap.knowledge import StoreWarning, ingest, rebuild, search_knowledge
-from asap.knowledge.store import _close_all
+from asap.knowledge.store.access import _close_all
 
 QUERY = "critical batch size of fully sharded data parallelism"
 
@@ -25,7 +25,7 @@ def _few(few_notes):
 def leg(request, monkeypatch):
     """Search a small collection exactly, or through Chroma as a large one."""
     if request.param == "graph":
-        monkeypatch.setattr("asap.knowledge.matrix.SMALL", 0)
+        monkeypatch.setattr("asap.knowledge.index.matrix.SMALL", 0)
     return request.param
 
 
@@ -137,7 +137,7 @@ def test_exact_and_graph_search_agree(home, expected, monkeypatch):
     queries = [QUERY, "arithmetic intensity of a matmul", "jit and shard_map", "gradient all-reduce across pods"]
     exact = [search_knowledge(query, 10) for query in queries]
     assert list(generation(home).glob("*.npz"))
-    monkeypatch.setattr("asap.knowledge.matrix.SMALL", 0)
+    monkeypatch.setattr("asap.knowledge.index.matrix.SMALL", 0)
     rebuild()
     assert not list(generation(home).glob("*.npz"))
     assert [search_knowledge(query, 10) for query in queries] == exact
@@ -145,8 +145,8 @@ def test_exact_and_graph_search_agree(home, expected, monkeypatch):
 
 def test_a_small_search_does_not_wait_for_chroma(home, expected, few_notes):
     code = (
-        "import pathlib, sys, asap.knowledge.shelf as shelf\n"
-        "shelf.data_folder = lambda name: pathlib.Path(sys.argv[1])\n"
+        "import pathlib, sys, asap.knowledge.notes.corpus as corpus\n"
+        "corpus.data_folder = lambda name: pathlib.Path(sys.argv[1])\n"
         "from asap.knowledge import search_knowledge\n"
         "assert search_knowledge('FSDP') and 'chromadb' not in sys.modules"
     )
@@ -210,8 +210,8 @@ def test_nothing_is_fetched_from_anywhere(home, monkeypatch):
 
 WRITER = """
 import pathlib, sys
-import asap.knowledge.shelf
-asap.knowledge.shelf.data_folder = lambda name: pathlib.Path(sys.argv[1])
+import asap.knowledge.notes.corpus
+asap.knowledge.notes.corpus.data_folder = lambda name: pathlib.Path(sys.argv[1])
 from asap.knowledge import ingest, search_knowledge
 number, folder = sys.argv[2], pathlib.Path(sys.argv[3])
 for turn in range(3):
@@ -223,6 +223,7 @@ for turn in range(3):
 """
 
 
+@pytest.mark.process
 def test_several_processes_write_and_read_without_loss(few_notes, tmp_path, home):
     search_knowledge("FSDP")
     writers = [
@@ -237,6 +238,7 @@ def test_several_processes_write_and_read_without_loss(few_notes, tmp_path, home
         assert "turn2turn" in hit.note.body
 
 
+@pytest.mark.process
 def test_an_open_reader_sees_what_another_process_ingested(few_notes, tmp_path, home):
     assert not search_knowledge("writer7word", origin="ingested")
     subprocess.run([sys.executable, "-c", WRITER, str(few_notes), "7", str(tmp_path)], check=True)

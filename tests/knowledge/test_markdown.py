@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.knowledge.markdown import WORDS_PER_CHUNK, chunk_markdown, slug
+from asap.knowledge.notes.chunking import WORDS_PER_CHUNK, chunk_markdown, slug
 
 CHAPTER = """---
 title: "How to Train"
@@ -88,6 +89,7 @@ def test_the_anchor_rule_is_the_books():
 WORDS = st.lists(st.from_regex(r"[a-z]{2,7}", fullmatch=True), min_size=1, max_size=40).map(" ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(WORDS, min_size=1, max_size=30))
 def test_no_word_is_lost_or_moved_and_no_chunk_is_long(paragraphs):
     chunks = chunk_markdown("# Top\n\n" + "\n\n".join(paragraphs), "x")

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import data_folder
-from asap.knowledge.markdown import slug
-from asap.knowledge.notes import load_notes, parse_notes
+from asap.knowledge.notes.chunking import slug
+from asap.knowledge.notes.note_files import load_notes, parse_notes
 
 FRONT = "---\nwork: The Book\nchapter: training\nurl: https://example.org/training/\n---\n# Training\n\n"
 NOTE = """## FSDP stays compute-bound above C over W

@@ -14,15 +14,18 @@ import pytest
 from asap.core.errors import UsageError
 from asap.history import HistoryQuery, HistoryRecord, add, get_record, list_records, search_history
 from asap.history.files import load_records
-from asap.knowledge import StoreWarning, get_note, ingest, list_notes, remove, search_knowledge, store
-from asap.knowledge.shelf import document_of
+from asap.knowledge import StoreWarning, get_note, ingest, list_notes, remove, search_knowledge
+from asap.knowledge.notes.corpus import document_of
+from asap.knowledge.store import access as store
+
+pytestmark = pytest.mark.process
 
 CLIENT = """
 import os, pathlib, sys
 command, folder, notes, home = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
 os.environ["ASAP_HOME"] = home
-import asap.knowledge.shelf
-asap.knowledge.shelf.data_folder = lambda name: notes
+import asap.knowledge.notes.corpus
+asap.knowledge.notes.corpus.data_folder = lambda name: notes
 from asap.knowledge import ingest, search_knowledge
 if "," not in command:
     for turn in range(3):
@@ -171,7 +174,7 @@ def test_a_server_that_lost_everything_is_filled_again(server, document, tmp_pat
 
 
 def test_a_server_that_never_answers_is_given_up(few_notes, monkeypatch):
-    monkeypatch.setattr("asap.knowledge.server.HEARTBEAT_SECONDS", 0.3)
+    monkeypatch.setattr("asap.knowledge.store.server.HEARTBEAT_SECONDS", 0.3)
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()

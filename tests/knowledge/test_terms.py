@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.knowledge.terms import readable, terms
+from asap.knowledge.index.terms import readable, terms
 
 
 def concepts(text):

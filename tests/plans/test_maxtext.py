@@ -4,12 +4,14 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
-from asap.plans.maxtext import from_overrides, paste_line, to_overrides
-from asap.plans.maxtext_axes import NAMES, axis_key, open_axes
-from asap.plans.maxtext_remat import POLICIES
+from asap.plans.maxtext.axes import axis_key, open_axes
+from asap.plans.maxtext.overrides import from_overrides, paste_line, to_overrides
+from asap.plans.maxtext.rematerialisation import TENSORS
+from asap.plans.maxtext.sharding_rules import NAMES
+from asap.plans.remat import MAXTEXT_POLICIES
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
-MAXTEXTS = tuple(dict.fromkeys(POLICIES.values()))
+MAXTEXTS = tuple(dict.fromkeys(MAXTEXT_POLICIES.values()))
 MESHES = st.builds(Mesh, **dict.fromkeys(AXES, DEGREES))
 OFFLOADS = st.lists(st.sampled_from(["optimizer", "parameters"]), unique=True).map(lambda found: tuple(sorted(found)))
 
@@ -39,7 +41,7 @@ CURRENT = st.fixed_dictionaries(
             for g in NAMES.values()
             for name in g
         },
-        "remat_policy": st.sampled_from([*POLICIES, "custom"]),
+        "remat_policy": st.sampled_from([*MAXTEXT_POLICIES, "custom"]),
         "query_proj": st.sampled_from(["remat", "device", "offload"]),
         "optimizer_memory_host_offload": st.booleans(),
         "gradient_accumulation_steps": st.integers(1, 8),
@@ -53,10 +55,29 @@ def test_a_plan_comes_back_from_its_overrides(plan):
     assert from_overrides(to_overrides(plan), plan.ici.devices, plan.dcn.devices) == plan
 
 
+MAXTEXT_DEFAULTS = {"remat_policy": "full", "gradient_accumulation_steps": 1}
+
+
 @given(plan=plans(), current=CURRENT)
 def test_overrides_win_over_whatever_the_configuration_says(plan, current):
-    combined = current | to_overrides(plan, current)
+    combined = MAXTEXT_DEFAULTS | current | to_overrides(plan, current)
     assert from_overrides(combined, plan.ici.devices, plan.dcn.devices) == plan
+
+
+@given(plan=plans(), current=CURRENT)
+def test_no_override_can_be_left_out(plan, current):
+    settings, overrides = MAXTEXT_DEFAULTS | current, to_overrides(plan, current)
+    for key, value in overrides.items():
+        assert str(settings.get(key)) != value
+        if key not in TENSORS:
+            assert read_or_none(settings | {k: v for k, v in overrides.items() if k != key}, plan) != plan
+
+
+def read_or_none(settings, plan):
+    try:
+        return from_overrides(settings, plan.ici.devices, plan.dcn.devices)
+    except PlanError:
+        return None
 
 
 @given(plan=plans())
@@ -96,11 +117,12 @@ def test_the_line_is_ready_to_paste():
 def test_names_of_the_current_configuration_are_kept():
     current = {"ici_sequence_parallelism": 4, "ici_fsdp_transpose_parallelism": 2, "remat_policy": "save_qkv_proj"}
     overrides = to_overrides(Plan.parse("data=4 seq=8 remat=save_qkv_proj"), current)
-    assert overrides["ici_sequence_parallelism"] == "8"
-    assert "ici_context_parallelism" not in overrides
-    assert overrides["ici_fsdp_parallelism"] == "4"
-    assert overrides["ici_fsdp_transpose_parallelism"] == "1"
-    assert overrides["remat_policy"] == "save_qkv_proj"
+    assert overrides == {"ici_sequence_parallelism": "8"}
+    closed = {**current, "ici_fsdp_parallelism": 2}
+    assert to_overrides(Plan.parse("data=8 seq=4 remat=save_qkv_proj"), closed) == {
+        "ici_fsdp_parallelism": "8",
+        "ici_fsdp_transpose_parallelism": "1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -201,7 +223,9 @@ def test_an_open_axis_needs_the_hardware():
         ({"out_proj": "device"}, Remat.SAVE_OUT_PROJ, ()),
         ({"query_proj": "device", "out_proj": "device"}, Remat.SAVE_DOT_EXCEPT_MLP, ()),
         ({"query_proj": "device", "mlpwi_0": "device"}, Remat.MINIMAL, ()),
-        ({"query_proj": "device", "mlpwo": "offload"}, Remat.OFFLOAD, ("activations",)),
+        ({"query_proj": "offload", "mlpwi_0": "device"}, Remat.OFFLOAD, ("activations",)),
+        ({"query_proj": "device", "mlpwo": "offload"}, Remat.SAVE_QKV_PROJ, ()),
+        ({"decoder_layer_input": "offload", "mlpwo": "offload"}, Remat.FULL, ("activations",)),
     ],
 )
 def test_custom_rematerialisation_is_grouped_by_where_tensors_go(tensors, remat, offload):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.prediction.collectives import Channel, all_gather, all_reduce, all_to_all, reduce_scatter, send
+from asap.prediction.step_model.collectives import Channel, all_gather, all_reduce, all_to_all, reduce_scatter, send
 
 members = st.integers(2, 512)
 sizes = st.floats(1.0, 1e12)

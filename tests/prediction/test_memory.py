@@ -10,8 +10,8 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, count_parameters
 from asap.plans import Plan, Remat
 from asap.prediction import predict
-from asap.prediction.cases import case_of
-from asap.prediction.memory import in_flight, memory, parameters_per_device
+from asap.prediction.step_model.encoding import step_inputs
+from asap.prediction.step_model.memory import in_flight, memory, parameters_per_device
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
@@ -20,7 +20,7 @@ DEGREES = st.sampled_from([1, 2, 4, 8])
 
 
 def held(plan: str, model=MODEL, work=WORK, hardware=H100):
-    return memory(case_of([Plan.parse(plan)], model, work, hardware))
+    return memory(step_inputs([Plan.parse(plan)], model, work, hardware))
 
 
 @settings(max_examples=40)
@@ -36,15 +36,40 @@ def test_a_bigger_hbm_never_makes_a_plan_stop_fitting(degree, policy, factor):
 
 
 def test_all_parameters_are_held_once_by_fully_sharded_devices():
-    owned = parameters_per_device(case_of([Plan.parse("data=64")], MODEL, WORK, H100))
+    owned = parameters_per_device(step_inputs([Plan.parse("data=64")], MODEL, WORK, H100))
     assert float(np.sum(owned)) * 64 == pytest.approx(count_parameters(MODEL).total, rel=0.001)
 
 
+def owned(plan: str, model=MODEL, framework: str | None = None) -> float:
+    work = WORK.model_copy(update={"framework": framework})
+    return float(np.sum(parameters_per_device(step_inputs([Plan.parse(plan)], model, work, H100))))
+
+
 def test_experts_are_divided_by_the_expert_axis(mixture):
-    one = float(np.sum(parameters_per_device(case_of([Plan.parse("replica=64")], mixture, WORK, H100))))
-    sixteen = float(np.sum(parameters_per_device(case_of([Plan.parse("replica=4 expert=16")], mixture, WORK, H100))))
     experts = 16 * 16 * 3 * 2048 * 1024
+    one, sixteen = owned("replica=64", mixture), owned("replica=4 expert=16", mixture)
     assert one - sixteen == pytest.approx(experts * 15 / 16)
+
+
+def test_fsdp_over_slices_divides_the_parameters():
+    assert owned("data=16 dcn.data=4") == pytest.approx(owned("data=64"))
+    assert owned("data=16 dcn.replica=4") == pytest.approx(owned("data=16"))
+
+
+def test_fsdp_over_slices_gathers_through_their_network():
+    near, far = (
+        predict(Plan.parse(plan), MODEL, WORK, resolve_hardware("v5p", topology=(4, 4, 4), slices=slices).slice)[0]
+        for plan, slices in (("data=64", 1), ("data=64 dcn.data=2", 2))
+    )
+    gathered = [sum(part.busy_s for part in found.parts if part.axis == "data") for found in (near, far)]
+    assert gathered[1] > gathered[0]
+
+
+def test_maxtext_shards_weights_over_context_and_expert_axes_too(mixture):
+    assert owned("data=16 seq=4", framework="MaxText") == pytest.approx(owned("data=64"))
+    assert owned("data=16 seq=4", framework="Megatron-Core") == pytest.approx(owned("data=16"))
+    whole = owned("replica=64", mixture)
+    assert owned("replica=4 expert=16", mixture, "MaxText") == pytest.approx(whole / 16)
 
 
 @pytest.mark.parametrize(("more", "less"), [("none", "minimal"), ("minimal", "full")])
@@ -121,7 +146,7 @@ def test_the_last_stage_of_a_pipeline_holds_the_logits():
 
 def test_virtual_stages_keep_more_in_flight():
     plain, interleaved = (
-        in_flight(case_of([Plan.parse(f"replica=16 stage=4 microbatches=32 {extra}")], MODEL, WORK, H100))
+        in_flight(step_inputs([Plan.parse(f"replica=16 stage=4 microbatches=32 {extra}")], MODEL, WORK, H100))
         for extra in ("", "pipeline_repeats=4")
     )
     assert [float(np.sum(found)) for found in plain] == [4, 1]

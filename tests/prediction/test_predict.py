@@ -4,7 +4,7 @@ from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.provenance import Provenance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction import Measured, predict
+from asap.prediction import Measured, Prediction, predict
 
 PLANS = [Plan.parse(f"replica={64 // (2 * n)} model={n} stage=2 microbatches=16 remat=full") for n in (1, 2, 4, 8)]
 
@@ -40,7 +40,7 @@ def test_a_measured_run_is_predicted_as_measured(decoder, workload, h100):
     assert same.relative_step_time
     assert same.step_time.value == pytest.approx(12.5)
     assert same.relative_step_time.value == pytest.approx(1.0)
-    assert same.method == "calibrated_architecture"
+    assert same.method == "anchored_architecture"
 
 
 def test_relative_time_refers_to_the_incumbent(decoder, workload, h100):
@@ -75,3 +75,38 @@ def test_a_plan_for_other_hardware_is_refused(decoder, workload, h100):
 def test_an_unsaid_policy_is_noted(decoder, workload, h100):
     found = predict(Plan.parse("data=64"), decoder, workload, h100)[0]
     assert any("least that fits" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("off", [0.9, 1.05, 3.0])
+def test_the_plan_that_was_measured_is_predicted_as_measured(off, decoder, workload, h100):
+    plan, other = Plan.parse("data=64 remat=full"), Plan.parse("data=16 model=4 remat=full")
+    modelled = [found.step_time.value for found in predict([plan, other], decoder, workload, h100) if found.step_time]
+    measured = off * modelled[0]
+    ran, moved = predict([plan, other], decoder, workload, h100, baseline=Measured(plan, measured))
+    assert ran.step_time
+    assert moved.step_time
+    assert moved.relative_step_time
+    assert ran.step_time.value == pytest.approx(measured)
+    assert min(1.0, off) < moved.step_time.value / modelled[1] < max(1.0, off)
+    assert moved.relative_step_time.value == pytest.approx(moved.step_time.value / measured)
+
+
+def test_the_two_distances_are_two_fields(decoder, workload, h100):
+    alone = predict(PLANS[2], decoder, workload, h100)[0]
+    assert alone.region_distance is not None
+    assert alone.doublings is None
+    assert predict(PLANS[2], decoder, workload, h100, incumbent=PLANS[0])[0].doublings == 2
+
+
+@pytest.mark.parametrize(
+    ("former", "method", "region_distance", "doublings"),
+    [
+        ("what_if", "profile_ratios", None, 1.5),
+        ("calibrated_architecture", "anchored_architecture", 1.5, None),
+        ("architecture", "architecture", 1.5, None),
+    ],
+)
+def test_predictions_of_the_first_version_are_read(former, method, region_distance, doublings):
+    found = Prediction.model_validate({"plan": {}, "method": former, "distance": 1.5})
+    assert (found.method, found.region_distance, found.doublings) == (method, region_distance, doublings)
+    assert Prediction.model_validate_json(found.model_dump_json()) == found

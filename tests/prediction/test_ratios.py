@@ -8,9 +8,9 @@ from asap.diagnosis.shares import shares_of
 from asap.plans import Plan
 from asap.plans.enumeration import enumerate_plans
 from asap.plans.validity import Constraints
-from asap.prediction.distance import SPREAD, distance, doublings, spread
-from asap.prediction.ratios import MeasuredSplit, hbm_ratio, predict_from_profile
-from asap.prediction.traffic import (
+from asap.prediction.profile_scaling.plan_distance import SPREAD, doublings, spread, weighted_doublings
+from asap.prediction.profile_scaling.ratios import MeasuredSplit, hbm_ratio, predict_from_profile
+from asap.prediction.profile_scaling.traffic import (
     ACTIVATION_AXES,
     WEIGHT_AXES,
     activations,
@@ -64,8 +64,8 @@ def test_a_run_of_compute_alone_does_not_change(plan, incumbent):
 @given(plans, plans)
 def test_distance_is_symmetric_in_doublings_and_dearer_on_new_axes(plan, incumbent):
     assert doublings(plan, incumbent) == pytest.approx(doublings(incumbent, plan))
-    assert distance(plan, incumbent) >= doublings(plan, incumbent)
-    assert (distance(plan, incumbent) == 0) == (plan == incumbent)
+    assert weighted_doublings(plan, incumbent) >= doublings(plan, incumbent)
+    assert (weighted_doublings(plan, incumbent) == 0) == (plan == incumbent)
 
 
 @given(st.floats(0, 8), st.floats(0, 8))
@@ -123,4 +123,4 @@ def test_collectives_without_operations_come_from_the_kpi():
 def test_an_axis_that_was_not_measured_is_said_to_be_so():
     notes = predict(Plan.parse("data=16 model=4"), Plan.parse("data=64")).notes
     assert any("no model axis" in note for note in notes)
-    assert math.isclose(predict(Plan.parse("data=16 model=4"), Plan.parse("data=64")).distance, 2)
+    assert math.isclose(predict(Plan.parse("data=16 model=4"), Plan.parse("data=64")).doublings, 2)

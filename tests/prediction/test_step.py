@@ -5,21 +5,21 @@ import pytest
 
 from asap.hardware.names import resolve_hardware
 from asap.plans import Plan, Remat
-from asap.prediction.calibration import load_calibration
-from asap.prediction.case import Case, stack
-from asap.prediction.cases import case_of
-from asap.prediction.classes import Groups
-from asap.prediction.compute import compute, model_flops
-from asap.prediction.step import Step, step
+from asap.prediction.step_model.compute import compute, model_flops
+from asap.prediction.step_model.encoding import step_inputs
+from asap.prediction.step_model.groups import Groups
+from asap.prediction.step_model.inputs import StepInputs, stack
+from asap.prediction.step_model.step import StepTime, predict_step
+from asap.prediction.uncertainty.calibration import load_calibration
 
 
-def parts(step_: Step) -> dict[str, float]:
+def parts(step_: StepTime) -> dict[str, float]:
     return {field.name: float(np.sum(getattr(step_, field.name))) for field in fields(step_)}
 
 
 def evaluated(plan, model, work, hardware):
     constants = load_calibration().full.resolve_one(Groups.of(hardware, work))
-    return step(case_of([Plan.parse(plan)], model, work, hardware), constants)
+    return predict_step(step_inputs([Plan.parse(plan)], model, work, hardware), constants)
 
 
 def test_twice_the_layers_take_twice_the_time_in_each_part_of_a_layer(decoder, workload, h100):
@@ -28,16 +28,16 @@ def test_twice_the_layers_take_twice_the_time_in_each_part_of_a_layer(decoder, w
     twice = parts(evaluated(plan, decoder.model_copy(update={"layers": 64}), workload, h100))
     assert twice["tensor"] == pytest.approx(2 * once["tensor"])
     constants = load_calibration().full.resolve_one(Groups.of(h100, workload))
-    case = case_of([Plan.parse(plan)], decoder, workload, h100)
-    double = case_of([Plan.parse(plan)], decoder.model_copy(update={"layers": 64}), workload, h100)
-    assert compute(double, constants).layer_matmul == pytest.approx(compute(case, constants).layer_matmul)
+    inputs = step_inputs([Plan.parse(plan)], decoder, workload, h100)
+    double = step_inputs([Plan.parse(plan)], decoder.model_copy(update={"layers": 64}), workload, h100)
+    assert compute(double, constants).layer_matmul == pytest.approx(compute(inputs, constants).layer_matmul)
 
 
 def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
     plan = "replica=2 expert=4 model=2 stage=4 microbatches=16 remat=full"
     found = parts(evaluated(plan, mixture, workload, h100))
     exposed = [name for name in found if name.endswith("_exposed")]
-    whole = ["compute", "traffic", "overhead", "bubble", "optimizer", *exposed]
+    whole = ["compute", "hbm", "overhead", "bubble", "optimizer", *exposed]
     assert sum(found[name] for name in whole) == pytest.approx(found["total"])
     assert all(found[name] <= found[name.removesuffix("_exposed")] * (1 + 1e-9) for name in exposed)
 
@@ -84,7 +84,7 @@ def test_tensor_parallelism_beyond_a_node_is_dearer(decoder, workload, h100):
 def test_flash_attention_is_not_charged_for_the_score_matrix(decoder, workload, h100):
     def traffic(kernel, sequence):
         work = workload.model_copy(update={"attention": kernel, "sequence_length": sequence, "global_batch": 64})
-        return evaluated("replica=64 remat=none", decoder, work, h100).traffic / sequence
+        return evaluated("replica=64 remat=none", decoder, work, h100).hbm / sequence
 
     assert traffic("flash", 32768) == pytest.approx(traffic("flash", 2048))
     assert traffic("torch", 32768) > 5 * traffic("torch", 2048)
@@ -95,7 +95,7 @@ def test_parallel_blocks_halve_the_reductions_of_tensor_parallelism_and_nothing_
     apart = parts(evaluated(plan, decoder, workload, h100))
     at_once = parts(evaluated(plan, decoder.model_copy(update={"parallel_block": True}), workload, h100))
     assert at_once["tensor"] == pytest.approx(apart["tensor"] / 2)
-    assert at_once["traffic"] < apart["traffic"]
+    assert at_once["hbm"] < apart["hbm"]
     assert at_once["compute"] == pytest.approx(apart["compute"])
 
 
@@ -126,10 +126,10 @@ def test_fp8_speeds_up_matmuls_only(decoder, workload, h100):
 
 
 def test_model_flops_are_six_a_parameter_and_token(decoder, workload, h100):
-    case = case_of([Plan.parse("replica=64 remat=none")], decoder, workload, h100)
+    inputs = step_inputs([Plan.parse("replica=64 remat=none")], decoder, workload, h100)
     matrices = 32 * (4096 * (4096 + 2 * 1024 + 4096) + 3 * 4096 * 14336) + 32000 * 4096
     attention = 3 * 2 * (4096 / 2) * 2 * 4096 * 32
-    assert model_flops(case) == pytest.approx((6 * matrices + attention) * 512 * 4096)
+    assert model_flops(inputs) == pytest.approx((6 * matrices + attention) * 512 * 4096)
 
 
 def test_a_stack_of_runs_gives_what_each_gives_alone(decoder, mixture, workload, h100, v5p):
@@ -137,15 +137,18 @@ def test_a_stack_of_runs_gives_what_each_gives_alone(decoder, mixture, workload,
     singles = [(decoder, h100), (mixture, h100), (decoder, v5p)]
     groups = [Groups.of(hardware, workload) for _, hardware in singles]
     fit = load_calibration().full
-    cases = [case_of([plan], model, workload, hardware) for model, hardware in singles]
-    together = step(stack(cases), fit.resolve(groups)).total
-    alone = [float(step(case, fit.resolve_one(group)).total[0]) for case, group in zip(cases, groups, strict=True)]
+    steps = [step_inputs([plan], model, workload, hardware) for model, hardware in singles]
+    together = predict_step(stack(steps), fit.resolve(groups)).total
+    alone = [
+        float(predict_step(inputs, fit.resolve_one(group)).total[0])
+        for inputs, group in zip(steps, groups, strict=True)
+    ]
     assert list(np.asarray(together)) == pytest.approx(alone)
 
 
 @pytest.mark.parametrize("policy", list(Remat))
 def test_every_policy_is_known(policy, decoder, workload, h100):
-    assert isinstance(case_of([Plan(remat=policy)], decoder, workload, h100), Case)
+    assert isinstance(step_inputs([Plan(remat=policy)], decoder, workload, h100), StepInputs)
 
 
 def test_an_optimizer_that_is_sharded_gathers_parameters_instead_of_gradients(decoder, workload, h100):
@@ -176,8 +179,8 @@ def test_attention_kernels_of_an_earlier_generation_are_slower_on_hopper_alone(c
 
     def attention(kernel):
         work = workload.model_copy(update={"sequence_length": 32768, "framework": "PyTorch FSDP", "attention": kernel})
-        case = case_of([Plan.parse("data=8")], decoder, work, hardware)
-        return compute(case, fit.resolve_one(Groups.of(hardware, work))).layer_attention
+        inputs = step_inputs([Plan.parse("data=8")], decoder, work, hardware)
+        return compute(inputs, fit.resolve_one(Groups.of(hardware, work))).layer_attention
 
     assert attention("flash attention 2") == pytest.approx(slower * attention("cudnn flash"), rel=0.01)
     assert attention(None) == pytest.approx(attention("flash attention 2"))

@@ -3,7 +3,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from asap.profiles import read_profile
+
+pytestmark = pytest.mark.process
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "record_run.py"
 
@@ -19,3 +23,9 @@ def test_a_recorded_run_is_marked_small_and_readable(tmp_path):
     profile = read_profile(tmp_path)
     assert (profile.devices, profile.extent, profile.kpis.steps) == (8, "step", 2)
     assert {collective.kind for collective in profile.kpis.collectives} >= {"all-reduce", "all-gather"}
+
+
+def test_a_mesh_of_other_devices_is_refused(tmp_path):
+    ran = subprocess.run([sys.executable, SCRIPT, "--out", tmp_path, "--mesh", "3x1x1"], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "3x1x1 is not three degrees with the product 8" in ran.stderr

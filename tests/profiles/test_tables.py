@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from asap.profiles.tables import HloRow, MemoryProfile, StepRow, Summary, Table
+from asap.profiles.xprof.tables import HloRow, MemoryProfile, StepRow, Summary, XprofTable
 
 CELLS = st.none() | st.text(max_size=20)
 TEXTS = ("category", "hlo_op_name", "bound_by", "tf_op_name")
@@ -19,7 +19,7 @@ def test_records_take_the_columns_they_know_in_any_order(names, rows):
     ]
     cells = [[{"v": row.get(name)} if name in row else None for name in names] for row in complete]
     table = {"cols": [{"id": name} for name in names], "rows": [{"c": row} for row in cells]}
-    records = Table.model_validate_json(json.dumps(table)).records(HloRow)
+    records = XprofTable.model_validate_json(json.dumps(table)).records(HloRow)
     assert [{name: getattr(record, name) for name in TEXTS} for record in records] == [
         {name: row[name] for name in TEXTS} for row in complete
     ]

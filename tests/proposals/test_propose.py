@@ -1,16 +1,16 @@
 import pytest
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.diagnosis.study import open_study, study_of
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.plans.maxtext import from_overrides
+from asap.plans.maxtext.overrides import from_overrides
 from asap.plans.validity import violations
-from asap.prediction.expectation import candidate_plans, expect
+from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
-from asap.proposals.propose import nothing, propose, survey
+from asap.proposals.propose import no_proposals, propose, rank_candidates
 from asap.proposals.strategy import changes, strategy, title
+from asap.study.study import open_study, study_of
 
 PAPER = {
     "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
@@ -33,7 +33,7 @@ def no_citations(study, plan):
 def test_the_paper_is_reproduced(store, experiment):
     bottleneck, expert = PAPER[experiment]
     study = open_study(experiment, store)
-    result = propose(survey(study), no_citations)
+    result = propose(rank_candidates(study), no_citations)
     assert study.diagnosis.bottleneck == bottleneck
     assert Plan.parse(expert) in [proposal.plan for proposal in result.proposals]
 
@@ -41,7 +41,7 @@ def test_the_paper_is_reproduced(store, experiment):
 @pytest.mark.parametrize("experiment", PAPER)
 def test_three_valid_plans_of_different_strategy(store, experiment):
     study = open_study(experiment, store)
-    result = propose(survey(study), no_citations)
+    result = propose(rank_candidates(study), no_citations)
     assert [proposal.rank for proposal in result.proposals] == [1, 2, 3]
     assert len({strategy(proposal.plan, study.plan) for proposal in result.proposals}) == 3
     for proposal in result.proposals:
@@ -59,13 +59,13 @@ def test_three_valid_plans_of_different_strategy(store, experiment):
 @pytest.mark.parametrize("experiment", PAPER)
 def test_the_line_to_paste_reads_back_as_the_plan(store, experiment):
     study = open_study(experiment, store)
-    for proposal in propose(survey(study), no_citations).proposals:
+    for proposal in propose(rank_candidates(study), no_citations).proposals:
         settings = dict(term.split("=") for term in proposal.overrides.maxtext.split())
         assert from_overrides(settings, study.plan.devices).ici == proposal.plan.ici
 
 
 def test_what_cannot_be_predicted_is_said_in_words(store):
-    proposal = propose(survey(open_study("paper-v6e-16", store)), no_citations).proposals[0]
+    proposal = propose(rank_candidates(open_study("paper-v6e-16", store)), no_citations).proposals[0]
     impact = {entry.name: entry for entry in proposal.impact}
     assert impact["HBM"].quantity is None
     assert "without the architecture" in impact["HBM"].statement
@@ -73,39 +73,39 @@ def test_what_cannot_be_predicted_is_said_in_words(store):
 
 
 def test_a_gain_below_the_noise_recommends_to_keep_what_runs(store):
-    small = propose(survey(open_study("paper-v5p-512", store)), no_citations).recommendation
+    small = propose(rank_candidates(open_study("paper-v5p-512", store)), no_citations).recommendation
     assert small.keep_incumbent
     assert small.first == 1
-    large = propose(survey(open_study("paper-v6e-16", store)), no_citations).recommendation
+    large = propose(rank_candidates(open_study("paper-v6e-16", store)), no_citations).recommendation
     assert not large.keep_incumbent
 
 
 def test_an_unknown_batch_is_never_split_further_than_it_was(store):
     study = open_study("paper-v6e-16", store)
     shards = study.plan.batch_shards
-    assert all(shards % c.plan.batch_shards == 0 for c in survey(study).candidates)
+    assert all(shards % c.plan.batch_shards == 0 for c in rank_candidates(study).candidates)
 
 
 def test_a_precedent_moves_the_ranking(store):
     study = open_study("paper-v5e-256", store)
     favourite = Plan.parse("data=8 seq=8 model=4")
-    assert survey(study).candidates[0].plan != favourite
-    assert survey(study, {favourite: 0.5}).candidates[0].plan == favourite
+    assert rank_candidates(study).candidates[0].plan != favourite
+    assert rank_candidates(study, {favourite: 0.5}).candidates[0].plan == favourite
 
 
 def test_without_facts_there_is_no_proposal_but_a_reason(store):
     experiment = Experiment(id="bare", hardware=HardwareReference(devices=8), workload=Workload(global_batch=8))
     store.add(experiment, replace=True)
     with pytest.raises(InsufficientEvidenceError) as caught:
-        survey(open_study("bare", store))
-    result = nothing(caught.value)
+        rank_candidates(open_study("bare", store))
+    result = no_proposals(caught.value)
     assert result.proposals == ()
     assert result.recommendation.first is None
     assert "architecture" in result.recommendation.statement
 
 
 def test_no_plan_that_needs_less_than_one_that_ran_is_refused(store):
-    ran = Profile(source="a report", stated=True, kpis=Kpis(step_time_s=10.0))
+    ran = Profile(source="a report", stated=True, kpis=Kpis(step_time_s=60.0))
     study = study_of(crowded(), ran)
     predictions = {prediction.plan: prediction for prediction in expect(study, candidate_plans(study))}
     incumbent = predictions[study.plan].memory
@@ -117,15 +117,15 @@ def test_no_plan_that_needs_less_than_one_that_ran_is_refused(store):
 
 def test_a_loss_is_not_called_a_gain(store):
     study = open_study("paper-v6e-16", store)
-    slower = [c for c in survey(study).candidates if c.prediction.relative_step_time.value > 1][:1]
-    advice = propose(survey(study), no_citations, slower).recommendation
+    slower = [c for c in rank_candidates(study).candidates if c.prediction.relative_step_time.value > 1][:1]
+    advice = propose(rank_candidates(study), no_citations, slower).recommendation
     assert advice.keep_incumbent
     assert "gain" not in advice.statement
 
 
 def test_that_nothing_fits_is_said(store):
     study = study_of(crowded())
-    result = propose(survey(study), no_citations)
+    result = propose(rank_candidates(study), no_citations)
     assert result.proposals == ()
     assert "predicted to fit into HBM" in result.recommendation.statement
 
@@ -143,7 +143,7 @@ def crowded():
 
 def test_a_strategy_is_named_by_what_changes():
     before, after = Plan.parse("data=4 seq=4"), Plan.parse("data=4 model=4")
-    assert title(after, before) == "More tensor parallelism, less sequence parallelism"
+    assert title(after, before) == "More tensor parallelism, less context parallelism"
     assert [str(change) for change in changes(after, before)] == ["model 1→4", "seq 4→1"]
     assert strategy(before, before) == frozenset()
 
@@ -161,19 +161,19 @@ def decoder_on(plan, hardware="v5p", topology="4x4x4", batch=512, framework="Max
 
 
 def test_room_in_hbm_is_used_to_compute_less_again():
-    found = propose(survey(decoder_on("data=64 remat=full", batch=128)), no_citations)
+    found = propose(rank_candidates(decoder_on("data=64 remat=full", batch=128)), no_citations)
     first = found.proposals[0]
     assert first.plan.remat in ("minimal", "none")
     assert first.title.endswith("ess rematerialisation")
-    assert any("computed again" in reason for reason in first.reasoning)
-    assert any("activations grow" in cost for cost in first.trade_offs)
+    assert any("recomputed" in reason for reason in first.reasoning)
+    assert any("stay in HBM" in cost for cost in first.trade_offs)
     assert f"remat_policy={first.plan.remat}" in first.overrides.maxtext
     assert first.prediction.memory
     assert first.prediction.memory.fits
 
 
 def test_what_does_not_fit_may_compute_more_again():
-    found = propose(survey(decoder_on("data=64 remat=none", batch=2048)), no_citations)
+    found = propose(rank_candidates(decoder_on("data=64 remat=none", batch=2048)), no_citations)
     assert found.incumbent
     assert found.incumbent.memory
     assert not found.incumbent.memory.fits
@@ -182,6 +182,6 @@ def test_what_does_not_fit_may_compute_more_again():
 
 def test_only_policies_of_the_stack_are_offered_and_none_that_is_not_known():
     silent = decoder_on("data=64")
-    assert {candidate.plan.remat for candidate in survey(silent).candidates} == {None}
+    assert {candidate.plan.remat for candidate in rank_candidates(silent).candidates} == {None}
     tpu = decoder_on("data=64 remat=full")
-    assert {candidate.plan.remat for candidate in survey(tpu).candidates} == {"none", "minimal", "full"}
+    assert {candidate.plan.remat for candidate in rank_candidates(tpu).candidates} == {"none", "minimal", "full"}

@@ -5,16 +5,16 @@ import re
 import pytest
 from rich.console import Console
 
-from asap.diagnosis.study import Study, open_study
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.proposals import Citation
-from asap.proposals.propose import propose, survey
+from asap.proposals.propose import propose, rank_candidates
 from asap.reports.analysis import Analysis, assemble
 from asap.reports.markdown import to_markdown
 from asap.reports.terminal import print_analysis
+from asap.study.study import Study, open_study
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -22,7 +22,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 def analysis_of(study):
     note = Citation(kind="principle", id="a-note", title=HOSTILE, url="javascript:alert(1)", supports="s")
-    return assemble(study, propose(survey(study), lambda study, plan: (note,)), "a-session", "builtin/planner")
+    return assemble(study, propose(rank_candidates(study), lambda study, plan: (note,)), "a-session", "builtin/planner")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_hostile_text_is_inert_in_markdown(hostile):
 
 def test_json_is_the_contract(paper):
     data = json.loads(paper.to_json())
-    assert data["schema"] == "asap.analysis/1"
+    assert data["schema"] == "asap.analysis/2"
     assert data["diagnosis"]["bottleneck"] == "hbm"
     assert data["diagnosis"]["findings"]
     assert data["proposals"][0]["plan"]["ici"] == {
@@ -105,3 +105,11 @@ def test_markdown_holds_what_the_terminal_shortens(paper):
     assert text.count("### ") == 3
     for proposal in paper.proposals:
         assert proposal.overrides.maxtext in text
+
+
+def test_an_analysis_of_the_first_version_is_read(paper):
+    former = json.loads(paper.to_json()) | {"schema": "asap.analysis/1"}
+    for one in (former["incumbent"], *(proposal["prediction"] for proposal in former["proposals"])):
+        one |= {"method": "what_if", "distance": one.pop("doublings")}
+        del one["region_distance"]
+    assert Analysis.model_validate(former) == paper

@@ -62,6 +62,7 @@ def test_each_record_is_one_readable_line(tmp_path):
     assert [json.loads(line)["payload"]["number"] for line in lines] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_large_payload_is_kept(tmp_path):
     log = Worklog("s", tmp_path)
     log.append(Kind.TOOL_RESULT, "x" * 5_000_000)
@@ -100,6 +101,7 @@ def test_a_torn_tail_is_cut_and_reported(tmp_path, cut):
     assert verify_session("s", tmp_path).ok
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data())
 def test_any_altered_byte_is_detected(tmp_path_factory, data):
@@ -196,6 +198,7 @@ def start(folder: Path, name: str, count: int) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", WRITER, str(folder), name, str(count)])
 
 
+@pytest.mark.process
 def test_processes_share_a_session_without_loss(tmp_path):
     writers = [start(tmp_path, name, 25) for name in "abcd"]
     assert [writer.wait() for writer in writers] == [0, 0, 0, 0]

@@ -1,0 +1,1 @@
+"""Checks of a language model's words against the answers of the tools."""

@@ -1,0 +1,128 @@
+"""What a figure may be resolved to: the values in the answers of tools, and the figures in notes."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asap.agents.guardrails.figures import UNITLESS, Figure, figures
+from asap.agents.guardrails.units import COUNT, RATIO, SECOND, SHARE
+
+NUMBER = "number"
+_BY_NAME = {
+    "_s": SECOND,
+    "_bytes": "bytes",
+    "bytes_accessed": "bytes",
+    "flops": "FLOP",
+    "flop_rate": "FLOP/s",
+    "bandwidth": "bytes/s",
+    "tokens_per_second": "tokens/s",
+    "speedup": RATIO,
+    "distance": COUNT,
+    "doublings": COUNT,
+    "occurrences": COUNT,
+}
+"""What a bare number measures, by the end of its field's name; other fractions are shares, other numbers counts."""
+
+_BY_UNIT = {"s": SECOND, "fraction": SHARE, "1": RATIO}
+_PROSE = {"statement", "advice", "notes", "source", "violations", "correlation"}
+"""Fields in which the engine itself writes text. Names, descriptions and warnings may come from files."""
+
+_PLANS = {"plan", "engine_choice", "before", "after", "refused"}
+_DEGREE = re.compile(r"=(\d+)\b")
+
+
+@dataclass(frozen=True)
+class GroundedValue:
+    """A value that a tool gave.
+
+    Args:
+        place: where it stands.
+        bound: whether it is the end of an interval, which may be named as such only.
+    """
+
+    value: float
+    dimension: str
+    place: str
+    bound: bool = False
+
+
+def resolve(figure: Figure, known: Iterable[GroundedValue]) -> GroundedValue | None:
+    """The known value that reads like the figure when it is written with as many digits."""
+    return next((one for one in known if _comparable(figure, one) and _reads_like(figure, one)), None)
+
+
+def nearest(figure: Figure, known: Iterable[GroundedValue]) -> GroundedValue | None:
+    """The known value of the same dimension that is closest."""
+    same = [one for one in known if _comparable(figure, one)]
+    return min(same, key=lambda one: abs(abs(one.value) - abs(figure.value)), default=None)
+
+
+def known_values(answer: Any, place: str) -> list[GroundedValue]:
+    """Every value in the answer of a tool, with its dimension as unit, name or wording tell it."""
+    if isinstance(answer, Mapping):
+        if isinstance(answer.get("unit"), str) and "value" in answer:
+            return _quantity(answer, place)
+        return [known for key, item in answer.items() for known in _field(str(key), item, f"{place}.{key}")]
+    if isinstance(answer, list | tuple):
+        return [known for item in answer for known in known_values(item, place)]
+    return []
+
+
+def quoted_values(prose: str, place: str) -> list[GroundedValue]:
+    """The figures of a text that may be quoted."""
+    return [GroundedValue(one.value, dimension, place) for one in figures(prose) for dimension in one.dimensions]
+
+
+def _field(key: str, item: Any, place: str) -> list[GroundedValue]:
+    texts = [text for text in (item if isinstance(item, list | tuple) else [item]) if isinstance(text, str)]
+    if key in _PLANS:
+        return [GroundedValue(float(degree), COUNT, place) for text in texts for degree in _DEGREE.findall(text)]
+    if key in _PROSE and texts:
+        return [known for text in texts for known in quoted_values(text, place)]
+    if isinstance(item, bool) or not isinstance(item, int | float):
+        return _counts(item, place) if isinstance(item, list | tuple) else known_values(item, place)
+    otherwise = SHARE if isinstance(item, float) and abs(item) <= 1 else COUNT
+    dimension = next((unit for suffix, unit in _BY_NAME.items() if key.endswith(suffix)), otherwise)
+    return _with_readings(GroundedValue(float(item), dimension, place))
+
+
+def _counts(items: Iterable[Any], place: str) -> list[GroundedValue]:
+    """A list, such as a topology, may hold bare numbers."""
+    numbers = [GroundedValue(float(item), COUNT, place) for item in items if isinstance(item, int) and item is not True]
+    return numbers + known_values(items, place)
+
+
+def _quantity(quantity: Mapping[str, Any], place: str) -> list[GroundedValue]:
+    unit = str(quantity["unit"])
+    dimension = RATIO if "relative" in place else _BY_UNIT.get(unit, unit)
+    ends = [name for name in ("low", "high") if isinstance(quantity.get(name), int | float)]
+    values = [GroundedValue(float(quantity["value"]), dimension, place)]
+    values += [
+        GroundedValue(float(quantity[end]), dimension, place, quantity[end] != quantity["value"]) for end in ends
+    ]
+    return [reading for value in values for reading in _with_readings(value)]
+
+
+def _with_readings(known: GroundedValue) -> list[GroundedValue]:
+    """A ratio is also read as a change: 0.97 is 3 % less, 1.03 times as fast."""
+    value, found = known.value, [known]
+    if known.dimension == RATIO and value > 0:
+        readings = ((1 / value, RATIO), (value, SHARE), (value - 1, SHARE), (1 / value - 1, SHARE))
+        found += [GroundedValue(reading, dimension, known.place, known.bound) for reading, dimension in readings]
+    return found
+
+
+def _comparable(figure: Figure, known: GroundedValue) -> bool:
+    if known.bound and not figure.bound:
+        return False
+    if figure.dimensions != UNITLESS:
+        return known.dimension in figure.dimensions
+    whole = float(figure.value).is_integer()
+    return known.dimension in ({COUNT, NUMBER} if whole else {COUNT, NUMBER, RATIO, SHARE})
+
+
+def _reads_like(figure: Figure, known: GroundedValue) -> bool:
+    if figure.signed and known.dimension in {RATIO, SHARE} and figure.value * known.value < 0:
+        return False
+    return abs(abs(figure.value) - abs(known.value)) <= figure.half_digit * 1.0001

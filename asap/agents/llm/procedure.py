@@ -1,0 +1,85 @@
+"""The procedure of the built-in model, role by role: the answers so far decide the next action."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from asap.agents.llm.turn import AgentTurn
+from asap.diagnosis import Bottleneck
+
+ANSWER = "set_model_response"
+WORKFLOW = "analyze_experiment"
+RUN_TOOLS = ("get_experiment", "get_kpis", "get_operations", "get_roofline", "get_findings")
+USAGE = "I analyse training runs. Say: analyze EXPERIMENT. `asap experiments list` shows what there is."
+
+_REQUEST = re.compile(r"/?analy[sz]e\s+[\"'`]?([A-Za-z0-9][A-Za-z0-9._-]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool to call."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+Action = tuple[ToolCall, ...] | str
+
+
+def coordinate(turn: AgentTurn) -> Action:
+    """Look up the experiment, have it analysed, report the result."""
+    request = _REQUEST.search(turn.asked)
+    if request is None:
+        return USAGE
+    arguments = {"experiment": request.group(1)}
+    for tool in ("get_experiment", WORKFLOW):
+        if tool not in turn.answers:
+            return (ToolCall(tool, arguments),)
+        if "error" in turn.answers[tool]:
+            return _refusal(turn.answers[tool])
+    result = turn.answers[WORKFLOW]
+    lines = [f"{p['rank']}. {p['title']}: {p['plan']}" for p in result.get("proposals", ())]
+    return "\n".join([*lines, str(result.get("recommendation", ""))])
+
+
+def analyse(turn: AgentTurn) -> Action:
+    """Call every tool on the run, then report the findings."""
+    experiment = turn.request.get("experiment", turn.asked)
+    calls = tuple(ToolCall(tool, {"experiment": experiment}) for tool in RUN_TOOLS)
+    if any(call.tool not in turn.answers for call in calls):
+        return calls
+    diagnosis = turn.answers["get_findings"]
+    answer = {
+        "experiment": experiment,
+        "bottleneck": diagnosis.get("bottleneck", Bottleneck.INSUFFICIENT_EVIDENCE.value),
+        "statement": diagnosis.get("statement") or _refusal(diagnosis),
+        "evidence": [finding["statement"] for finding in diagnosis.get("findings", ())],
+        "missing": [gap["what"] for gap in diagnosis.get("missing", ())],
+    }
+    return (ToolCall(ANSWER, answer),)
+
+
+def choose(turn: AgentTurn) -> Action:
+    """Look up precedents and principles, then take the engine's choice."""
+    experiment = turn.request.get("experiment", turn.asked)
+    question = turn.request.get("statement", "sharding strategies for a training step")
+    calls = (
+        ToolCall("search_history", {"experiment": experiment}),
+        ToolCall("search_knowledge", {"query": question}),
+        ToolCall("list_candidates", {"experiment": experiment}),
+    )
+    if any(call.tool not in turn.answers for call in calls):
+        return calls
+    survey = turn.answers["list_candidates"]
+    strategies = {candidate["plan"]: candidate["strategy"] for candidate in survey.get("candidates", ())}
+    picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in survey.get("engine_choice", ())]
+    return (ToolCall(ANSWER, {"picks": picks, "recommendation": "" if picks else _refusal(survey)}),)
+
+
+ROLES: dict[str, Callable[[AgentTurn], Action]] = {"coordinator": coordinate, "analyzer": analyse, "proposal": choose}
+
+
+def _refusal(answer: dict[str, Any]) -> str:
+    hint = f" ({answer['hint']})" if answer.get("hint") else ""
+    return f"{answer.get('error', 'no other valid plan is known')}{hint}"

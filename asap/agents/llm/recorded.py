@@ -1,0 +1,91 @@
+"""A model that replays the recorded answers and failures of a session, agent by agent, in their order."""
+
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from google.adk.models import BaseLlm, LLMRegistry
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from asap.agents.llm.planner import ROLE_LABEL
+from asap.core.errors import ServiceError
+from asap.sharding_memory import Kind, Record
+
+PREFIX = "replay/"
+
+
+class Recording:
+    """The recorded answers of the model of a session.
+
+    Args:
+        name: what the model is called in the replay.
+        records: of the session.
+    """
+
+    def __init__(self, name: str, records: Iterable[Record]):
+        self._name = name
+        self._answers: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        agent = ""
+        for record in records:
+            payload = record.payload
+            if record.kind is Kind.MODEL_REQUEST:
+                agent = payload["agent"]
+            elif record.kind is Kind.MODEL_RESPONSE and not payload.get("made_up"):
+                self._answers[payload["agent"]].append(payload)
+            elif record.kind is Kind.ERROR and str(payload.get("where", "")).startswith("model "):
+                model = payload["where"].removeprefix("model ")
+                self._answers[agent].append({"failure": payload["message"].removeprefix(f"{model}: ")})
+
+    def next(self, agent: str) -> LlmResponse:
+        """The next answer of an agent.
+
+        Raises:
+            ServiceError: the model failed here, or nothing more is on record.
+        """
+        nothing = {"failure": f"the record holds no further answer of the model to {agent or 'this agent'}"}
+        answer = self._answers[agent].popleft() if self._answers[agent] else nothing
+        if "failure" in answer:
+            raise ServiceError(answer["failure"], where=self._name)
+        code, _, message = answer.get("error", "").partition(": ")
+        return LlmResponse.model_validate(
+            {
+                "content": types.Content.model_validate(answer["content"]) if answer.get("content") else None,
+                "usage_metadata": answer.get("usage"),
+                "finish_reason": answer.get("finish_reason"),
+                "error_code": code or None,
+                "error_message": message or None,
+            }
+        )
+
+
+class RecordedModel(BaseLlm):
+    """The model that replays the recording under its name."""
+
+    recordings: ClassVar[dict[str, Recording]] = {}
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        """Names that this class answers to."""
+        return [rf"{PREFIX}.+"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """The next recorded answer, whole."""
+        labels = (llm_request.config.labels if llm_request.config else None) or {}
+        yield self.recordings[self.model].next(labels.get(ROLE_LABEL, ""))
+
+
+@contextmanager
+def recorded_model(session: str, records: Iterable[Record]) -> Iterator[str]:
+    """The name under which the recorded model of a session answers."""
+    LLMRegistry.register(RecordedModel)
+    name = f"{PREFIX}{session}"
+    RecordedModel.recordings[name] = Recording(name, records)
+    try:
+        yield name
+    finally:
+        del RecordedModel.recordings[name]

@@ -1,0 +1,77 @@
+"""Usage of language models: calls, tokens, cost. Written to the worklog, read by ``asap cost``."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from asap.agents.settings import BUILTIN, Price, Settings
+from asap.sharding_memory import Kind, Record
+
+EVENT = "usage"
+MILLION = 1_000_000
+
+
+class Usage(BaseModel):
+    """Usage of one run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    uncounted_calls: int = Field(default=0, description="calls whose tokens the service did not report")
+    cost: float | None = Field(default=None, description="US dollars; None if no price is known")
+    price_source: str | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Input and output."""
+        return self.input_tokens + self.output_tokens
+
+
+def price_of(model: str, settings: Settings) -> tuple[Price, str] | None:
+    """The price of a model and its source: the settings, else LiteLLM's list if that is installed."""
+    if model == BUILTIN:
+        return Price(input=0, output=0), "runs here"
+    if model in settings.prices:
+        return settings.prices[model], "settings"
+    listed = _price_list(model).get(model) or _price_list(model).get(model.partition("/")[2]) or {}
+    if "input_cost_per_token" not in listed or "output_cost_per_token" not in listed:
+        return None
+    per_token = listed["input_cost_per_token"], listed["output_cost_per_token"]
+    return Price(input=per_token[0] * MILLION, output=per_token[1] * MILLION), "LiteLLM's price list"
+
+
+def _price_list(model: str) -> dict[str, Any]:
+    if not model.startswith("gemini-") and "litellm" not in sys.modules:
+        return {}
+    try:
+        from litellm import model_cost
+    except ImportError:
+        return {}
+    return model_cost
+
+
+def cost_of(input_tokens: int, output_tokens: int, price: Price) -> float:
+    """US dollars."""
+    return (input_tokens * price.input + output_tokens * price.output) / MILLION
+
+
+def usage_entry(usage: Usage) -> dict[str, Any]:
+    """Usage as a note of the worklog."""
+    return {"event": EVENT, **usage.model_dump(exclude_none=True)}
+
+
+def usages(records: Iterable[Record]) -> list[Usage]:
+    """Usage of the runs of a session, in order."""
+    found = []
+    for record in records:
+        if record.kind is Kind.NOTE and isinstance(record.payload, dict) and record.payload.get("event") == EVENT:
+            try:
+                found.append(Usage.model_validate(record.payload))
+            except ValidationError:
+                continue
+    return found

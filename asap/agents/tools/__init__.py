@@ -1,0 +1,1 @@
+"""Typed, read-only tools over the engine."""

@@ -1,0 +1,37 @@
+"""The one registry of tools over the engine: read-only, typed, documented for a model. It needs no google-adk."""
+
+from collections.abc import Callable
+
+from asap.agents.tools.library_tools import LibraryTools
+from asap.agents.tools.plan_tools import PlanTools
+from asap.agents.tools.results import Answer
+from asap.agents.tools.run_tools import RunTools
+from asap.agents.tools.study_cache import StudyCache
+
+Tool = Callable[..., Answer]
+
+
+class Toolbox:
+    """All tools over a cache of studies, by purpose."""
+
+    def __init__(self, studies: StudyCache):
+        run, plans, library = RunTools(studies), PlanTools(studies), LibraryTools(studies)
+        self.run: tuple[Tool, ...] = (
+            run.get_experiment,
+            run.get_kpis,
+            run.get_operations,
+            run.get_roofline,
+            run.get_findings,
+        )
+        self.plans: tuple[Tool, ...] = (
+            plans.list_candidates,
+            plans.predict_plan,
+            plans.check_plan,
+            plans.compare_plans,
+        )
+        self.library: tuple[Tool, ...] = (library.search_history, library.search_knowledge)
+
+    @property
+    def all(self) -> tuple[Tool, ...]:
+        """Every tool."""
+        return (*self.run, *self.plans, *self.library)

@@ -1,0 +1,1 @@
+"""The agents on google-adk: who does what, in which order, and what is logged."""

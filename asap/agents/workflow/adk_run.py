@@ -1,0 +1,42 @@
+"""What every run on google-adk needs: one kind of error, and a quiet terminal."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from asap.core.errors import AsapError, ServiceError
+from asap.core.text import plain
+from asap.sharding_memory import redacted
+
+LONGEST_REASON = 300
+NO_LIMIT = 1_000_000
+"""google-adk's own limit on calls is never reached: the meter enforces all limits."""
+
+_NULL_HANDLER = logging.NullHandler()
+
+
+@contextmanager
+def as_service_error(model: str) -> Iterator[None]:
+    """Turn any failure of a model into a ``ServiceError``; errors of ASAP pass, unwrapped from google-adk's."""
+    try:
+        yield
+    except AsapError:
+        raise
+    except Exception as error:
+        if isinstance(error.__cause__, AsapError):
+            raise error.__cause__ from error
+        reason = plain(redacted(f"{type(error).__name__}: {error}"), LONGEST_REASON)
+        raise ServiceError(f"the model failed: {reason}", where=model) from error
+
+
+@contextmanager
+def suppress_adk_output() -> Iterator[None]:
+    """Keep google-adk's log lines and its notices of experimental features off the terminal."""
+    for name in ("google_adk", "google_genai", "LiteLLM"):
+        logger = logging.getLogger(name)
+        logger.addHandler(_NULL_HANDLER)
+        logger.propagate = False
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]")
+        yield

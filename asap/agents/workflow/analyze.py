@@ -1,0 +1,129 @@
+"""``analyze``: one run of the agents over one experiment, from outside a plain function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asap.agents.llm.preflight import check_model
+from asap.agents.settings import Settings
+from asap.agents.settings_sources import read_settings
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.workflow.compiled_note import compiled_note
+from asap.agents.workflow.engine_proposals import engine_proposals
+from asap.compiler.toolchain.options import CompileOptions
+from asap.core.errors import AsapError, InsufficientEvidenceError, ServiceError
+from asap.experiments import Experiment, ExperimentStore
+from asap.reports.analysis import Analysis, assemble
+from asap.sharding_memory import Kind, Worklog, new_session_name, redacted
+from asap.study.study import Study, open_study
+
+
+@dataclass(frozen=True)
+class AnalysisOutcome:
+    """An analysis, and the failures of its worklog and of the agents, if any."""
+
+    analysis: Analysis
+    worklog_failure: AsapError | None
+    failure: ServiceError | None = None
+
+
+def analyze(
+    target: str,
+    *,
+    store: ExperimentStore,
+    amend: Callable[[Experiment], Experiment] | None = None,
+    settings: Settings | None = None,
+    session: str | None = None,
+    progress: Callable[[str], None] | None = None,
+    compile_options: CompileOptions | None = None,
+) -> AnalysisOutcome:
+    """Have the agents analyse an experiment.
+
+    Args:
+        target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``.
+        store: where experiments are kept.
+        amend: fills in what the user states beside the record.
+        settings: the language model and its limits; the user's by default.
+        session: name of the worklog; a new one by default.
+        progress: called with what is being done.
+        compile_options: how to compile the baseline and the best plans with the TPU compiler; by default nothing is
+            compiled.
+
+    Raises:
+        UsageError: no such model is known, or it lacks its key, its extra or its address.
+        ServiceError: no server answers at the model's address. If the model fails later, the engine's own result is
+            returned, with the ``failure``.
+        AsapError: whatever :func:`asap.study.study.open_study` raises.
+    """
+    settings = settings or read_settings()
+    worklog = Worklog(session or new_session_name())
+    worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
+    try:
+        studies = StudyCache(store)
+        study = _open(studies, target, amend, settings, worklog, progress or _no_progress)
+        if compile_options is not None:
+            verdicts = _compile(studies, study, compile_options, progress or _no_progress)
+            worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
+        analysis, failure = _analyze(studies, study, settings, worklog, progress or _no_progress)
+    except KeyboardInterrupt:
+        worklog.append(Kind.NOTE, {"event": "interrupted"})
+        raise
+    except Exception as error:
+        worklog.append(Kind.ERROR, _error_entry(error))
+        raise
+    worklog.append(Kind.RESULT, {"node": "analysis", "output": analysis.model_dump(mode="json", by_alias=True)})
+    return AnalysisOutcome(analysis, worklog.failed, failure)
+
+
+def _open(
+    studies: StudyCache,
+    target: str,
+    amend: Callable[[Experiment], Experiment] | None,
+    settings: Settings,
+    worklog: Worklog,
+    progress: Callable[[str], None],
+) -> Study:
+    check_model(settings.model)
+    study = open_study(target, studies.store, amend, progress=progress)
+    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment})
+    studies.add(study)
+    return study
+
+
+def _compile(
+    studies: StudyCache, study: Study, options: CompileOptions, progress: Callable[[str], None]
+) -> dict[str, str]:
+    """Take the compiler's evidence into the candidates, and return its verdicts by plan.
+
+    Where there are no candidates nothing is compiled, and the agents say why.
+    """
+    from asap.proposals.compiled import rank_compiled, verdicts
+
+    try:
+        ranked = studies.candidates(study.experiment.id)
+    except InsufficientEvidenceError:
+        return {}
+    found = rank_compiled(ranked, options, progress)
+    studies.replace_candidates(found)
+    return verdicts(found)
+
+
+def _analyze(
+    studies: StudyCache, study: Study, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+) -> tuple[Analysis, ServiceError | None]:
+    from asap.agents.workflow.runner import run_agents
+
+    try:
+        proposals, failure = run_agents(studies, study.experiment.id, settings, worklog, progress), None
+    except ServiceError as error:
+        worklog.append(Kind.ERROR, _error_entry(error))
+        proposals, failure = engine_proposals(studies, study.experiment.id), error
+    reason = redacted(str(failure)) if failure else None
+    return assemble(study, proposals, worklog.session, settings.model, reason), failure
+
+
+def _error_entry(error: Exception) -> dict[str, str]:
+    return {"where": "analysis", "type": type(error).__name__, "message": str(error)}
+
+
+def _no_progress(stage: str) -> None:
+    """Report nothing."""

@@ -1,0 +1,127 @@
+"""A language model's summary of a report of ``asap ci``, used only if every figure is in the report."""
+
+import asyncio
+import json
+from contextlib import aclosing, suppress
+
+from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.genai import types
+
+from asap.agents.guardrails.guard import Complaint, Transcript, complaints, sanitize
+from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.models import language_model
+from asap.agents.llm.usage import usage_entry
+from asap.agents.settings import BUILTIN, Settings
+from asap.agents.tools.results import Answer, harmless
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, suppress_adk_output
+from asap.agents.workflow.memory_plugin import MemoryPlugin
+from asap.agents.workflow.sessions import USER
+from asap.ci.render.comment import headline
+from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
+from asap.core.errors import ServiceError, UsageError
+from asap.core.files import data_folder
+from asap.core.text import fenced, plain
+from asap.sharding_memory import Kind, Worklog
+
+REVIEWER = "reviewer"
+ATTEMPTS = 3
+MOST_CONFIGURATIONS = 10
+"""Configurations that the model sees, those with findings first."""
+
+
+def summarize(report: CiReport, settings: Settings, worklog: Worklog) -> str:
+    """A model's summary of a report, in one paragraph of plain text.
+
+    Raises:
+        UsageError: no such model is known, or it is the built-in one, which writes no prose.
+        ServiceError: the model failed, reached a limit, or insisted on figures that are not in the report.
+    """
+    if settings.model == BUILTIN:
+        raise UsageError("writes no prose: name a language model", where=f"--model {BUILTIN}")
+    meter, facts = UsageMeter(settings.model, settings), harmless(_facts(report))
+    with suppress_adk_output():
+        instruction = (data_folder("prompts") / f"{REVIEWER}.md").read_text(encoding="utf-8")
+        model = language_model(settings, meter)
+        agent = LlmAgent(name=REVIEWER, model=model, static_instruction=instruction)
+        app = App(name="ci", root_agent=agent, plugins=[MemoryPlugin(worklog)])
+        try:
+            with as_service_error(settings.model):
+                return asyncio.run(_converse(app, worklog.session, facts, instruction))
+        finally:
+            worklog.append(Kind.NOTE, usage_entry(meter.usage))
+
+
+async def _converse(app: App, session: str, facts: Answer, instruction: str) -> str:
+    """Ask; what does not resolve is sent back with the complaint."""
+    transcript = Transcript()
+    transcript.record("report", facts)
+    sessions = InMemorySessionService()
+    await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
+    runner = Runner(app=app, session_service=sessions)
+    message = fenced(json.dumps(facts, ensure_ascii=False), "report")
+    try:
+        for _ in range(ATTEMPTS):
+            words = sanitize(await _ask(runner, session, message))
+            wrong = complaints("what you wrote", words, transcript, (instruction,))
+            if words and not wrong:
+                return words
+            message = "\n".join(map(_complaint, wrong)) or "You wrote nothing."
+    finally:
+        with suppress(Exception):
+            await runner.close()
+    raise ServiceError("the model stated figures that are not in the report", where=app.name)
+
+
+async def _ask(runner: Runner, session: str, message: str) -> str:
+    config, words = RunConfig(max_llm_calls=NO_LIMIT), ""
+    events = runner.run_async(
+        user_id=USER, session_id=session, new_message=types.UserContent(message), run_config=config
+    )
+    async with aclosing(events):
+        async for event in events:
+            if event.error_code:
+                raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
+            parts = (event.content.parts if event.content else None) or ()
+            words += "".join(part.text for part in parts if part.text and not part.thought)
+    return words
+
+
+def _complaint(one: Complaint) -> str:
+    return f"- {one.what}: {one.why}; {one.right}"
+
+
+def _facts(report: CiReport) -> Answer:
+    """The report without its diffs, in fields whose figures are the engine's own."""
+    with_findings = {finding.path for finding in report.findings}
+    order = sorted(report.configurations, key=lambda one: one.path not in with_findings)[:MOST_CONFIGURATIONS]
+    return {
+        "statement": headline(report),
+        "findings": [{"path": f.path, "level": f.level, "message": f.message} for f in report.findings],
+        "configurations": [_configuration(one) for one in order],
+    }
+
+
+def _configuration(one: ConfigurationReport) -> Answer:
+    facts = one.model_dump(mode="json", exclude_none=True, include={"path", "status", "relative_cost", "precedent"})
+    sides = {"base": _side(one.before), "head": _side(one.after)}
+    return facts | sides | {"proposals": [_proposal(suggestion) for suggestion in one.suggestions]}
+
+
+def _side(side: Side | None) -> Answer:
+    if side is None:
+        return {}
+    facts = side.model_dump(mode="json", exclude_none=True, exclude={"prediction"})
+    if side.prediction is None:
+        return facts
+    prediction = side.prediction.model_dump(mode="json", exclude_none=True)
+    capacity = prediction.pop("hbm_capacity", None)
+    return facts | prediction | ({"capacity_bytes": capacity} if capacity else {})
+
+
+def _proposal(suggestion: Suggestion) -> Answer:
+    names = {"title", "plan", "step_time", "relative_step_time", "hbm", "faster"}
+    return suggestion.model_dump(mode="json", exclude_none=True, include=names)

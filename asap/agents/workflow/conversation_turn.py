@@ -1,0 +1,147 @@
+"""One turn with a language model: the coordinator answers over the session of the analysis.
+
+It gets the engine's own answer with the message, so it need not guess figures. Its answer passes the same guard as an
+analysis, and it cannot change the order of the proposals.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
+from google.adk.runners import Runner
+from google.genai import types
+
+from asap.agents.guardrails.guard import Complaint, Transcript
+from asap.agents.guardrails.line_filter import LineFilter
+from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
+from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.usage import usage_entry
+from asap.agents.settings import Settings
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, suppress_adk_output
+from asap.agents.workflow.app import build_app
+from asap.agents.workflow.memory_plugin import MemoryPlugin
+from asap.agents.workflow.sessions import USER, open_sessions
+from asap.core.errors import ServiceError
+from asap.core.files import data_folder
+from asap.core.text import fenced, plain, redact
+from asap.sharding_memory import Kind, Worklog, read_session
+
+MAX_CORRECTIONS = 2
+COORDINATOR = "coordinator"
+ENGINE_ANSWER_INTRO = (
+    "The engine's own answer to this message follows. Keep its figures and its order, and put it in your own words."
+)
+REWRITE_REQUEST = "What you wrote from this line on was not shown. Rewrite it from there, corrected:"
+REMOVED_NOTICE = "! Figures that no tool returned were removed from this answer."
+
+
+@dataclass(frozen=True)
+class EngineAnswer:
+    """What the engine answers to the same message; ``facts`` as they are in a reply's JSON."""
+
+    text: str
+    facts: tuple[dict[str, Any], ...] = ()
+
+
+_CITED = re.compile(r"\[([A-Za-z0-9][\w.:-]{2,120})[\],]")
+
+
+def ask_model(
+    settings: Settings,
+    studies: StudyCache,
+    worklog: Worklog,
+    text: str,
+    answer: EngineAnswer,
+    show: Callable[[str], None],
+) -> str:
+    """The model's answer to a message; each line is shown once it is complete and resolves.
+
+    Raises:
+        UsageError: no such model is known, or its cost cannot be limited.
+        ServiceError: the model failed, gave an empty answer or reached a limit.
+    """
+    message = f"{text}\n\n{ENGINE_ANSWER_INTRO}\n{fenced(redact(answer.text), 'engine')}"
+    plugin, meter = MemoryPlugin(worklog, logged_input=message), UsageMeter(settings.model, settings)
+    with suppress_adk_output():
+        app = build_app(studies, settings, plugin, meter)
+        lines = LineFilter(_transcript(app, worklog.session, text, answer), _instructions(), show)
+        try:
+            with as_service_error(settings.model):
+                asyncio.run(_converse(app, worklog.session, message, lines))
+        finally:
+            worklog.append(Kind.NOTE, usage_entry(meter.usage))
+    if not any(lines.shown):
+        raise ServiceError("the model gave an empty answer", where=settings.model)
+    return "\n".join(lines.shown)
+
+
+async def _converse(app: App, session: str, message: str, lines: LineFilter) -> None:
+    """Ask; what does not resolve is sent back with the complaint, at most twice, and then removed."""
+    runner = Runner(app=app, session_service=await open_sessions(app.name, session))
+    try:
+        for attempt in range(MAX_CORRECTIONS + 1):
+            await _ask(runner, session, message, lines)
+            if not lines.complaints:
+                return
+            if attempt < MAX_CORRECTIONS:
+                message = _refusal(lines)
+                lines.reset()
+        lines.release()
+        lines.show(f"{REMOVED_NOTICE}\n")
+    finally:
+        with suppress(Exception):
+            await runner.close()
+
+
+async def _ask(runner: Runner, session: str, message: str, lines: LineFilter) -> None:
+    streamed = False
+    events = runner.run_async(
+        user_id=USER,
+        session_id=session,
+        new_message=types.UserContent(message),
+        run_config=RunConfig.model_validate({"max_llm_calls": NO_LIMIT, "streaming_mode": "sse"}),
+    )
+    async with aclosing(events):
+        async for event in events:
+            if event.error_code:
+                raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
+            text = "".join(part.text for part in (event.content.parts if event.content else None) or () if part.text)
+            if not text or event.author != COORDINATOR:
+                continue
+            if event.partial or not streamed:
+                lines.write(text)
+            if not event.partial:
+                lines.flush()
+            streamed = bool(event.partial)
+
+
+def _refusal(lines: LineFilter) -> str:
+    return "\n".join([REWRITE_REQUEST, fenced(lines.withheld[0], "your line"), *map(_complaint, lines.complaints)])
+
+
+def _complaint(one: Complaint) -> str:
+    return f"- {one.what}: {one.why}; {one.right}"
+
+
+def _transcript(app: App, session: str, text: str, answer: EngineAnswer) -> Transcript:
+    """What the model may quote: the tools of the session, the engine's answer and the engineer."""
+    evidence = next(plugin for plugin in app.plugins if isinstance(plugin, TranscriptPlugin))
+    transcript = evidence.transcript(session)
+    for record in read_session(session):
+        if record.kind is Kind.TOOL_RESULT and isinstance(record.payload, dict):
+            transcript.record(str(record.payload.get("tool")), record.payload.get("result"))
+    transcript.record("engine", {"statement": answer.text, "facts": list(answer.facts)})
+    transcript.record("engineer", {"statement": text})
+    for name in _CITED.findall(answer.text):
+        transcript.sources.setdefault(name, [])
+    return transcript
+
+
+def _instructions() -> tuple[str, ...]:
+    return tuple(path.read_text(encoding="utf-8") for path in sorted(data_folder("prompts").glob("*.md")))

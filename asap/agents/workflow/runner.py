@@ -1,0 +1,106 @@
+"""One run of the agents on google-adk: from an open study to its proposals, or to a typed failure."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.genai import types
+from pydantic import ValidationError
+
+from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.usage import usage_entry
+from asap.agents.settings import Settings
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, suppress_adk_output
+from asap.agents.workflow.app import build_app
+from asap.agents.workflow.memory_plugin import MemoryPlugin
+from asap.agents.workflow.nodes import EXPERIMENT, PROPOSALS
+from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
+from asap.agents.workflow.sessions import USER, open_sessions
+from asap.core.errors import AsapError, ServiceError, UsageError
+from asap.core.text import plain, redact
+from asap.proposals import ProposalSet
+from asap.sharding_memory import Kind, Worklog, redacted
+
+ANSWERS = {schema.__name__ for schema in (AnalysisRequest, Assessment, Judgement)}
+
+
+def run_agents(
+    studies: StudyCache, experiment: str, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+) -> ProposalSet:
+    """Have the agents analyse an experiment; its usage of the model is always logged.
+
+    Raises:
+        UsageError: no such model is known, or its cost cannot be limited.
+        ServiceError: the model failed, did not answer in the schema, or reached a limit.
+    """
+    meter = UsageMeter(settings.model, settings)
+    with suppress_adk_output():
+        try:
+            app = build_app(studies, settings, MemoryPlugin(worklog, logged_input=_request(experiment)), meter)
+            return asyncio.run(_run(app, worklog.session, experiment, progress))
+        except UsageError:
+            raise
+        except (AsapError, ValidationError) as error:
+            failure = _failure(error)
+            if failure is None:
+                raise
+            hint = (isinstance(error, ServiceError) and error.hint) or f"asap memory show {worklog.session}"
+            raise ServiceError(failure, where=settings.model, hint=hint) from error
+        finally:
+            worklog.append(Kind.NOTE, usage_entry(meter.usage))
+
+
+async def _run(app: App, session: str, experiment: str, progress: Callable[[str], None]) -> ProposalSet:
+    sessions = await open_sessions(app.name, session)
+    runner = Runner(app=app, session_service=sessions)
+    analysed, proposals, last = None, None, None
+    try:
+        events = runner.run_async(
+            user_id=USER,
+            session_id=session,
+            new_message=types.UserContent(_request(experiment)),
+            run_config=RunConfig(max_llm_calls=NO_LIMIT),
+        )
+        async with aclosing(events):
+            async for event in events:
+                last, changed = event, event.actions.state_delta
+                analysed = changed.get(EXPERIMENT, analysed)
+                proposals = changed.get(PROPOSALS, proposals)
+                for call in event.get_function_calls():
+                    progress(f"{event.author}: {call.name}")
+    finally:
+        await runner.close()
+    if proposals is None:
+        raise ServiceError(f"the model returned no proposals: {_last_response(last)}", where=session)
+    if analysed != experiment:
+        raise ServiceError(f"the model analysed {analysed} instead of {experiment}", where=session)
+    return ProposalSet.model_validate(proposals)
+
+
+def _request(experiment: str) -> str:
+    return f"analyze {experiment}"
+
+
+def _failure(error: AsapError | ValidationError) -> str | None:
+    """The failure of a model, in words; ``None`` if the error is a bug of ours."""
+    if isinstance(error, ServiceError):
+        return error.message
+    if isinstance(error, AsapError):
+        return f"the model made an invalid request: {error}"
+    if error.title in ANSWERS:
+        return f"the model's answer does not match the schema: {plain(redacted(str(error)), LONGEST_REASON)}"
+    return None
+
+
+def _last_response(event: Event | None) -> str:
+    if event is None:
+        return "its answer was empty"
+    if event.error_code:
+        return plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON)
+    parts = (event.content.parts if event.content else None) or ()
+    return plain(redact(" ".join(part.text for part in parts if part.text)), LONGEST_REASON) or "its answer was empty"

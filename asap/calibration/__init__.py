@@ -1,0 +1,1 @@
+"""Calibration from published runs: offline, never imported by the product."""

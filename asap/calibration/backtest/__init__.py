@@ -1,0 +1,1 @@
+"""Predictions of published runs against what they measured."""

@@ -1,0 +1,122 @@
+"""The measures of a backtest: errors, coverage, ranking and memory. Fractions, not percent."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.calibration.fit.intervals import macro_median
+
+Vector = NDArray[np.float64]
+
+CLOSE = 0.02
+TOP = 3
+
+
+class Errors(BaseModel):
+    """Absolute percentage errors, as fractions."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rows: int
+    macro_median_ape: float = Field(description="mean over sources of the source's own median")
+    median_ape: float
+    mape: float
+    p90_ape: float
+    coverage_90: float | None = Field(default=None, description="share inside of the 90 % interval")
+
+
+class WhatIf(Errors):
+    """Errors over ordered pairs: one run known, the other predicted from it."""
+
+    pairs: int
+
+
+class Ranking(BaseModel):
+    """How well the best plan of a group is found, over groups of two or more shardings."""
+
+    model_config = ConfigDict(frozen=True)
+
+    groups: int
+    top1_within_2pct: float | None = None
+    best_in_top3: float | None = None
+    mean_regret: float | None = None
+    kendall_tau: float | None = Field(
+        default=None, description="mean of Kendall's tau-b; 0 where all times of a group are equal"
+    )
+
+
+class MemoryScore(BaseModel):
+    """Out-of-memory recall, and acceptance of runs that fitted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    oom_rows: int
+    ok_rows: int
+    oom_recall: float | None = None
+    ok_accepted: float | None = None
+
+
+def score_errors(
+    predicted: Vector, measured: Vector, sources: Sequence[str], half_widths: Vector | None = None
+) -> Errors | None:
+    """Errors of predictions; ``None`` where there are none.
+
+    Args:
+        predicted: seconds.
+        measured: seconds.
+        sources: of each row.
+        half_widths: of the interval of ln(measured / predicted).
+    """
+    if not len(predicted):
+        return None
+    ape = np.abs(predicted / measured - 1)
+    covered = None
+    if half_widths is not None:
+        covered = _round((np.abs(np.log(measured / predicted)) <= half_widths).mean())
+    return Errors(
+        rows=len(ape),
+        macro_median_ape=_round(macro_median(ape, sources)),
+        median_ape=_round(np.median(ape)),
+        mape=_round(ape.mean()),
+        p90_ape=_round(np.quantile(ape, 0.9)),
+        coverage_90=covered,
+    )
+
+
+def score_ranking(groups: Sequence[tuple[Vector, Vector]]) -> Ranking:
+    """Ranking over groups, each as predicted and measured seconds of its shardings."""
+    if not groups:
+        return Ranking(groups=0)
+    from scipy.stats import kendalltau
+
+    close, top, regret, tau = [], [], [], []
+    for predicted, measured in groups:
+        order, best = np.argsort(predicted, kind="stable"), measured.min()
+        lost = measured[order[0]] / best - 1
+        close.append(lost <= CLOSE)
+        top.append(bool((measured[order[:TOP]] <= best).any()))
+        regret.append(lost)
+        tau.append(kendalltau(predicted, measured)[0])
+    return Ranking(
+        groups=len(groups),
+        top1_within_2pct=_round(np.mean(close)),
+        best_in_top3=_round(np.mean(top)),
+        mean_regret=_round(np.mean(regret)),
+        kendall_tau=_round(np.mean(np.nan_to_num(tau))),
+    )
+
+
+def score_memory(fits: NDArray[np.bool_], out_of_memory: NDArray[np.bool_]) -> MemoryScore:
+    """Recall of the runs that ran out of memory, and acceptance of those that fitted."""
+    return MemoryScore(
+        oom_rows=int(out_of_memory.sum()),
+        ok_rows=int((~out_of_memory).sum()),
+        oom_recall=_round((~fits[out_of_memory]).mean()) if out_of_memory.any() else None,
+        ok_accepted=_round(fits[~out_of_memory].mean()) if (~out_of_memory).any() else None,
+    )
+
+
+def _round(value: float | np.floating) -> float:
+    return round(float(value), 4)

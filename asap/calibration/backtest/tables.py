@@ -1,0 +1,63 @@
+"""The scorecard of a backtest as rows of a table."""
+
+from collections.abc import Sequence
+
+from asap.calibration.backtest.backtest import BacktestReport
+from asap.calibration.backtest.scores import Errors
+from asap.core.units import format_percent
+
+COLUMNS = ("", "rows", "macro median", "median", "mean", "p90", "90 % interval covers")
+
+
+def scorecard_rows(report: BacktestReport) -> list[tuple[str, ...]]:
+    """Step time overall and by group, what-if, ranking and memory, under :data:`COLUMNS`."""
+    rows = [_row("step time", report.step_time)]
+    for label, groups in (("hardware", report.by_hardware), ("source", report.by_source)):
+        rows += [_row(f"  {label} {name}", errors) for name, errors in groups.items()]
+    rows.append(_row("what-if", report.what_if))
+    return rows
+
+
+def ranking_and_memory_rows(report: BacktestReport) -> list[tuple[str, str]]:
+    """Ranking and memory."""
+    ranking, memory = report.ranking, report.memory
+    return [
+        ("groups of two or more shardings", str(ranking.groups)),
+        ("best measured is our first, within 2 %", _share(ranking.top1_within_2pct)),
+        ("best measured is among our first three", _share(ranking.best_in_top3)),
+        ("mean regret of our first", _share(ranking.mean_regret)),
+        ("Kendall tau", "" if ranking.kendall_tau is None else f"{ranking.kendall_tau:.2f}"),
+        (f"out-of-memory rows called so, of {memory.oom_rows}", _share(memory.oom_recall)),
+        (f"successful rows accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
+        *((f"skipped: {reason}", str(count)) for reason, count in report.skipped.items()),
+    ]
+
+
+def baseline_rows(ours: BacktestReport, baselines: Sequence[BacktestReport]) -> list[tuple[str, ...]]:
+    """Median errors of our model and of others on the same rows, and the mean regret of their rankings."""
+    reports = (ours, *baselines)
+    rows = [
+        ("step time, macro", *(_macro(report.step_time) for report in reports)),
+        ("what-if, macro", *(_macro(report.what_if) for report in reports)),
+        ("mean regret", *(_share(report.ranking.mean_regret) for report in reports)),
+    ]
+    for label, groups in (("hardware", "by_hardware"), ("source", "by_source")):
+        for name in getattr(ours, groups):
+            medians = (getattr(report, groups)[name].median_ape for report in reports)
+            rows.append((f"  {label} {name}", *map(_share, medians)))
+    return rows
+
+
+def _macro(errors: Errors | None) -> str:
+    return _share(errors.macro_median_ape if errors else None)
+
+
+def _row(label: str, errors: Errors | None) -> tuple[str, ...]:
+    if errors is None:
+        return (label, "0", "", "", "", "", "")
+    shares = (errors.macro_median_ape, errors.median_ape, errors.mape, errors.p90_ape, errors.coverage_90)
+    return (label, str(errors.rows), *(_share(share) for share in shares))
+
+
+def _share(fraction: float | None) -> str:
+    return "" if fraction is None else format_percent(fraction)

@@ -1,0 +1,1 @@
+"""Published runs, read into plans, workloads and hardware."""

@@ -1,0 +1,41 @@
+"""Ordered pairs of runs of one group: one is measured, the other is predicted from it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.calibration.dataset.runs import PublishedRun
+from asap.prediction.uncertainty.residual_transfer import plan_distance
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Indices of the known and of the predicted run, and how far their plans differ."""
+
+    known: NDArray[np.int64]
+    other: NDArray[np.int64]
+    distance: NDArray[np.float64]
+
+
+def grouped(runs: Sequence[PublishedRun]) -> list[list[int]]:
+    """Indices of the runs of each group, in order of appearance."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for index, run in enumerate(runs):
+        groups[run.group].append(index)
+    return list(groups.values())
+
+
+def pairs_of(runs: Sequence[PublishedRun]) -> Pairs:
+    """Every ordered pair inside a group."""
+    known, other, distances = [], [], []
+    for members in grouped(runs):
+        for i in members:
+            for j in members:
+                if i != j:
+                    known.append(i)
+                    other.append(j)
+                    distances.append(plan_distance(runs[i].plan, runs[j].plan))
+    return Pairs(np.array(known, dtype=int), np.array(other, dtype=int), np.array(distances))

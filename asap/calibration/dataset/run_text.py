@@ -1,0 +1,114 @@
+"""What free text in a published row says: rematerialisation, attention kernel, network, node, model family."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from asap.plans import Remat
+from asap.prediction.step_model.groups import framework_class
+
+GBIT = 1e9 / 8
+FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
+OMNIPATH = 100 * GBIT  # Intel Omni-Path 100
+_REMAT = (
+    (None, r"^\s*$"),
+    (Remat.NONE, r"^none$|everything_saveable|^false$"),
+    (Remat.SELECTIVE, r"selective"),
+    (Remat.SAVE_OUT_PROJ, r"save_out_proj"),
+    (Remat.SAVE_QKV_PROJ, r"save_qkv_proj"),
+    (Remat.FULL, r"^custom \(decoder_layer_input=offload\)$"),
+    (Remat.OFFLOAD, r"offload"),
+    (Remat.MINIMAL, r"minimal|dots"),
+    (Remat.FULL, r"full|every|layer|remat|nothing_saveable|checkpoint|uniform|block"),
+)
+_FAMILIES = (
+    "llama", "mixtral", "mistral", "deepseek", "qwen", "gemma", "nemotron", "maxtext", "mpt", "moe", "gpt", "bloom",
+    "internlm", "lucie", "kimi", "olmo", "falcon",
+)  # fmt: skip
+_SITES = {
+    # name in the text → bytes/s of a node
+    "jean zay": 4 * OMNIPATH,  # IDRIS, Jean Zay: hardware description
+    "p3.16xlarge": 25 * GBIT,  # AWS, Amazon EC2 P3 instances
+    "p3dn.24xlarge": 100 * GBIT,
+    "p4d.24xlarge": 400 * GBIT,  # AWS, Amazon EC2 P4 instances
+    "p5.48xlarge": 3200 * GBIT,  # AWS, Amazon EC2 P5 instances
+}
+
+
+def remat_of(row: Mapping[str, Any]) -> tuple[Remat | None, bool]:
+    """The policy, and whether activations go to host memory; ``None`` where the row does not tell.
+
+    Selective means attention alone in Megatron, and all but matrix multiplications in PyTorch's own checkpointing.
+    """
+    text = str(row.get("remat") or "").casefold()
+    policy = next((policy for policy, pattern in _REMAT if re.search(pattern, text)), None)
+    if policy is None and re.search(r"recompute", str(row.get("notes") or "")):
+        policy = Remat.FULL
+    if policy is Remat.SELECTIVE and framework_class(framework_of(row)) == "fsdp":
+        policy = Remat.MINIMAL
+    return policy, "offload" in text
+
+
+def attention_of(row: Mapping[str, Any]) -> str | None:
+    """The kernel as stated; before flash attention was usual, the fused softmax of the day."""
+    if row.get("attention_impl"):
+        return str(row["attention_impl"])
+    return "fused softmax" if (year_of(row) or FLASH_YEAR) < FLASH_YEAR else None
+
+
+def framework_of(row: Mapping[str, Any]) -> str:
+    """The framework; Megatron-LM is built on Megatron-Core, with Transformer Engine, since 2023 and since Hopper."""
+    name, year = str(row.get("framework")), year_of(row)
+    recent = re.search(r"\bG?[HB][1-3]00|MI3\d\d", str(row.get("hardware"))) if year is None else year >= FLASH_YEAR
+    return "Megatron-Core" if name.startswith("Megatron-LM") and recent else name
+
+
+def zero_stage_of(row: Mapping[str, Any]) -> int | None:
+    """The ZeRO stage; NeMo and Megatron-Core run their distributed optimizer (stage 1) by default."""
+    stated = row.get("zero_stage")
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        return stated
+    return 1 if framework_class(framework_of(row)) == "nemo" else None
+
+
+def year_of(row: Mapping[str, Any]) -> int | None:
+    """The year in the version, if it has one."""
+    found = re.search(r"\b(20[12]\d)\b", str(row.get("version") or ""))
+    return int(found[1]) if found else None
+
+
+def network_of(row: Mapping[str, Any]) -> float | None:
+    """Bytes/s between nodes, for a whole node, where the row tells."""
+    for text in (str(row.get("interconnect") or ""), str(row.get("hardware_detail") or "")):
+        if links := re.search(r"(\d+)\s*x?\s*Omni-?Path", text, re.IGNORECASE):
+            return int(links[1]) * OMNIPATH
+        rates = set(re.findall(r"(\d+)\s*Gb(?:it)?(?:ps|/s)", text, re.IGNORECASE))
+        if len(rates) == 1:
+            return int(rates.pop()) * GBIT
+        for site, rate in _SITES.items():
+            if site in text.casefold():
+                return rate
+    return None
+
+
+def node_of(row: Mapping[str, Any]) -> int | None:
+    """GPUs of a node, where the row tells."""
+    found = re.search(r"(\d+)[\s-]*GPUs?(?:/node| per node| nodes?)", str(row.get("hardware_detail") or ""))
+    return int(found[1]) if found else None
+
+
+def family_of(model: str) -> str:
+    """``LLAMA3_70B`` → ``llama``."""
+    low = model.casefold()
+    return next((family for family in _FAMILIES if family in low), "other")
+
+
+def fabric_of(row: Mapping[str, Any]) -> str | None:
+    """The kind of network beyond a node, where the row tells and where it is not the usual one of a DGX."""
+    text = f"{row.get('interconnect') or ''} {row.get('hardware_detail') or ''}".casefold()
+    kinds = {
+        "omni-?path|jean zay": "omnipath",
+        r"\baws\b|\befa\b|\bp[345]d?\w*\.\d+xlarge": "aws",
+        "tcpx|roce|ethernet": "ethernet",
+    }
+    return next((kind for pattern, kind in kinds.items() if re.search(pattern, text)), None)

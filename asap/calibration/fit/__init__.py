@@ -1,0 +1,1 @@
+"""From published runs to the constants and intervals of the prediction."""

@@ -1,0 +1,152 @@
+"""From development runs to a Calibration: the full fit, a fit without each source, and their intervals.
+
+Intervals come only from residuals of runs whose source was left out of the fit. A fit without a source does not use
+the residuals of that source either.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.calibration.dataset.pairs import pairs_of
+from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
+from asap.calibration.fit.intervals import fair_level, macro_median, widths_of
+from asap.calibration.fit.predicted_runs import groups_of, predict_each, stacked
+from asap.calibration.fit.regression import Regression
+from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
+from asap.prediction.step_model.compute import model_flops
+from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.uncertainty.calibration import Calibration, Fit, Region, Widths
+from asap.prediction.uncertainty.region import region_of
+from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+
+STEP_EDGES = (0.05, 0.75, 1.5)
+ANCHORED_EDGES = (0.6, 1.6, 3.1)
+Mask = NDArray[np.bool_]
+Vector = NDArray[np.float64]
+
+
+def calibrate(runs: Sequence[PublishedRun], date: str) -> Calibration:
+    """Fit everything.
+
+    Args:
+        runs: development runs with a rematerialisation policy: timed ones, and those that ran out of memory.
+        date: of the calibration, ISO.
+    """
+    timed = [run for run in runs if run.step_time is not None]
+    sources = np.array([run.source for run in timed])
+    inputs = stacked(timed)
+    regression = Regression(inputs, [groups_of(run) for run in timed], sources.tolist(), _times(timed))
+    everything = regression.fit(np.ones(len(timed), dtype=bool))
+    full = _fit(regression, everything, timed, inputs, np.ones(len(timed), dtype=bool))
+    names = sorted(set(sources.tolist()))
+    without = {}
+    for name in names:
+        use = sources != name
+        without[name] = _fit(regression, regression.fit(use, start=everything), timed, inputs, use)
+    return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date)
+
+
+def _times(timed: Sequence[PublishedRun]) -> list[float]:
+    return [run.step_time or 0.0 for run in timed]
+
+
+def _fit(
+    regression: Regression, theta: NDArray[np.float64], timed: Sequence[PublishedRun], inputs: StepInputs, use: Mask
+) -> Fit:
+    chosen = [run for run, used in zip(timed, use, strict=True) if used]
+    nothing = Widths(edges=(), half_widths=(0.0,))
+    return Fit(
+        constants=regression.constants(theta),
+        region=_rounded(region_of(stacked(chosen), [groups_of(run) for run in chosen])),
+        step_widths=nothing,
+        anchored_widths=nothing,
+        ratio_widths=nothing,
+        allocator_overheads={},
+    )
+
+
+def _rounded(region: Region) -> Region:
+    low = {name: round(value, 4) for name, value in region.low.items()}
+    high = {name: round(value, 4) for name, value in region.high.items()}
+    return region.model_copy(update={"low": low, "high": high})
+
+
+def _with_residuals(
+    runs: Sequence[PublishedRun], timed: Sequence[PublishedRun], full: Fit, without: dict[str, Fit], date: str
+) -> Calibration:
+    sources = np.array([run.source for run in timed])
+    predicted = predict_each(timed, [without[run.source] for run in timed])
+    errors = np.log(np.array(_times(timed)) / predicted.step_time)
+    level = fair_level(errors, predicted.distance, sources.tolist(), STEP_EDGES)
+    pairs = pairs_of(timed)
+    known, other, distances, pair_sources = (
+        errors[pairs.known],
+        errors[pairs.other],
+        pairs.distance,
+        sources[pairs.known],
+    )
+
+    def transfer_of(use: Mask, limit: float) -> ResidualTransfer:
+        return fit_residual_transfer(
+            known[use], other[use], distances[use], pair_sources[use].tolist(), ANCHORED_EDGES, limit
+        )
+
+    def remaining(transfer: ResidualTransfer) -> Vector:
+        return other - transfer.expected(known, distances)
+
+    everywhere = np.ones(len(distances), dtype=bool)
+    changes = remaining(transfer_of(everywhere, common_size(errors, sources.tolist())))
+    pair_level = fair_level(changes, distances, pair_sources.tolist(), ANCHORED_EDGES)
+    ratio_level = fair_level(other - known, distances, pair_sources.tolist(), ANCHORED_EDGES)
+
+    def with_uncertainty(fit: Fit, name: str | None) -> Fit:
+        rows, between = sources != name, pair_sources != name
+        transfer = transfer_of(between, common_size(errors[rows], sources[rows].tolist()))
+
+        def widths(residuals: Vector, level: float) -> Widths:
+            return widths_of(
+                residuals[between], distances[between], pair_sources[between].tolist(), ANCHORED_EDGES, level
+            )
+
+        return fit.model_copy(
+            update={
+                "step_widths": widths_of(
+                    errors[rows], predicted.distance[rows], sources[rows].tolist(), STEP_EDGES, level
+                ),
+                "residual_transfer": transfer,
+                "anchored_widths": widths(remaining(transfer), pair_level),
+                "ratio_widths": widths(other - known, ratio_level),
+                "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),
+            }
+        )
+
+    misses = np.abs(np.exp(-errors) - 1)
+    return Calibration(
+        date=date,
+        rows=dict(sorted(Counter(sources.tolist()).items())),
+        error={
+            "macro_median_ape": round(macro_median(misses, sources.tolist()), 4),
+            "median_ape": round(float(np.median(misses)), 4),
+            "p90_ape": round(float(np.quantile(misses, 0.9)), 4),
+        },
+        full=with_uncertainty(full, None),
+        without={name: with_uncertainty(fit, name) for name, fit in without.items()},
+        utilisation=_utilisation(timed),
+    )
+
+
+def _utilisation(timed: Sequence[PublishedRun]) -> dict[str, dict[str, float]]:
+    inputs = stacked(timed)
+    devices = np.array([run.hardware.devices for run in timed])
+    values = model_flops(inputs) / (devices * inputs.hardware.peak_matmul * np.array(_times(timed)))
+    table: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run, value in zip(timed, np.asarray(values), strict=True):
+        table[run.chip][run.source].append(float(value))
+    return {
+        chip: {source: round(float(np.median(found)), 4) for source, found in sorted(by_source.items())}
+        for chip, by_source in sorted(table.items())
+    }

@@ -1,0 +1,140 @@
+"""Fitting the constants: a robust regression in logarithms, shrunk towards one value for all.
+
+Each constant is exp(start + offset + effects of its groups). Offsets and effects have normal priors, so that a group
+with little data stays near the value for all. Sources get an offset of their own during the fit, which is dropped
+afterwards: rows of one source err together (a mixed model; Gelman & Hill 2007, chapter 12). Residuals are weighted by
+Huber's function; scipy solves the least squares (trust region reflective).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.prediction.step_model.constants import PRIORS, Constants
+from asap.prediction.step_model.groups import Groups
+from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.step_model.step import predict_step
+from asap.prediction.uncertainty.calibration import DIMENSIONS, Constant
+
+Vector = NDArray[np.float64]
+
+NOISE = 0.08  # scale of a residual, in e-folds, at which Huber's weights begin to matter
+SOURCE_SPREAD = 0.07  # prior of a source's own offset
+SOURCE_POWER = 0.4  # n rows of a source weigh as n ** 0.4 independent ones
+HUBER = 1.5
+TOLERANCE = 1e-6  # relative change of the loss at which the fit stops
+
+
+@dataclass(frozen=True)
+class RegressionTerm:
+    """One number of the fit: an offset of a constant, an effect of a group on it, or a source's own offset."""
+
+    constant: str | None
+    dimension: str | None
+    group: str | None
+    spread: float
+    rows: Vector
+
+
+class Regression:
+    """The development runs as arrays, and what is fitted to them."""
+
+    def __init__(
+        self, inputs: StepInputs, groups: Sequence[Groups], sources: Sequence[str], step_times: Sequence[float]
+    ):
+        self.inputs, self.groups, self.sources = inputs, groups, np.array(sources)
+        self.target = np.log(np.array(step_times))
+        self.terms = [*self._effects(), *self._sources()]
+        self.spreads = np.array([term.spread for term in self.terms])
+
+    def fit(self, use: NDArray[np.bool_], start: Vector | None = None) -> Vector:
+        """The terms that fit the rows in ``use`` best, shape (terms,)."""
+        from scipy.optimize import least_squares
+
+        weights = self._weights(use)
+
+        def residuals(theta: Vector) -> Vector:
+            return np.concatenate([self._residuals(theta), theta / self.spreads])
+
+        def loss(squares: Vector) -> Vector:
+            """Value and derivatives of the loss: weighted Huber over the runs, squares over the priors."""
+            runs = len(weights)
+            rho = np.stack([squares, np.ones_like(squares), np.zeros_like(squares)])
+            rho[:, :runs] = weights * _huber(squares[:runs])
+            return rho
+
+        first = np.zeros(len(self.terms)) if start is None else start
+        found = least_squares(
+            residuals,
+            first,
+            loss=loss,  # pyright: ignore[reportArgumentType] (scipy is not typed: the default is a name)
+            x_scale=self.spreads,
+            ftol=TOLERANCE,
+        )
+        return found.x
+
+    def predict(self, theta: Vector) -> Vector:
+        """Logarithm of the step time of each row, without the sources' own offsets."""
+        return np.log(predict_step(self.inputs, self._constants(theta)).total)
+
+    def constants(self, theta: Vector) -> dict[str, Constant]:
+        """The terms as data."""
+        found: dict[str, Constant] = {}
+        for name, prior in PRIORS.items():
+            effects: dict[str, dict[str, float]] = {}
+            offset = 0.0
+            for term, value in zip(self.terms, theta, strict=True):
+                if term.constant == name and term.dimension is None:
+                    offset = value
+                elif term.constant == name and term.dimension and abs(value) > 5e-4:
+                    effects.setdefault(term.dimension, {})[str(term.group)] = float(f"{np.exp(value):.4g}")
+            found[name] = Constant(value=float(f"{prior.start * np.exp(offset):.4g}"), effects=effects)
+        return found
+
+    def _effects(self) -> list[RegressionTerm]:
+        everywhere = np.ones(len(self.groups))
+        terms = []
+        for name, prior in PRIORS.items():
+            terms.append(RegressionTerm(name, None, None, prior.spread, everywhere))
+            for dimension in DIMENSIONS:
+                spread = getattr(prior, dimension)
+                labels = [getattr(group, dimension) for group in self.groups]
+                reference = {"bf16"} if dimension == "precision" else set()
+                for label in sorted({label for label in labels if label} - reference) if spread else ():
+                    terms.append(
+                        RegressionTerm(name, dimension, label, spread, np.array([x == label for x in labels], float))
+                    )
+        return terms
+
+    def _sources(self) -> list[RegressionTerm]:
+        names = sorted(set(self.sources.tolist()))
+        return [RegressionTerm(None, None, name, SOURCE_SPREAD, (self.sources == name).astype(float)) for name in names]
+
+    def _weights(self, use: NDArray[np.bool_]) -> Vector:
+        counts = Counter(self.sources[use].tolist())
+        return np.array([counts[s] ** (SOURCE_POWER - 1) if u else 0.0 for s, u in zip(self.sources, use, strict=True)])
+
+    def _constants(self, theta: Vector) -> Constants:
+        logs = {name: np.full(len(self.target), np.log(prior.start)) for name, prior in PRIORS.items()}
+        for term, value in zip(self.terms, theta, strict=True):
+            if term.constant is not None and value:
+                logs[term.constant] = logs[term.constant] + value * term.rows
+        return Constants(**{name: np.exp(value) for name, value in logs.items()})
+
+    def _residuals(self, theta: Vector) -> Vector:
+        own = sum(value * term.rows for term, value in zip(self.terms, theta, strict=True) if term.constant is None)
+        return (self.predict(theta) + own - self.target) / NOISE
+
+
+def _huber(squares: Vector) -> Vector:
+    """Huber's loss and its first and second derivatives with respect to the squared residual, shape (3, runs)."""
+    outside = np.maximum(squares, HUBER**2)
+    root = HUBER / np.sqrt(outside)
+    return np.where(
+        squares <= HUBER**2,
+        np.stack([squares, np.ones_like(squares), np.zeros_like(squares)]),
+        np.stack([2 * HUBER * np.sqrt(outside) - HUBER**2, root, -root / (2 * outside)]),
+    )

@@ -1,0 +1,24 @@
+"""What can be asked in a chat, in words and by slash commands."""
+
+QUESTIONS = """\
+Ask about this run, for instance:
+  which one first?  how sure are you, and why?  what would change your mind?
+  why not model=8?  explain 2  compare 1 and 3  turn proposal 1 into a MaxText line
+  what if the batch doubles / the sequence doubles / the slice doubles / we use full remat?
+  what is the bottleneck?  what should I capture next?
+State facts, and they are used: "proposal 1 ran out of memory", "proposal 2 measured 2.1 s", "our batch is 512"."""
+
+COMMANDS = """\
+/help            this list
+/proposals       the current proposals
+/explain N       reasons, costs, figures and citations of a proposal
+/compare N M     proposals or plans side by side
+/whatif PLAN     what the engine predicts for a plan, or for "batch doubles"
+/evidence        facts stated or verified, and the plans they exclude
+/sources         where facts and figures come from
+/history         your messages and evidence in this session
+/verify N        compile a proposal with the TPU compiler (takes minutes)
+/export          the whole session as Markdown
+/cost            calls and tokens of language models in this session
+/model NAME      switch to another language model
+/quit            end the chat; `asap chat` continues it later"""

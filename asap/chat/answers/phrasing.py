@@ -1,0 +1,141 @@
+"""The sentences in which a reply puts figures of the engine."""
+
+from collections.abc import Sequence
+
+from asap.chat.conversation import Conversation
+from asap.chat.evidence import StatedFact
+from asap.chat.reply import ReplyBuilder
+from asap.core.errors import AsapError, InsufficientEvidenceError
+from asap.core.provenance import Provenance
+from asap.core.units import format_percent, format_seconds, significant
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.prediction.profile_scaling.plan_distance import doublings, spread
+from asap.proposals import Proposal
+from asap.proposals.cite import cite
+from asap.proposals.explain import confidence
+from asap.proposals.propose import draft
+from asap.proposals.ranking import Candidate
+from asap.reports import phrases
+
+
+def drafted(conversation: Conversation, candidate: Candidate, rank: int) -> Proposal:
+    """A candidate with reasons and citations; without citations if notes and history cannot be searched."""
+    study = conversation.study
+    try:
+        citations = cite(study, candidate.plan)
+    except AsapError:
+        citations = ()
+    return draft(study, candidate, rank, citations)
+
+
+def expectation(prediction: Prediction) -> str:
+    """``step time -3.1 % (-45 to +70 %), modelled``."""
+    quantity = prediction.relative_step_time or prediction.step_time
+    if quantity is None:
+        return "step time unknown"
+    if quantity.provenance is Provenance.STATED:
+        change = f"{(quantity.value - 1) * 100:+.1f} %" if quantity.unit == "fraction" else phrases.interval(quantity)
+        return f"step time {change}, {quantity.source}"
+    return f"step time {phrases.relative_change(prediction)}, {quantity.provenance.value}"
+
+
+def line(conversation: Conversation, candidate: Candidate, rank: int | None = None) -> str:
+    """One candidate on one line."""
+    study = conversation.study
+    chance = confidence(study, candidate.prediction, ()).faster
+    text = f"{f'{rank}. ' if rank else ''}{candidate.plan}: {expectation(candidate.prediction)}"
+    text += f", P(faster) {phrases.probability(chance)}" if chance else ""
+    if candidate.prediction.memory is not None:
+        verdict = "fits" if candidate.prediction.memory.fits else "does not fit"
+        text += f", HBM {phrases.memory_phrase(candidate.prediction)} ({verdict})"
+    return text
+
+
+def list_proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """The current proposals; raises InsufficientEvidenceError where there are none to predict."""
+    current = conversation.proposals
+    if not current:
+        known = len(conversation.revised.ranked.candidates)
+        nothing = (
+            f"None of the {known} other valid plans is predicted to fit." if known else "No other valid plan is known."
+        )
+        answer.add(nothing)
+    for rank, candidate in enumerate(current, 1):
+        answer.add(line(conversation, candidate, rank))
+        quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
+        answer.add_figure(f"{candidate.plan}: step time", quantity)
+
+
+def basis(conversation: Conversation, candidate: Candidate, answer: ReplyBuilder) -> None:
+    """The basis of the prediction of one plan: interval, distance, backtest, precedent, stated facts."""
+    study, prediction = conversation.study, candidate.prediction
+    relative = prediction.relative_step_time
+    chance = confidence(study, prediction, ()).faster
+    answer.add_figure("probability of being faster", chance)
+    answer.add_figure("step time over what runs now", relative)
+    if relative is not None and relative.provenance is Provenance.STATED:
+        answer.add(f"- measured, not predicted: {relative.source}")
+        return
+    if relative is not None:
+        answer.add(f"- interval: {phrases.relative_change(prediction)} in 90 % of cases; {relative.source} (modelled)")
+    if study.plan is not None:
+        answer.add(f"- distance: {_distance(candidate.plan, study.plan, prediction)}")
+    answer.add(f"- backtest: {_backtest(prediction)}")
+    answer.add(*(f"- precedent: {title}" for title in _precedents(conversation, candidate.plan)))
+    answer.add(*(f"- {note}" for note in prediction.notes))
+
+
+def insufficient_evidence(conversation: Conversation, error: InsufficientEvidenceError, answer: ReplyBuilder) -> None:
+    """Say what the engine cannot answer, and what would help."""
+    answer.add(
+        f"The engine cannot answer that: {error.message}." + (f" What would help: {error.hint}." if error.hint else "")
+    )
+
+
+def seconds(value: float) -> str:
+    """A step time."""
+    return format_seconds(value)
+
+
+def evidence_lines(evidence: Sequence[StatedFact]) -> list[str]:
+    """The evidence of a session, a line each."""
+    return [f'- {item} ({"compiled" if item.compiled else "stated"}: "{item.words}")' for item in evidence]
+
+
+def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:
+    moved = doublings(plan, incumbent)
+    text = f"{moved:g} doubling(s) away from what runs"
+    if prediction.method == "profile_ratios":
+        factor = significant(_factor(spread(moved)))
+        return f"{text}; published runs this far apart differ by up to {factor} times in 90 % of pairs"
+    region = f"{prediction.region_distance:.2f} outside" if prediction.region_distance else "inside"
+    return f"{text}; the run lies {region} the calibrated region"
+
+
+def _factor(width: float) -> float:
+    from math import exp
+
+    return exp(width)
+
+
+def _backtest(prediction: Prediction) -> str:
+    from asap.prediction import load_calibration
+
+    known = load_calibration()
+    runs = sum(known.rows.values())
+    score = (
+        f"{runs} published runs of {len(known.rows)} sources, each predicted without its own source: median error"
+        f" {format_percent(known.error['median_ape'])}, 90 % of them within {format_percent(known.error['p90_ape'])}"
+    )
+    if prediction.method == "profile_ratios":
+        return f"the calibrated model does not apply without the architecture; where it does: {score}"
+    return score
+
+
+def _precedents(conversation: Conversation, plan: Plan) -> list[str]:
+    try:
+        found = [citation for citation in cite(conversation.study, plan) if citation.kind == "precedent"]
+    except AsapError as error:
+        return [f"the history cannot be searched: {error}"]
+    return [f"{citation.title} [{citation.id}]" for citation in found] or ["none is similar enough"]

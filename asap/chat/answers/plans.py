@@ -1,0 +1,176 @@
+"""Answers on single plans: why not this one, what speaks for it, how two compare, the line to paste."""
+
+from typing import get_args
+
+from asap.chat.answers.phrasing import drafted, line
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.mentions import direction
+from asap.core.errors import PlanError
+from asap.core.units import format_percent
+from asap.plans import AXES, Plan
+from asap.plans.axes import Axis
+from asap.plans.launchers import TITLES
+from asap.plans.plan import SETTINGS
+from asap.plans.validity import violations
+from asap.prediction.predict_study import candidate_plans, expect
+from asap.prediction.prediction import Prediction
+from asap.proposals.explain import trade_offs
+from asap.proposals.ranking import Candidate
+from asap.proposals.strategy import NAMES
+
+_AXES: tuple[Axis, ...] = get_args(Axis)
+
+
+def plans_in_direction(conversation: Conversation, text: str) -> list[Plan]:
+    """The best valid plan in a direction that is put in words: "more tensor parallelism", "pure FSDP"."""
+    wish, study = direction(text), conversation.study
+    devices = study.constraints.devices_per_slice
+    if wish is None or study.plan is None or devices is None:
+        return []
+    axis, sense = wish
+    if sense == "only":
+        return [Plan().with_ici(**{axis: devices})]
+    ranked = (candidate.plan for candidate in conversation.revised.ranked.candidates)
+    found = next((plan for plan in ranked if _lies_in_direction(plan, study.plan, axis, sense)), None)
+    if found is None:
+        wider = [plan for plan in candidate_plans(study, AXES) if _lies_in_direction(plan, study.plan, axis, sense)]
+        found = min(expect(study, wider), key=_step_time).plan if wider else None
+    return [found] if found is not None else []
+
+
+def no_such_plan(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
+    """Say that no valid plan lies in the direction that was asked for."""
+    wish, plan = direction(text), conversation.study.plan
+    if wish is not None and plan is not None:
+        change = "more" if wish[1] == "more" else "less"
+        answer.add(f"No valid plan has {change} {NAMES[wish[0]]} than what runs now ({plan}), as far as is known.")
+
+
+def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
+    """What the engine expects of a plan, or the rule that it breaks."""
+    study = conversation.study
+    whole = plan.completed_by(study.plan)
+    answer.focus = whole
+    if whole == study.plan:
+        answer.add(f"{whole} is the current plan; everything is compared with it.")
+        return
+    broken = violations(whole, study.constraints)
+    if broken:
+        answer.add(f"{plan} cannot run: {'; '.join(violation.sentence for violation in broken)}.")
+        _nearest(conversation, answer, plan)
+        return
+    if whole in conversation.revised.excluded:
+        answer.add(f"{whole} is excluded by evidence: {conversation.revised.excluded[whole]}.")
+        return
+    found = conversation.candidate(whole)
+    if found is None:
+        prediction = expect(study, [whole])[0]
+        answer.add(f"{line(conversation, Candidate(prediction, 0.0))}.")
+        answer.add(f"It is valid as far as is known, but not ranked: {_unranked(conversation, whole)}.")
+        answer.add_figure(f"{whole}: step time", prediction.relative_step_time or prediction.step_time)
+        return
+    _place(conversation, answer, *found)
+
+
+def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
+    """Everything that speaks for and against a plan."""
+    found = conversation.candidate(plan)
+    if found is None:
+        why_not(conversation, answer, plan)
+        return
+    answer.focus = plan
+    ranked = next((n for n, c in enumerate(conversation.proposals, 1) if c.plan == plan), None)
+    proposal = drafted(conversation, found[1], ranked or found[0])
+    answer.add(proposal.title, line(conversation, found[1], ranked))
+    answer.add(*(f"+ {reason}" for reason in proposal.reasoning))
+    answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
+    answer.add(*(f"= {impact.name}: {impact.statement}" for impact in proposal.impact))
+    answer.add(*(f"§ {c.supports} [{c.id}{f', {c.url}' if c.url else ''}]" for c in proposal.citations))
+    for impact in proposal.impact:
+        answer.add_figure(f"{plan}: {impact.name}", impact.quantity)
+
+
+def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:
+    """Plans side by side, in the order of the ranking."""
+    study = conversation.study
+    whole = list(dict.fromkeys(plan.completed_by(study.plan) for plan in plans))
+    known = [(conversation.candidate(plan), plan) for plan in whole]
+    ranked = sorted((found for found, _ in known if found), key=lambda found: found[0])
+    for rank, candidate in ranked:
+        answer.add(f"{line(conversation, candidate)}; {_ranked(conversation, rank)}")
+        answer.add_figure(f"{candidate.plan}: step time", candidate.prediction.relative_step_time)
+        answer.add(*(f"  - {cost}" for cost in trade_offs(study, candidate.plan)))
+    for found, plan in known:
+        if found is None:
+            why_not(conversation, answer, plan)
+    if len(ranked) > 1:
+        answer.focus = ranked[0][1].plan
+        gap = format_percent(ranked[0][1].score - ranked[1][1].score)
+        answer.add(f"{ranked[0][1].plan} leads {ranked[1][1].plan} by {gap} of risk-adjusted gain.")
+
+
+def maxtext(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
+    """The line to paste into a MaxText launcher."""
+    study = conversation.study
+    whole = plan.completed_by(study.plan)
+    broken = violations(whole, study.constraints)
+    if broken:
+        raise PlanError("; ".join(violation.sentence for violation in broken), where=str(whole))
+    answer.focus = whole
+    prediction = expect(study, [whole])[0]
+    overrides = drafted(conversation, Candidate(prediction, 0.0), 1).overrides
+    answer.add(f"{whole} as {TITLES[overrides.stack]}:", *overrides.text.splitlines())
+
+
+def _place(conversation: Conversation, answer: ReplyBuilder, rank: int, candidate: Candidate) -> None:
+    answer.add(f"{line(conversation, candidate)}; {_ranked(conversation, rank)}.")
+    answer.add_figure(f"{candidate.plan}: step time", candidate.prediction.relative_step_time)
+    current = conversation.proposals
+    place = next((n for n, c in enumerate(current, 1) if c.plan == candidate.plan), None)
+    if place is not None:
+        answer.add(f"It is proposal {place}.")
+    if current and current[0].plan != candidate.plan:
+        gap = current[0].score - candidate.score
+        answer.add(f"It is behind {current[0].plan} by {format_percent(gap)} of risk-adjusted gain.")
+    answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, candidate.plan)))
+
+
+def _unranked(conversation: Conversation, plan: Plan) -> str:
+    """Why a valid plan is no candidate."""
+    study, incumbent = conversation.study, conversation.study.plan
+    if incumbent is not None and violations(plan, study.constraints.proven_by(incumbent)):
+        return (
+            "its degrees must divide the batch and the sequence, which are not on record; state them and it is ranked"
+        )
+    if incumbent is not None and any(getattr(plan, name) != getattr(incumbent, name) for name in SETTINGS):
+        return "plans are ranked with the settings of what runs now"
+    return "it uses an axis that changes the code of the training step"
+
+
+def _lies_in_direction(plan: Plan, incumbent: Plan, axis: Axis, sense: str) -> bool:
+    change = plan.degree(axis) - incumbent.degree(axis)
+    return change > 0 if sense == "more" else change < 0
+
+
+def _step_time(prediction: Prediction) -> float:
+    quantity = prediction.relative_step_time or prediction.step_time
+    return quantity.value if quantity else float("inf")
+
+
+def _nearest(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
+    """The best candidate that has the degrees which were named."""
+    named: list[Axis] = [axis for axis in _AXES if plan.degree(axis) > 1]
+    for rank, candidate in enumerate(conversation.revised.ranked.candidates, 1):
+        if named and all(candidate.plan.degree(axis) == plan.degree(axis) for axis in named):
+            answer.add(f"The best valid plan with {' and '.join(f'{axis}={plan.degree(axis)}' for axis in named)}:")
+            _place(conversation, answer, rank, candidate)
+            answer.focus = candidate.plan
+            return
+    if named:
+        names = " and ".join(NAMES[axis] for axis in named)
+        answer.add(f"No valid plan has this degree of {names} here.")
+
+
+def _ranked(conversation: Conversation, rank: int) -> str:
+    return f"rank {rank} of {len(conversation.revised.ranked.candidates)}"

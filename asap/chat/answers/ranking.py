@@ -1,0 +1,137 @@
+"""Answers on the order of the proposals: which first, how sure, an opinion, what would change it."""
+
+import math
+from collections.abc import Sequence
+
+from asap.chat.answers.phrasing import basis, drafted, evidence_lines, line, list_proposals, seconds
+from asap.chat.conversation import Conversation
+from asap.chat.evidence import StatedFact, current_step_time
+from asap.chat.reply import ReplyBuilder
+from asap.core.units import format_percent
+from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.plans import Plan
+from asap.proposals.propose import recommend
+from asap.proposals.ranking import Candidate
+
+
+def proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """The current proposals."""
+    if conversation.study.plan is not None:
+        answer.add(f"now: {conversation.study.plan}")
+    list_proposals(conversation, answer)
+
+
+def first(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Which one to start with, and why it and not the next."""
+    current = conversation.proposals
+    if not current:
+        list_proposals(conversation, answer)
+        return
+    best = current[0]
+    answer.focus = best.plan
+    proposal = drafted(conversation, best, 1)
+    answer.add(recommend((proposal,), 1).statement, line(conversation, best, 1))
+    answer.add_figure("step time over what runs now", best.prediction.relative_step_time)
+    answer.add(*(f"+ {reason}" for reason in proposal.reasoning))
+    answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
+    answer.add(*(f"§ {citation.supports} [{citation.id}]" for citation in proposal.citations))
+    answer.add(*(_behind(conversation, best, other, rank) for rank, other in enumerate(current[1:], 2)))
+
+
+def sure(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:
+    """How sure the prediction is, and what it is based on; the question changes nothing."""
+    current = conversation.proposals
+    if not current:
+        list_proposals(conversation, answer)
+        return
+    chosen = conversation.candidate(plans[0]) if plans else None
+    candidate = chosen[1] if chosen else current[0]
+    rank = next((n for n, other in enumerate(current, 1) if other.plan == candidate.plan), None)
+    answer.focus = candidate.plan
+    answer.add(f"{line(conversation, candidate)}. This is based on:")
+    basis(conversation, candidate, answer)
+    place = f"proposal {rank}" if rank else "where it is"
+    answer.add(f"The question adds no new fact, so {candidate.plan} stays {place}.")
+
+
+def opinion_without_evidence(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """An opinion without evidence: the order stays, and this is what would change it."""
+    current = conversation.proposals
+    answer.add("You see it differently, but your message contains no measurement and no new fact about this run,")
+    answer.add("so the order stays as the engine's figures give it:")
+    list_proposals(conversation, answer)
+    if current:
+        answer.focus = current[0].plan
+        answer.add(f"The first, {current[0].plan}, is based on:")
+        basis(conversation, current[0], answer)
+        answer.add(*_thresholds(conversation))
+
+
+def stays(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """The order after an opinion about a plan that the engine has just evaluated."""
+    order = ", ".join(str(candidate.plan) for candidate in conversation.proposals)
+    answer.add(f"That is the engine's prediction. Without a measurement or a new fact the order stays: {order}.")
+
+
+def suppose(conversation: Conversation, answer: ReplyBuilder, supposed: Sequence[StatedFact]) -> None:
+    """The order under facts that are only supposed; nothing is recorded."""
+    now = [candidate.plan for candidate in conversation.proposals]
+    supposed_conversation = conversation.with_evidence(supposed)
+    answer.add(f"Assuming that {'; '.join(map(str, supposed))}:")
+    list_proposals(supposed_conversation, answer)
+    then = [candidate.plan for candidate in supposed_conversation.proposals]
+    answer.add(
+        "The order would be the same." if now == then else f"Until that is a fact, it stays {', '.join(map(str, now))}."
+    )
+
+
+def change_of_mind(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """The facts that would change the order, with their thresholds."""
+    list_proposals(conversation, answer)
+    answer.add("This would change the order:")
+    answer.add(*_thresholds(conversation))
+    experiment = conversation.study.experiment
+    unknown = ["the architecture of the model"] if experiment.model is None else list(experiment.model.missing())
+    unknown += [name.replace("_", " ") for name, value in _sizes(conversation).items() if value is None]
+    if unknown:
+        answer.add(f"- what is not on record: {', '.join(unknown)}")
+    answer.add(*(f"- a fuller profile: {gap.what.rstrip('.')}" for gap in conversation.study.diagnosis.missing))
+
+
+def evidence(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What is on record beside the analysis."""
+    lines = evidence_lines(conversation.evidence)
+    answer.add(*(lines or ["There is no evidence in this session."]))
+    excluded = conversation.revised.excluded if conversation.evidence else {}
+    answer.add(*(f"- {plan} is excluded: {item}" for plan, item in excluded.items()))
+
+
+def _sizes(conversation: Conversation) -> dict[str, int | None]:
+    workload = conversation.study.experiment.workload
+    return {"global_batch": workload.global_batch, "sequence_length": workload.sequence_length}
+
+
+def _behind(conversation: Conversation, best: Candidate, other: Candidate, rank: int) -> str:
+    gap = best.score - other.score
+    if gap < 0:
+        return f"{line(conversation, other, rank)}: ranked behind by the agent, ahead by the engine."
+    weak = ", less than the noise between steps" if gap < STEP_TIME_VARIATION else ""
+    return f"{line(conversation, other, rank)}: behind by {format_percent(gap)} of risk-adjusted gain{weak}."
+
+
+def _thresholds(conversation: Conversation) -> list[str]:
+    """What each proposal would have to measure to change places with the first."""
+    current = conversation.proposals
+    if len(current) < 2:
+        return ["- a run that fails, or a measured step time"]
+    best, second = current[0], current[1]
+    found = [f"- {best.plan} runs out of memory, fails, or measures more than {_time(conversation, second.score)}"]
+    found += [f"- {other.plan} measures less than {_time(conversation, best.score)}" for other in current[1:]]
+    return found
+
+
+def _time(conversation: Conversation, score: float) -> str:
+    ratio = math.exp(-score)
+    now = current_step_time(conversation.study, conversation.evidence)
+    share = f"{ratio:.3f} of the step that runs now"
+    return f"{seconds(ratio * now.value)} a step ({share})" if now else share

@@ -1,0 +1,118 @@
+"""Answers on the run itself: what holds it back, what to capture next, where facts come from, help."""
+
+from asap.chat.answers.help_text import QUESTIONS
+from asap.chat.answers.phrasing import drafted, seconds
+from asap.chat.conversation import Conversation
+from asap.chat.evidence import current_step_time
+from asap.chat.reply import ReplyBuilder
+from asap.core.text import plain
+from asap.profiles.gaps import MAXTEXT_SETTINGS
+from asap.proposals.precedents import similar_runs
+
+UNKNOWN = "not on record"
+MOST_PRECEDENTS = 4
+LONGEST_TITLE, LONGEST_NOTE = 160, 500
+
+
+def bottleneck(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What holds the run back, and the evidence."""
+    diagnosis = conversation.study.diagnosis
+    answer.add(f"{diagnosis.bottleneck.value.replace('_', ' ')}: {diagnosis.statement}")
+    for finding in diagnosis.findings:
+        if finding.statement != diagnosis.statement:
+            answer.add(f"- {finding.statement}")
+        for item in finding.evidence:
+            answer.add_figure(item.fact, item.quantity)
+    answer.add(*(f"- {sentence}" for sentence in diagnosis.correlation))
+
+
+def run(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What runs now, as far as it is on record."""
+    study = conversation.study
+    workload, model = study.experiment.workload, study.experiment.model
+    answer.add(f"plan: {study.plan or UNKNOWN}")
+    hardware = f"{study.slice.chip.name}, {study.slice.devices} devices" if study.slice else UNKNOWN
+    layers = f"{model.layers} layers of width {model.d_model}" if model else UNKNOWN
+    answer.add(f"hardware: {hardware}", f"model: {layers}")
+    answer.add(f"global batch: {workload.global_batch or UNKNOWN}", f"sequence: {workload.sequence_length or UNKNOWN}")
+    now = current_step_time(study, conversation.evidence)
+    answer.add(f"step time: {seconds(now.value)} ({now.provenance.value})" if now else f"step time: {UNKNOWN}")
+    answer.add_figure("step time of what runs now", now)
+
+
+def precedents(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Past optimizations of runs like this one, failed ones too."""
+    hits = similar_runs(conversation.study, MOST_PRECEDENTS)
+    for hit in hits:
+        record = hit.record
+        change = f"{record.before} → {record.after}: " if record.before and record.after else ""
+        gain = f", {record.speedup:.2f} times as fast" if record.speedup else ""
+        outcome = f"{record.outcome.replace('_', ' ')}{gain}"
+        answer.add(f"- {change}{outcome}; {plain(record.title, LONGEST_TITLE)} [{record.id}]")
+        answer.add(f"  like this run: {plain(', '.join(hit.why), LONGEST_TITLE)}")
+    if not hits:
+        answer.add("The history has no run like this one.")
+
+
+def principle(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
+    """What the notes say about a question."""
+    from asap.knowledge import search_knowledge
+
+    for hit in search_knowledge(text, 2):
+        note = hit.note
+        answer.add(plain(note.title), f"  {plain(note.body, LONGEST_NOTE)} [{note.id}]")
+    if not answer.lines:
+        unknown(conversation, answer)
+
+
+def capture(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What to record next, and what each would show."""
+    study = conversation.study
+    gaps = study.diagnosis.missing
+    answer.add("Capture next:")
+    answer.add(*(f"- {gap.what.rstrip('.')}: {gap.capture or MAXTEXT_SETTINGS}" for gap in gaps))
+    answer.add(*(f"- {finding.advice}" for finding in study.diagnosis.findings if finding.advice))
+    model, workload = study.experiment.model, study.experiment.workload
+    unknown = ["the architecture"] if model is None else [f"the model's {name}" for name in model.missing()]
+    unknown += ["the global batch"] if workload.global_batch is None else []
+    unknown += ["the sequence length"] if workload.sequence_length is None else []
+    if unknown:
+        answer.add(f"- for narrower intervals: {', '.join(unknown)} (asap experiments add ID --config FILE)")
+    current = conversation.proposals
+    if current:
+        answer.focus = current[0].plan
+        answer.add(f'- a step time of {current[0].plan}, then tell me: "proposal 1 measured … s"')
+
+
+def sources(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Where the facts and the figures come from."""
+    study = conversation.study
+    profile = study.profile
+    answer.add(f"experiment {study.experiment.id}, session {conversation.session}")
+    if profile is not None:
+        answer.add(f"facts: {'stated by' if profile.stated else 'measured,'} {profile.source}")
+    rows = dict.fromkeys(f"{path}: {origin}" for path, origin in study.experiment.provenance.items())
+    answer.add(*rows)
+    for rank, candidate in enumerate(conversation.proposals, 1):
+        relative = candidate.prediction.relative_step_time or candidate.prediction.step_time
+        if relative is not None:
+            answer.add(f"proposal {rank}: {relative.provenance.value}, {relative.source}")
+        for citation in drafted(conversation, candidate, rank).citations:
+            answer.add(f"  § {citation.title} [{citation.id}{f', {citation.url}' if citation.url else ''}]")
+
+
+def help(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What can be asked."""
+    answer.add(*QUESTIONS.splitlines())
+
+
+def thanks(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Thanks are acknowledged."""
+    current = conversation.proposals
+    answer.add("You are welcome." + (f" State what {current[0].plan} measures, and it is used." if current else ""))
+
+
+def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """The message is not understood."""
+    answer.add("I do not understand that. Nothing has changed.")
+    answer.add('Ask "which one first?", "why not model=8?", "what if the batch doubles?", or /help.')

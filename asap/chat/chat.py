@@ -1,0 +1,69 @@
+"""A chat: takes messages and commands, logs every turn, and can be interrupted anywhere."""
+
+from asap.agents.settings import BUILTIN
+from asap.chat.answer_message import answer_message
+from asap.chat.commands import command
+from asap.chat.reply import Reply
+from asap.chat.restore import EVIDENCE, REPLY, restore
+from asap.chat.session import ChatSession, Show
+from asap.core.errors import ServiceError
+from asap.sharding_memory import Kind
+
+ENGINE = "engine"
+
+
+class Chat(ChatSession):
+    """Takes the lines of an engineer, one turn each."""
+
+    def turn(self, text: str, show: Show) -> Reply | None:
+        """Take one line of the engineer; what is answered goes to ``show``, piece by piece.
+
+        Returns:
+            The answer; ``None`` for a command that gives none.
+        """
+        self.worklog.append(Kind.USER_INPUT, {"text": text, "model": self.model})
+        try:
+            answer = command(self, text) if text.lstrip().startswith("/") else self._say(text, show)
+            if answer is not None and text.lstrip().startswith("/"):
+                self._record(answer)
+                show(f"{answer.text}\n")
+        except KeyboardInterrupt:
+            self.worklog.append(Kind.NOTE, {"event": "interrupted"})
+            self.conversation = restore(self.conversation.session, self.conversation.store)
+            raise
+        if answer is not None:
+            output = answer.model_dump(mode="json", exclude_none=True)
+            self.worklog.append(Kind.RESULT, {"node": REPLY, "output": output})
+        return answer
+
+    def _say(self, text: str, show: Show) -> Reply:
+        answer = self._ask_engine(text)
+        if self.model == BUILTIN:
+            show(f"{answer.text}\n")
+            return answer
+        from asap.agents.workflow.conversation_turn import EngineAnswer, ask_model
+
+        if answer.evidence:
+            show(f"{answer.text}\n")
+        try:
+            engine = EngineAnswer(answer.text, tuple(answer.model_dump(mode="json")["facts"]))
+            words = ask_model(self.settings, self.conversation.studies(), self.worklog, text, engine, show)
+        except ServiceError as error:
+            self.failure = error
+            self.worklog.append(Kind.ERROR, {"where": "chat", "type": type(error).__name__, "message": str(error)})
+            show(f"! {error}. The engine's own answer:\n{answer.text}\n")
+            return answer
+        return answer.model_copy(update={"text": words})
+
+    def _ask_engine(self, text: str) -> Reply:
+        """The engine's answer, on record like that of any tool, with the evidence that it took in."""
+        call = {"agent": "chat", "tool": ENGINE}
+        self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
+        answer = answer_message(self.conversation, text)
+        self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
+        self._record(answer)
+        return answer
+
+    def _record(self, answer: Reply) -> None:
+        for item in answer.evidence:
+            self.worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": item.model_dump(mode="json")})

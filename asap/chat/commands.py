@@ -1,0 +1,156 @@
+"""The slash commands of a chat."""
+
+from collections.abc import Callable
+
+from asap.agents.llm.preflight import check_model
+from asap.agents.llm.usage import usages
+from asap.agents.settings import BUILTIN
+from asap.chat.answers import plans as plan_answers
+from asap.chat.answers import ranking as ranking_answers
+from asap.chat.answers import run as run_answers
+from asap.chat.answers.help_text import COMMANDS, QUESTIONS
+from asap.chat.answers.phrasing import list_proposals
+from asap.chat.answers.what_if import what_if
+from asap.chat.evidence import compiled_evidence
+from asap.chat.reply import Reply, ReplyBuilder
+from asap.chat.restore import EVIDENCE
+from asap.chat.session import ChatSession
+from asap.chat.understanding.changes import is_change
+from asap.chat.understanding.mentions import numbers_mentioned, plans_mentioned
+from asap.core.errors import AsapError, UsageError
+from asap.core.text import plain
+from asap.plans import Plan
+from asap.sharding_memory import Kind, export_session, read_session
+
+Handler = Callable[[ChatSession, str, ReplyBuilder], None]
+
+
+def command(chat: ChatSession, text: str) -> Reply | None:
+    """Run a line that begins with a slash; ``None`` if it ends the chat."""
+    name, _, rest = text.strip().removeprefix("/").partition(" ")
+    if name in {"quit", "exit", "q"}:
+        chat.ended = True
+        return None
+    answer, before = ReplyBuilder(f"/{plain(name, 20)}"), _order(chat)
+    try:
+        handler = _HANDLERS.get(name)
+        if handler is None:
+            raise UsageError("no such command", where=f"/{plain(name, 20)}", hint="/help lists them")
+        handler(chat, rest.strip(), answer)
+    except AsapError as error:
+        answer.add(f"! {plain(error)}")
+    conversation = chat.conversation
+    conversation.focus = answer.focus or conversation.focus
+    after = _order(chat)
+    return Reply(
+        topic=answer.topic, text=answer.text, facts=tuple(answer.facts), evidence=tuple(answer.evidence),
+        changed=before != after, ranking=after, focus=conversation.focus,
+    )  # fmt: skip
+
+
+def _order(chat: ChatSession) -> tuple[str, ...]:
+    return tuple(str(candidate.plan) for candidate in chat.conversation.proposals)
+
+
+def _help(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    answer.add(*COMMANDS.splitlines(), "", *QUESTIONS.splitlines())
+
+
+def _proposals(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    ranking_answers.proposals(chat.conversation, answer)
+
+
+def _explain(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    plan_answers.explain(chat.conversation, answer, _plans(chat, rest, 1)[0])
+
+
+def _compare(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    plan_answers.compare(chat.conversation, answer, _plans(chat, rest, 2))
+
+
+def _what_if(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    if is_change(rest):
+        what_if(chat.conversation, answer, rest)
+    else:
+        plan_answers.why_not(chat.conversation, answer, _plans(chat, rest, 1)[0])
+
+
+def _evidence(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    ranking_answers.evidence(chat.conversation, answer)
+
+
+def _sources(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    run_answers.sources(chat.conversation, answer)
+
+
+def _history(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    for record in read_session(chat.conversation.session):
+        payload = record.payload
+        if record.kind is Kind.USER_INPUT:
+            answer.add(f"{record.time:%Y-%m-%d %H:%M} > {payload['text']}")
+        elif record.kind is Kind.NOTE and payload.get("event") == EVIDENCE:
+            answer.add(f"{record.time:%Y-%m-%d %H:%M}   recorded: {payload['evidence']['words']}")
+
+
+def _verify(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    from asap.compiler.verify import verify
+
+    plans, conversation = _plans(chat, rest, 1), chat.conversation
+    for found in verify(conversation.study.experiment, plans[:1], conversation.compile_options, chat.progress):
+        answer.add(f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes)))
+        answer.add_figure(f"{found.plan}: step time", found.step_time)
+        new = [item for item in compiled_evidence(found) if item not in conversation.evidence]
+        conversation.add_evidence(new)
+        answer.evidence += new
+        answer.add(*(f"Recorded as evidence: {item} ({item.origin})." for item in new))
+    if answer.evidence:
+        list_proposals(conversation, answer)
+
+
+def _export(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    answer.add(*export_session(chat.conversation.session, "markdown").splitlines())
+
+
+def _cost(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    for used in usages(read_session(chat.conversation.session)):
+        money = "cost unknown" if used.cost is None else f"{used.cost:.4f} USD"
+        tokens = f"{used.input_tokens} tokens in, {used.output_tokens} out"
+        answer.add(f"{used.model}: {used.calls} calls, {tokens}, {money}")
+    answer.add(f"now on {chat.model}")
+
+
+def _model(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    if rest:
+        check_model(rest)
+        chat.settings = chat.settings.model_copy(update={"model": rest})
+    note = "the engine answers directly" if chat.model == BUILTIN else "it words the engine's answers"
+    answer.add(f"{plain(chat.model, 80)}: {note}")
+
+
+def _plans(chat: ChatSession, rest: str, least: int) -> list[Plan]:
+    conversation = chat.conversation
+    order = [candidate.plan for candidate in conversation.proposals]
+    plans = plans_mentioned(rest, order, None, conversation.study.plan, bare=True)
+    unknown = [n for n in numbers_mentioned(rest, len(order), bare=True) if n > len(order)]
+    if unknown:
+        raise UsageError(f"there is no proposal {unknown[0]}", where=plain(rest, 80), hint="/proposals lists them")
+    if len(plans) < least:
+        hint = "/compare 1 3" if least > 1 else '2, or "data=8 model=4"'
+        raise UsageError(f"name {least} of the proposals or plans", where=plain(rest, 80) or "(nothing)", hint=hint)
+    return plans
+
+
+_HANDLERS: dict[str, Handler] = {
+    "help": _help,
+    "proposals": _proposals,
+    "explain": _explain,
+    "compare": _compare,
+    "whatif": _what_if,
+    "evidence": _evidence,
+    "sources": _sources,
+    "history": _history,
+    "verify": _verify,
+    "export": _export,
+    "cost": _cost,
+    "model": _model,
+}

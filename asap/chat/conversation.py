@@ -1,0 +1,139 @@
+"""A conversation: the study that was analysed, the evidence stated since, and the current proposals."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from asap.agents.tools.study_cache import StudyCache
+from asap.chat.evidence import RUN_CLAIMS, RevisedCandidates, StatedFact, apply_evidence, with_run_claims
+from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
+from asap.core.errors import InsufficientEvidenceError
+from asap.experiments import ExperimentStore
+from asap.plans import Plan
+from asap.proposals.propose import RankedCandidates
+from asap.proposals.ranking import COUNT, Candidate, choose
+from asap.study.study import Study, study_of
+
+
+@dataclass
+class Conversation:
+    """What replies are computed from.
+
+    Args:
+        session: name of the worklog.
+        analysed_study: the study as it was analysed, before any evidence.
+        picks: plans of the analysis, best first.
+        store: where experiments are kept.
+        analysed: the candidates of the analysis by plan, with their predictions.
+        compile_options: how the analysis compiled plans, and how the chat does.
+    """
+
+    session: str
+    analysed_study: Study
+    picks: tuple[Plan, ...]
+    store: ExperimentStore
+    analysed: dict[Plan, Candidate] = field(default_factory=dict, repr=False)
+    compile_options: CompileOptions = REFERENCE_STEP
+    evidence: list[StatedFact] = field(default_factory=list)
+    focus: Plan | None = None
+    _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
+    _revised: RevisedCandidates | None = field(default=None, repr=False)
+    _study: Study | None = field(default=None, repr=False)
+
+    @property
+    def id(self) -> str:
+        """ID of the experiment."""
+        return self.analysed_study.experiment.id
+
+    @property
+    def study(self) -> Study:
+        """The run with what the engineer stated about it."""
+        self._refresh()
+        assert self._study is not None
+        return self._study
+
+    @property
+    def revised(self) -> RevisedCandidates:
+        """All candidates after the evidence.
+
+        Raises:
+            InsufficientEvidenceError: too little is known to predict any plan.
+        """
+        self._refresh()
+        if self._revised is None:
+            self._revised = apply_evidence(self.rank(self.study), self.evidence)
+        return self._revised
+
+    @property
+    def proposals(self) -> tuple[Candidate, ...]:
+        """The proposals, best first: those of the analysis, unless evidence changes the engine's choice."""
+        try:
+            field_ = self.revised.ranked
+        except InsufficientEvidenceError:
+            return ()
+        chosen = tuple(choose(field_.candidates, self.study.plan))
+        if self.evidence and [candidate.plan for candidate in chosen] != self._choice_of_the_analysis:
+            return chosen
+        known = {candidate.plan: candidate for candidate in field_.candidates}
+        kept = [known[plan] for plan in self.picks if plan in known]
+        return tuple([*kept, *(candidate for candidate in chosen if candidate not in kept)][: len(self.picks) or COUNT])
+
+    @property
+    def order(self) -> list[Plan]:
+        """Plans of the proposals, best first."""
+        return [candidate.plan for candidate in self.proposals]
+
+    @cached_property
+    def _choice_of_the_analysis(self) -> list[Plan]:
+        """What the engine would have picked before any evidence."""
+        try:
+            found = apply_evidence(self.rank(self.analysed_study), ()).ranked
+        except InsufficientEvidenceError:
+            return []
+        return [candidate.plan for candidate in choose(found.candidates, self.analysed_study.plan)]
+
+    def rank(self, study: Study) -> RankedCandidates:
+        """All candidates of a study; those of the analysed study have the predictions of the analysis."""
+        studies = StudyCache(self.store)
+        studies.add(study)
+        found = studies.candidates(self.id)
+        if study is not self.analysed_study:
+            return found
+        return replace(found, candidates=[self.analysed.get(c.plan, c) for c in found.candidates])
+
+    def studies(self) -> StudyCache:
+        """The studies that tools read: the run with the evidence applied."""
+        studies = StudyCache(self.store)
+        studies.add(self.study)
+        with suppress(InsufficientEvidenceError):
+            studies.replace_candidates(self.revised.ranked)
+        return studies
+
+    def candidate(self, plan: Plan) -> tuple[int, Candidate] | None:
+        """Rank among all candidates, and the candidate; ``None`` if the plan is none."""
+        found = enumerate(self.revised.ranked.candidates, 1)
+        return next(((rank, candidate) for rank, candidate in found if candidate.plan == plan), None)
+
+    def add_evidence(self, facts: Sequence[StatedFact]) -> None:
+        """Add evidence; raises what a study of the amended record raises, and then keeps what it had before."""
+        before = list(self.evidence)
+        self.evidence += facts
+        try:
+            self._refresh()
+        except Exception:
+            self.evidence = before
+            raise
+
+    def with_evidence(self, supposed: Sequence[StatedFact]) -> "Conversation":
+        """A copy with further facts; this one is unchanged."""
+        evidence = [*self.evidence, *supposed]
+        return replace(self, evidence=evidence, _revised_for=None, _revised=None, _study=None)
+
+    def _refresh(self) -> None:
+        if self._revised_for == tuple(self.evidence):
+            return
+        analysed = self.analysed_study
+        facts = [item for item in self.evidence if item.claim in RUN_CLAIMS]
+        study = study_of(with_run_claims(analysed.experiment, facts), analysed.profile) if facts else analysed
+        self._study, self._revised, self._revised_for = study, None, tuple(self.evidence)

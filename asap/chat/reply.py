@@ -1,0 +1,57 @@
+"""A reply: its text, its figures with their origin, and the effect of the engineer's evidence."""
+
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.chat.evidence import StatedFact
+from asap.core.provenance import Quantity
+from asap.plans import Plan
+
+
+class Fact(BaseModel):
+    """A figure that a reply rests on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    quantity: Quantity
+
+
+class Reply(BaseModel):
+    """One answer of the built-in core."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    text: str
+    facts: tuple[Fact, ...] = ()
+    evidence: tuple[StatedFact, ...] = Field(default=(), description="what this message put on record")
+    changed: bool = Field(default=False, description="whether the order of the proposals is another one now")
+    ranking: tuple[str, ...] = Field(default=(), description="the proposals after this message, best first")
+    focus: Plan | None = Field(default=None, description="the plan that was spoken of last")
+
+
+@dataclass
+class ReplyBuilder:
+    """Lines and facts while an answer is put together."""
+
+    topic: str
+    focus: Plan | None = None
+    lines: list[str] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    evidence: list[StatedFact] = field(default_factory=list)
+
+    def add(self, *lines: str) -> None:
+        """Add lines."""
+        self.lines.extend(lines)
+
+    def add_figure(self, what: str, quantity: Quantity | None) -> None:
+        """Name a figure that the lines use."""
+        if quantity is not None:
+            self.facts.append(Fact(what=what, quantity=quantity))
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self.lines)

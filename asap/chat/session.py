@@ -1,0 +1,35 @@
+"""The state of a chat: its conversation, its worklog, its model."""
+
+from collections.abc import Callable
+
+from asap.agents.settings import Settings
+from asap.chat.conversation import Conversation
+from asap.core.errors import ServiceError
+from asap.sharding_memory import Worklog
+
+Show = Callable[[str], None]
+
+
+class ChatSession:
+    """A conversation with its worklog and its model.
+
+    Args:
+        conversation: from :func:`asap.chat.open_conversation`.
+        settings: with the language model that words the answers, and its limits for one turn.
+        progress: called with what is being done where that takes long.
+    """
+
+    def __init__(
+        self, conversation: Conversation, settings: Settings | None = None, progress: Show = lambda stage: None
+    ):
+        self.conversation = conversation
+        self.progress = progress
+        self.worklog = Worklog(conversation.session)
+        self.settings = settings or Settings()
+        self.failure: ServiceError | None = None
+        self.ended = False
+
+    @property
+    def model(self) -> str:
+        """Name of the language model."""
+        return self.settings.model

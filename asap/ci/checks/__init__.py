@@ -1,0 +1,1 @@
+"""What a change does: predictions before and after, policy, precedents, suggestions."""

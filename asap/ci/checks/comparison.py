@@ -1,0 +1,121 @@
+"""One configuration at both commits of a pull request, compared for the report."""
+
+from dataclasses import dataclass
+
+from asap.ci.checks.differences import batch_text, differences, hardware_text, model_text, plan_text
+from asap.ci.checks.precedents import strongest_precedent
+from asap.ci.checks.predictions import SidePrediction, anchor_to_measurement, predict_side, relative_cost, summarise
+from asap.ci.checks.suggestions import proposals_for, suggestion
+from asap.ci.report import ConfigurationReport, Side
+from asap.ci.source.linked_experiments import LinkedExperiments
+from asap.ci.source.policy import Policy
+from asap.ci.source.resolve import ResolvedConfiguration, resolve
+from asap.ci.source.revision import Revision, printable_path
+from asap.ci.source.selection import ChangedConfiguration, changed_lines
+from asap.core.text import plain
+from asap.plans.validity import violations
+
+_MOST_NOTES = 12
+_NOTHING_FITS = "No valid plan is predicted to fit with this batch: lower it, accumulate gradients, or recompute more."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both commits, the policy, and the experiments to link to."""
+
+    before: Revision
+    after: Revision
+    policy: Policy
+    experiments: LinkedExperiments
+
+    def report(self, one: ChangedConfiguration) -> ConfigurationReport | None:
+        """Compare one configuration; ``None`` if it turns out not to include a changed file."""
+        old = resolve(self.before, one.before, self.policy, self.experiments) if one.before else None
+        new = resolve(self.after, one.after, self.policy, self.experiments) if one.after else None
+        if one.status == "affected" and new is not None and new.problem is None and not self._differs(new):
+            return None
+        linked = next((side.linked for side in (new, old) if side is not None and side.linked is not None), None)
+        predictions = _predicted(old), _predicted(new)
+        partial = ConfigurationReport(
+            path=printable_path(one.path),
+            previous_path=printable_path(one.before) if one.before and one.before != one.path else None,
+            status=one.status,
+            line=_line(old, new),
+            experiment=linked.experiment.id if linked else None,
+            before=self._side(old, predictions[0]),
+            after=self._side(new, predictions[1]),
+            notes=_notes(new or old),
+        )
+        update = _differences(old, new, predictions) | _suggestions(new)
+        return partial.model_copy(update=update)
+
+    def _differs(self, new: ResolvedConfiguration) -> bool:
+        return any(self.before.tree.get(path) != self.after.tree.get(path) for path in new.included)
+
+    def _side(self, resolved: ResolvedConfiguration | None, predicted: SidePrediction) -> Side | None:
+        if resolved is None:
+            return None
+        study = resolved.study
+        if study is None:
+            return Side(problem=resolved.problem.message if resolved.problem else None)
+        experiment = study.experiment
+        broken = violations(study.plan, study.constraints) if study.plan else []
+        return Side(
+            plan=plan_text(experiment),
+            model=model_text(experiment),
+            batch=batch_text(experiment),
+            hardware=hardware_text(experiment),
+            violations=tuple(plain(violation.sentence, 500) for violation in broken),
+            prediction=summarise(predicted.prediction, study, self.policy.prices) if predicted.prediction else None,
+            unpredicted=predicted.reason,
+        )
+
+
+def _predicted(resolved: ResolvedConfiguration | None) -> SidePrediction:
+    if resolved is None or resolved.study is None:
+        return SidePrediction()
+    return predict_side(resolved.study, resolved.linked)
+
+
+def _differences(
+    old: ResolvedConfiguration | None, new: ResolvedConfiguration | None, sides: tuple[SidePrediction, SidePrediction]
+) -> dict[str, object]:
+    if old is None or new is None or old.study is None or new.study is None:
+        return {}
+    return {
+        "changes": differences(old.study, new.study),
+        "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked),
+        "precedent": strongest_precedent(old.study, new.study),
+    }
+
+
+def _suggestions(new: ResolvedConfiguration | None) -> dict[str, object]:
+    study = new.study or new.without_mesh if new else None
+    if new is None or study is None:
+        return {}
+    start = anchor_to_measurement(study, new.linked) if _is_incumbent(new) else study
+    found = proposals_for(start)
+    incumbent = found.incumbent.memory if found.incumbent else None
+    nothing_fits = not found.proposals and incumbent is not None and not incumbent.fits
+    return {
+        "suggestions": tuple(suggestion(proposal, new, study) for proposal in found.proposals),
+        "recommendation": _NOTHING_FITS if nothing_fits else plain(found.recommendation.statement, 500),
+    }
+
+
+def _is_incumbent(resolved: ResolvedConfiguration) -> bool:
+    return bool(resolved.linked and resolved.study and resolved.linked.plan == resolved.study.plan)
+
+
+def _line(old: ResolvedConfiguration | None, new: ResolvedConfiguration | None) -> int:
+    if new is None:
+        return 1
+    if new.problem is not None and new.problem.line:
+        return new.problem.line
+    return changed_lines(old.text if old else None, new.text)[0]
+
+
+def _notes(resolved: ResolvedConfiguration | None) -> tuple[str, ...]:
+    if resolved is None:
+        return ()
+    return tuple(plain(note, 500) for note in dict.fromkeys(resolved.notes))[:_MOST_NOTES]

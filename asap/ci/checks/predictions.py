@@ -1,0 +1,139 @@
+"""The prediction of a configuration before and after, anchored to a measured step where one applies."""
+
+from dataclasses import dataclass, replace
+
+from asap.ci.report import PredictionSummary
+from asap.ci.source.policy import Prices
+from asap.core.errors import AsapError
+from asap.core.provenance import Provenance, Quantity
+from asap.core.text import plain
+from asap.prediction.prediction import Prediction
+from asap.study.study import Study
+
+BILLION = 1e9
+SECONDS_AN_HOUR = 3600
+HOURS_A_DAY = 24
+
+
+@dataclass(frozen=True)
+class SidePrediction:
+    """The prediction of one side, or why there is none."""
+
+    prediction: Prediction | None = None
+    reason: str | None = None
+
+
+def predict_side(study: Study, linked: Study | None) -> SidePrediction:
+    """Predict the plan of a configuration, anchored to the linked run if the two differ in nothing but the plan."""
+    if study.plan is None:
+        return SidePrediction(reason="the plan is unknown: name the hardware in the configuration or the policy")
+    from asap.prediction.predict_study import expect
+
+    try:
+        return SidePrediction(expect(anchor_to_measurement(study, linked), [study.plan])[0])
+    except AsapError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return SidePrediction(reason=plain(f"{error.message}{hint}", 300))
+
+
+def relative_cost(
+    before: Study, after: Study, sides: tuple[SidePrediction, SidePrediction], linked: Study | None
+) -> Quantity | None:
+    """Chip-seconds per token, after over before; ``None`` if the model differs or one side has no prediction.
+
+    If only the plan differs, the interval is that of a change of plan; otherwise both predictions are treated as
+    independent, which gives the widest interval.
+    """
+    one, other = (side.prediction for side in sides)
+    if one is None or other is None or before.experiment.model != after.experiment.model:
+        return None
+    if before.plan is not None and after.plan is not None and same_run(before, after):
+        from asap.prediction.predict_study import expect
+
+        incumbent = linked if linked and linked.plan == before.plan else None
+        start = replace(anchor_to_measurement(before, incumbent), experiment=before.experiment)
+        return expect(start, [after.plan])[0].relative_step_time
+    first, second = _chip_seconds(one, before), _chip_seconds(other, after)
+    return None if first is None or second is None else _ratio(second, first)
+
+
+def anchor_to_measurement(study: Study, linked: Study | None) -> Study:
+    """The study with the profile and plan of the linked run, if the two differ in nothing but the plan."""
+    if linked is None or linked.profile is None or linked.plan is None or not same_run(study, linked):
+        return study
+    experiment = study.experiment.model_copy(update={"plan": linked.plan})
+    return replace(study, experiment=experiment, profile=linked.profile)
+
+
+def same_run(one: Study, other: Study) -> bool:
+    """Whether two runs have the same model, batch, sequence, precision and hardware."""
+    fields = ("global_batch", "sequence_length", "precision")
+    a, b = one.experiment, other.experiment
+    alike = all(getattr(a.workload, field) == getattr(b.workload, field) for field in fields)
+    models = [run.model.model_dump(exclude={"name"}) if run.model else None for run in (a, b)]
+    return alike and models[0] == models[1] and one.slice == other.slice
+
+
+def summarise(prediction: Prediction, study: Study, prices: Prices) -> PredictionSummary:
+    """A prediction with its cost, as the report holds it."""
+    seconds, price = _chip_seconds(prediction, study), _price(study, prices)
+    hours = (
+        _scaled(seconds, BILLION / SECONDS_AN_HOUR, "chip-hours", "chips x time per 10⁹ tokens") if seconds else None
+    )
+    memory = prediction.memory
+    day = None
+    if price is not None and study.slice is not None:
+        value = price * study.slice.chips * HOURS_A_DAY
+        source = f"{study.slice.chips} chips x {HOURS_A_DAY} hours x the stated price"
+        day = Quantity(value=value, unit=prices.currency, provenance=Provenance.STATED, source=source)
+    return PredictionSummary(
+        step_time=prediction.step_time,
+        tokens_per_second=prediction.tokens_per_second,
+        mfu=prediction.mfu,
+        hbm=memory.total if memory else None,
+        hbm_capacity=memory.capacity_bytes if memory else None,
+        fits=memory.fits if memory else None,
+        chip_hours=hours,
+        money_per_day=day,
+        money=_scaled(hours, price, prices.currency, "chip-hours x the stated price") if hours and price else None,
+        from_profile=prediction.method != "architecture",
+    )
+
+
+def _chip_seconds(prediction: Prediction, study: Study) -> Quantity | None:
+    """Chip-seconds per token."""
+    rate = prediction.tokens_per_second
+    if rate is None or study.slice is None or rate.value <= 0:
+        return None
+    chips = study.slice.chips
+    return Quantity(
+        value=chips / rate.value,
+        unit="s",
+        provenance=rate.provenance,
+        source=rate.source,
+        low=chips / rate.high if rate.high else None,
+        high=chips / rate.low if rate.low else None,
+    )
+
+
+def _ratio(after: Quantity, before: Quantity) -> Quantity:
+    bounded = before.low and before.high and after.low is not None and after.high is not None
+    return Quantity(
+        value=after.value / before.value,
+        unit="fraction",
+        provenance=Provenance.MODELLED,
+        source="ratio of two independent predictions",
+        low=after.low / before.high if bounded and before.high and after.low is not None else None,
+        high=after.high / before.low if bounded and before.low and after.high is not None else None,
+    )
+
+
+def _scaled(quantity: Quantity, factor: float, unit: str, source: str) -> Quantity:
+    low, high = (None if end is None else end * factor for end in (quantity.low, quantity.high))
+    return Quantity(
+        value=quantity.value * factor, unit=unit, provenance=quantity.provenance, source=source, low=low, high=high
+    )
+
+
+def _price(study: Study, prices: Prices) -> float | None:
+    return prices.chips.get(study.slice.chip.name) if study.slice else None

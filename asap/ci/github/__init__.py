@@ -1,0 +1,1 @@
+"""GitHub: its API, events, the sticky comment and the workflow templates."""

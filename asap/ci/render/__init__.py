@@ -1,0 +1,1 @@
+"""A report as comment, SARIF, workflow summary or artifact."""

@@ -1,0 +1,1 @@
+"""What a pull request changes: git, revisions, launch scripts, configurations."""

@@ -1,0 +1,147 @@
+"""A configuration at one commit as a study: read, placed on its hardware, and linked to an experiment."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from asap.ci.source.linked_experiments import LinkedExperiments
+from asap.ci.source.policy import Policy
+from asap.ci.source.revision import Revision, resolve_reference
+from asap.ci.source.without_mesh import study_without_mesh
+from asap.core.errors import AsapError, ConfigError
+from asap.core.text import plain
+from asap.experiments import Experiment, HardwareReference, read_configuration, refer_to_hardware
+from asap.experiments.documents import LARGEST_BYTES
+from asap.experiments.launch import SCRIPTS, Launch, read_launch
+from asap.study.study import Study, study_of
+
+_PLACE = re.compile(r"(.*?):(\d{1,7})(?:: (.*))?", re.DOTALL)
+_ID = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a configuration cannot be used, and the line of its file that says so."""
+
+    message: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class ResolvedConfiguration:
+    """A configuration at one commit."""
+
+    path: str
+    text: str | None
+    study: Study | None = None
+    problem: Problem | None = None
+    linked: Study | None = None
+    """The experiment behind it."""
+    included: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    without_mesh: Study | None = None
+    """The run with its mesh left open, if only the mesh is wrong."""
+
+
+def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedExperiments) -> ResolvedConfiguration:
+    """Read a configuration at a commit; what is wrong with it is part of the result."""
+    text = revision.text(path)
+    sources: _Sources | None = None
+    try:
+        sources = _sources(revision, path, text, policy)
+        experiment = read_configuration(sources.target, sources.overrides, sources.empty)
+        linked, link_notes = experiments.find(policy.experiment_of(path), experiment, path)
+        if linked is not None and not (experiment.hardware.name or experiment.hardware.chip):
+            empty = sources.empty.model_copy(update={"hardware": linked.experiment.hardware})
+            experiment = read_configuration(sources.target, sources.overrides, empty)
+            link_notes += (f"Hardware taken from experiment {linked.experiment.id}.",)
+        study = study_of(experiment)
+    except AsapError as error:
+        problem = _problem(revision.with_repository_paths(error), path, _line(text, path))
+        return ResolvedConfiguration(path, text, problem=problem, without_mesh=_without_mesh(revision, sources))
+    return ResolvedConfiguration(
+        path, text, study, None, linked, sources.included, (*sources.notes, *link_notes, *study.warnings)
+    )
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """All that a configuration is read from."""
+
+    target: Path | None
+    included: tuple[str, ...]
+    overrides: tuple[str, ...]
+    empty: Experiment
+    notes: tuple[str, ...]
+
+
+def _sources(revision: Revision, path: str, text: str | None, policy: Policy) -> _Sources:
+    launch = _launch(path, text)
+    target, included, notes = _file(revision, path, launch)
+    hardware, noted = _hardware(policy.hardware_of(path) or (launch.hardware if launch else None), launch)
+    empty = Experiment(id=_id(path), hardware=hardware)
+    return _Sources(target, included, launch.overrides if launch else (), empty, (*notes, *noted))
+
+
+def _without_mesh(revision: Revision, sources: _Sources | None) -> Study | None:
+    if sources is None:
+        return None
+    texts = [revision.text(path) or "" for path in reversed(sources.included) if not path.endswith(SCRIPTS)]
+    return study_without_mesh(sources.target, sources.overrides, sources.empty, texts)
+
+
+def _launch(path: str, text: str | None) -> Launch | None:
+    if not path.endswith(SCRIPTS):
+        return None
+    launch = read_launch(text) if text is not None else None
+    if launch is None:
+        raise ConfigError(f"has no MaxText command, or is not a text file of at most {LARGEST_BYTES} bytes", where=path)
+    return launch
+
+
+def _file(revision: Revision, path: str, launch: Launch | None) -> tuple[Path | None, tuple[str, ...], tuple[str, ...]]:
+    """The file that a configuration starts from, all that it includes, and notes."""
+    if launch is None:
+        target, included = revision.check_out_with_bases(path)
+        return target, included, ()
+    unknown = tuple(f"{key} comes from a variable that the script does not set." for key in launch.unknown)
+    if launch.config is None:
+        return None, (path,), unknown
+    folders: Sequence[PurePosixPath] = (PurePosixPath(), PurePosixPath(path).parent)
+    candidates = [resolve_reference(folder, launch.config) for folder in folders]
+    found = next((one for one in candidates if one in revision.tree), None)
+    if found is not None:
+        target, included = revision.check_out_with_bases(found, launch.overrides)
+        return target, (path, *included), unknown
+    if PurePosixPath(launch.config).name == "base.yml":
+        return None, (path,), unknown
+    return (
+        None,
+        (path,),
+        (*unknown, f"{plain(launch.config, 80)} is not in this commit, so only the overrides are read."),
+    )
+
+
+def _hardware(name: str | None, launch: Launch | None) -> tuple[HardwareReference, tuple[str, ...]]:
+    return refer_to_hardware(name, slices=launch.slices if launch else None) if name else (HardwareReference(), ())
+
+
+def _problem(error: AsapError, path: str, line: int | None) -> Problem:
+    where = error.where or ""
+    place = _PLACE.fullmatch(where)
+    if place is not None and place[1] in (path, PurePosixPath(path).name):
+        line, where = int(place[2]), place[3] or ""
+    prefix = "" if where in ("", path) else f"{where}: "
+    hint = f" ({error.hint})" if error.hint else ""
+    return Problem(plain(f"{prefix}{error.message}{hint}", 500), line)
+
+
+def _line(text: str | None, path: str) -> int | None:
+    launch = read_launch(text) if text and path.endswith(SCRIPTS) else None
+    return launch.line if launch else None
+
+
+def _id(path: str) -> str:
+    stem = _ID.sub("-", PurePosixPath(path).stem.encode(errors="ignore").decode()).strip("-._")
+    return stem[:100] or "configuration"

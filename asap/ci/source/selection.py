@@ -1,0 +1,127 @@
+"""Which configurations a pull request changes: changed files, and those that include one."""
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from asap.ci.report import Status
+from asap.ci.source.git import Repository
+from asap.ci.source.policy import Policy
+from asap.ci.source.revision import Revision
+from asap.experiments.experiment import SCHEMA
+from asap.experiments.launch import SCRIPTS, read_launch
+from asap.experiments.maxtext.defaults import known_keys
+
+_KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)
+_ENOUGH_KEYS = 3
+_DEEPEST = 8
+MOST_LINES = 3000
+"""Lines of a file that is compared line by line; MaxText's base.yml has about a thousand."""
+
+
+@dataclass(frozen=True)
+class ChangedConfiguration:
+    """A configuration at both commits; a side is ``None`` where there is no such file."""
+
+    status: Status
+    before: str | None
+    after: str | None
+
+    @property
+    def path(self) -> str:
+        """The current path; the old one if the file was deleted."""
+        return self.after or self.before or ""
+
+
+def changed_configurations(
+    repository: Repository, base: Revision, head: Revision, policy: Policy
+) -> list[ChangedConfiguration]:
+    """All configurations that differ between two commits, by path."""
+    renames = repository.renames(base.commit, head.commit)
+    found = {one.path: one for one in _changed(base, head, renames) if policy.covers(one.path)}
+    changed = {
+        path: one
+        for path, one in found.items()
+        if (policy.configurations or _is_configuration(base, head, one)) and not _only_moved(base, head, one)
+    }
+    names = [path for one in _changed(base, head, renames) for path in {one.before, one.after} - {None} if path]
+    for path in _including(repository, head, names):
+        if path not in found and policy.covers(path):
+            changed[path] = ChangedConfiguration("affected", path if path in base.tree else None, path)
+    return [changed[path] for path in sorted(changed)]
+
+
+def changed_lines(before: str | None, after: str | None) -> list[int]:
+    """Numbers of the lines of ``after`` that are new or follow a deletion; ``[1]`` for a very long file."""
+    old, new = (before or "").splitlines(), (after or "").splitlines()
+    if max(len(old), len(new)) > MOST_LINES:
+        return [1]
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    lines = [
+        line
+        for tag, _, _, start, end in matcher.get_opcodes()
+        if tag != "equal"
+        for line in range(start + 1, max(end, start + 1) + 1)
+    ]
+    return [line for line in lines if line <= len(new)] or [1]
+
+
+def _changed(base: Revision, head: Revision, renames: dict[str, str]) -> Iterator[ChangedConfiguration]:
+    moved = set(renames.values())
+    for path, entry in head.tree.items():
+        old = path if path in base.tree else renames.get(path)
+        if old is None:
+            yield ChangedConfiguration("added", None, path)
+        elif old != path:
+            yield ChangedConfiguration("renamed", old, path)
+        elif base.tree[path].object != entry.object or base.tree[path].is_file != entry.is_file:
+            yield ChangedConfiguration("modified", path, path)
+    yield from (
+        ChangedConfiguration("deleted", path, None) for path in base.tree if path not in head.tree and path not in moved
+    )
+
+
+def _only_moved(base: Revision, head: Revision, one: ChangedConfiguration) -> bool:
+    if one.status != "renamed" or one.before is None or one.after is None:
+        return False
+    return base.tree[one.before].object == head.tree[one.after].object
+
+
+def _is_configuration(base: Revision, head: Revision, one: ChangedConfiguration) -> bool:
+    sides = ((base, one.before), (head, one.after))
+    return any(looks_like_configuration(path, revision.text(path)) for revision, path in sides if path)
+
+
+def looks_like_configuration(path: str, text: str | None) -> bool:
+    """Whether the text looks like a configuration; it need not be well-formed."""
+    if text is None:
+        return False
+    if path.endswith(SCRIPTS):
+        return read_launch(text) is not None
+    keys = set(_KEY.findall(text))
+    return "base_config" in keys or SCHEMA in text or len(keys & known_keys()) >= _ENOUGH_KEYS
+
+
+def _including(repository: Repository, head: Revision, changed: list[str]) -> list[str]:
+    """Files that name a changed file as their base or configuration, directly or through others."""
+    found: dict[str, None] = {}
+    names = {PurePosixPath(path).name for path in changed if path.endswith((".yml", ".yaml"))}
+    for _ in range(_DEEPEST):
+        if not names:
+            break
+        holders = [path for path in repository.containing(head.commit, tuple(sorted(names))) if path not in found]
+        new = [path for path in holders if path not in changed and _includes(head, path, names)]
+        found |= dict.fromkeys(new)
+        names = {PurePosixPath(path).name for path in new if path.endswith((".yml", ".yaml"))}
+    return list(found)
+
+
+def _includes(head: Revision, path: str, names: set[str]) -> bool:
+    text = head.text(path) or ""
+    if path.endswith(SCRIPTS):
+        launch = read_launch(text)
+        return launch is not None and PurePosixPath(launch.config or "").name in names
+    lines = (line for line in text.splitlines() if line.startswith("base_config"))
+    return any(name in line for line in lines for name in names)

@@ -1,0 +1,33 @@
+"""``asap backtest``: predictions of published runs against what was measured."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table, progress, warn
+
+
+def backtest(
+    runs: Annotated[Path, typer.Argument(help="Measured runs, one JSON object a line.")],
+    models: Annotated[Path, typer.Option(help="Architectures, one JSON object a line.")],
+    baseline: Annotated[bool, typer.Option("--baseline", help="Score constant MFU and roofline as well.")] = False,
+    format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
+) -> None:
+    """Score predictions against published runs that the calibration did not see."""
+    from asap.calibration.backtest.backtest import backtest as score
+    from asap.calibration.backtest.baselines import BASELINES
+    from asap.calibration.backtest.tables import COLUMNS, baseline_rows, ranking_and_memory_rows, scorecard_rows
+
+    with progress() as show:
+        show("predicting published runs")
+        report = score(runs, models)
+        baselines = {name: score(runs, models, baseline=name) for name in BASELINES} if baseline else {}
+    if format is Plain.JSON:
+        print_json(report.model_dump() | ({"baselines": baselines} if baselines else {}))
+        return
+    print_table(COLUMNS, scorecard_rows(report))
+    print_table(("", "value"), ranking_and_memory_rows(report))
+    if baselines:
+        print_table(("median error", "ours", *baselines), baseline_rows(report, tuple(baselines.values())))
+    warn(report.method)

@@ -1,0 +1,1 @@
+"""The reference training step: a decoder in plain JAX, written for the compiler alone."""

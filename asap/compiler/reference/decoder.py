@@ -1,0 +1,162 @@
+"""The reference decoder: plain JAX with named dimensions, dense or mixture of experts, scanned over its layers.
+
+Parameters are kept in float32 or bfloat16 and used in the precision of the step. Layers follow Llama: RMSNorm before
+attention and MLP, or one before both where they stand side by side, rotary positions, a gated or plain MLP; Mixtral's
+router where there are experts.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
+from jaxtyping import Array, Float, Int
+
+from asap.compiler.reference.attention import attend
+from asap.compiler.reference.layout import LogicalMesh
+from asap.compiler.reference.loss import cross_entropy
+from asap.compiler.reference.mixture_of_experts import moe_layer
+from asap.compiler.reference.parameters import parameter_tree
+from asap.compiler.reference.pipeline import run_pipeline
+from asap.compiler.reference.rematerialisation import INPUT, MLP, checkpointed
+from asap.compiler.reference.segments import Layer, Segment, segments
+from asap.models import Architecture
+from asap.plans import Remat
+from asap.plans.remat import Offload
+
+Residual = Float[Array, "batch sequence d_model"]
+Heads = Float[Array, "batch heads sequence head_dim"]
+Weights = dict[str, Any]
+"""Arrays of one layer by name; their shapes are those of :func:`parameter_tree`, without the repeats."""
+
+_EPSILON = 1e-5
+_ROTARY_BASE = 10_000.0
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A decoder on a mesh. ``dtype`` is that of the computation; ``microbatches`` are those of a pipeline.
+
+    ``offload`` is what the plan keeps in host memory; the training step handles the optimizer's part. The logits of
+    ``loss_chunks`` are computed one chunk after the other; each gathers the head unless ``head_gathered_once``.
+    """
+
+    model: Architecture
+    layout: LogicalMesh
+    remat: Remat
+    dtype: Any
+    microbatches: int = 1
+    capacity_factor: float = 1.0
+    offload: tuple[Offload, ...] = ()
+    loss_chunks: int = 1
+    head_gathered_once: bool = False
+    scanned: bool = True
+    weight_dtype: Any = "float32"
+
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter as a tree of :class:`Parameter`."""
+        return parameter_tree(self.model, self._segments())
+
+    def loss(
+        self,
+        parameters: dict[str, Any],
+        tokens: Int[Array, "batch sequence"],
+        targets: Int[Array, "batch sequence"],
+    ) -> Float[Array, ""]:
+        """Mean cross-entropy."""
+        x = jnp.take(parameters["embedding"].astype(self.dtype), tokens, axis=0)
+        x = self._residual(x)
+        for segment, weights in zip(self._segments(), parameters["segments"], strict=True):
+            x = self._segment(segment, weights, x)
+        x = _rms_norm(x, parameters["norm"])
+        head = parameters["embedding"].T if self.model.tied_embeddings else parameters["head"]
+        return cross_entropy(
+            self.layout, x, head.astype(self.dtype), targets, self.loss_chunks, self.head_gathered_once
+        )
+
+    def _segments(self) -> tuple[Segment, ...]:
+        return segments(self.model, self.scanned)
+
+    def _segment(self, segment: Segment, weights: list[Weights], x: Residual) -> Residual:
+
+        def block(x: Residual, weights: list[Weights]) -> tuple[Residual, None]:
+            for layer, layer_weights in zip(segment.block, weights, strict=True):
+                x = self._checkpointed(layer)(x, layer_weights)
+            return x, None
+
+        if self.layout.degree("stage") > 1:
+            return run_pipeline(self.layout, block, weights, x, self.microbatches)
+        return jax.lax.scan(block, x, weights)[0]
+
+    def _checkpointed(self, layer: Layer) -> Callable[[Residual, Weights], Residual]:
+        return checkpointed(lambda x, weights: self._apply(layer, weights, x), self.remat, self.offload)
+
+    def _apply(self, layer: Layer, weights: Weights, x: Residual) -> Residual:
+        x = checkpoint_name(x, INPUT)
+        inner = self._normed(x, weights["attention_norm"])
+        attended = self._attention(layer, weights, inner)
+        if self.model.parallel_block:
+            return self._residual(x + (attended + self._feed_forward(layer, weights, inner)))
+        x = self._residual(x + attended)
+        return self._residual(x + self._feed_forward(layer, weights, self._normed(x, weights["mlp_norm"])))
+
+    def _feed_forward(self, layer: Layer, weights: Weights, x: Residual) -> Residual:
+        if not layer.routed:
+            return self._mlp(weights, x, "bs")
+        names = [name for name in MLP if f"expert_{name}" in weights]
+        experts = {name: weights[f"expert_{name}"] for name in names}
+        out = moe_layer(
+            self.layout, x, weights["router"].astype(self.dtype), experts,
+            self.model.experts_per_token, self.capacity_factor, lambda x, weights: self._mlp(weights, x, "bnec", "e"),
+        )  # fmt: skip
+        return out + self._mlp(weights, x, "bs") if "up" in weights else out
+
+    def _attention(self, layer: Layer, weights: Weights, x: Residual) -> Residual:
+        def project(name: str) -> Heads:
+            return checkpoint_name(jnp.einsum("bsd,dhk->bhsk", x, weights[name].astype(self.dtype)), name)
+
+        query, key, value = project("query"), project("key"), project("value")
+        if self.model.qk_norm:
+            query, key = _rms_norm(query, weights["query_norm"]), _rms_norm(key, weights["key_norm"])
+        query = self.layout.constrain(query, "batch", "heads", "sequence", None)
+        context = attend(self.layout, _apply_rope(query), _apply_rope(key), value, layer.window)
+        return checkpoint_name(jnp.einsum("bhsk,hkd->bsd", context, weights["out"].astype(self.dtype)), "out")
+
+    def _mlp(
+        self, weights: Weights, x: Float[Array, "*tokens d_model"], tokens: str, experts: str = ""
+    ) -> Float[Array, "*tokens d_model"]:
+        """The MLP; ``tokens`` and ``experts`` are the einsum letters of the dimensions of the same name."""
+
+        def times(x: Float[Array, "*tokens inputs"], name: str, formula: str) -> Float[Array, "*tokens outputs"]:
+            return checkpoint_name(jnp.einsum(formula, x, weights[name].astype(self.dtype)), name)
+
+        project_up = f"{tokens}d,{experts}df->{tokens}f"
+        up = times(x, "up", project_up)
+        hidden = jax.nn.silu(times(x, "gate", project_up)) * up if "gate" in weights else jax.nn.gelu(up)
+        return times(hidden, "down", f"{tokens}f,{experts}fd->{tokens}d")
+
+    def _residual(self, x: Residual) -> Residual:
+        return self.layout.constrain(x, "batch", "sequence", "residual")
+
+    def _normed(self, x: Residual, scale: Float[Array, " d_model"]) -> Residual:
+        """Normalised input of a block; with a tensor axis sharded like the residual stream, as in MaxText."""
+        normed = _rms_norm(x, scale)
+        return self._residual(normed) if self.layout.degree("model") > 1 else normed
+
+
+def _rms_norm(x: Float[Array, "*rest width"], scale: Float[Array, " width"]) -> Float[Array, "*rest width"]:
+    """RMSNorm (arXiv:1910.07467), computed in float32."""
+    exact = x.astype(jnp.float32)
+    mean = jnp.mean(exact * exact, axis=-1, keepdims=True)
+    return (exact * jax.lax.rsqrt(mean + _EPSILON) * scale).astype(x.dtype)
+
+
+def _apply_rope(x: Heads) -> Heads:
+    """Rotary positions (arXiv:2104.09864)."""
+    half = x.shape[-1] // 2
+    angle = jnp.arange(x.shape[2])[:, None] * _ROTARY_BASE ** (-jnp.arange(half) / half)
+    cosine, sine = jnp.cos(angle).astype(x.dtype), jnp.sin(angle).astype(x.dtype)
+    first, second = x[..., :half], x[..., half:]
+    return jnp.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)

@@ -1,0 +1,52 @@
+"""Whether the reference step can express a plan. Needs no jax."""
+
+import math
+
+from asap.compiler.reference.layout import BATCH_AXES
+from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+
+
+def check_expressible(model: Architecture, workload: Workload, plan: Plan) -> tuple[int, int]:
+    """Batch and sequence length of a step that supports the plan.
+
+    Raises:
+        InsufficientEvidenceError: a shape is unknown, or the decoder is of an unsupported kind.
+        PlanError: the reference step does not support the plan.
+    """
+    if model.is_mla:
+        raise InsufficientEvidenceError(
+            "the reference step has no latent attention (MLA)",
+            where=model.name,
+            hint="give your own step with --train-step",
+        )
+    missing = [*model.missing()] + [
+        field for field in ("global_batch", "sequence_length") if getattr(workload, field) is None
+    ]
+    if missing:
+        raise InsufficientEvidenceError(f"the reference step needs to know {', '.join(missing)}", where=model.name)
+    if plan.pipeline_repeats > 1:
+        raise PlanError("the reference step has no interleaved pipeline", where=str(plan))
+    if plan.degree("stage") > 1 and (model.leading_dense_layers or model.moe_every > 1):
+        raise PlanError("the reference step pipelines only decoders with identical layers", where=str(plan))
+    _check_loss_chunks(workload, plan)
+    if plan.degree("stage") > 1 and workload.scan_layers is False:
+        raise PlanError("the reference step pipelines only scanned layers", where=str(plan))
+    return workload.global_batch or 0, workload.sequence_length or 0
+
+
+def _check_loss_chunks(workload: Workload, plan: Plan) -> None:
+    """Raise a PlanError unless the chunks of the loss are equal."""
+    length, chunks = workload.sequence_length or 0, workload.loss_chunks or 1
+    shards = math.prod(plan.degree(axis) for axis in BATCH_AXES)
+    shards *= plan.microbatches or 1 if plan.degree("stage") == 1 else 1
+    if workload.head_gathered_once:
+        tokens, described = (workload.global_batch or 0) * length // (shards * plan.degree("seq")), "tokens of a device"
+    else:
+        tokens, described = length // plan.degree("seq"), "tokens of a sequence on a device"
+    if tokens % chunks:
+        raise PlanError(
+            f"the {tokens} {described} do not divide into the {chunks} chunks of the loss",
+            where=str(plan),
+        )

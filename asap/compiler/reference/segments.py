@@ -1,0 +1,57 @@
+"""The layers of a decoder as loops over identical blocks, each block a short pattern of layers.
+
+A scan over blocks compiles once however many layers there are. A block is longer than one layer where dense and MoE
+layers, or local and global attention, alternate.
+"""
+
+import math
+from dataclasses import dataclass
+
+from asap.models import Architecture
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What distinguishes one layer from another."""
+
+    routed: bool
+    window: int | None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A block of layers, repeated."""
+
+    block: tuple[Layer, ...]
+    repeats: int
+
+
+def segments(model: Architecture, scanned: bool = True) -> tuple[Segment, ...]:
+    """The layers of a decoder, first to last; each a segment of its own if they are not scanned."""
+    layers = [_layer(model, index) for index in range(model.layers or 0)]
+    if not scanned:
+        return tuple(Segment((layer,), 1) for layer in layers)
+    leading = min(model.leading_dense_layers, len(layers)) if model.is_moe else 0
+    head, body = layers[:leading], layers[leading:]
+    return tuple(segment for part in (head, body) for segment in _loops(part, _period(model)))
+
+
+def _layer(model: Architecture, index: int) -> Layer:
+    after = index - model.leading_dense_layers
+    routed = model.is_moe and after >= 0 and (after + 1) % model.moe_every == 0
+    every = model.global_layer_every
+    local = model.sliding_window is not None and (every is None or (index + 1) % every != 0)
+    return Layer(routed, model.sliding_window if local else None)
+
+
+def _period(model: Architecture) -> int:
+    windows = (model.global_layer_every or 1) if model.sliding_window is not None else 1
+    return math.lcm(model.moe_every if model.is_moe else 1, windows)
+
+
+def _loops(layers: list[Layer], period: int) -> list[Segment]:
+    if len(set(layers)) == 1:
+        return [Segment((layers[0],), len(layers))]
+    whole = len(layers) // period * period
+    loops = [Segment(tuple(layers[:period]), whole // period)] if whole else []
+    return loops + [Segment((layer,), 1) for layer in layers[whole:]]

@@ -1,0 +1,144 @@
+"""One training step of the reference decoder: loss, gradients, Adam; jitted, with its abstract arguments."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, Int, PyTree
+
+from asap.compiler.reference.decoder import Decoder
+from asap.compiler.reference.expressible import check_expressible
+from asap.compiler.reference.layout import LogicalMesh, logical_mesh
+from asap.compiler.reference.parameters import Parameter
+from asap.compiler.reference.pipeline import split_batch
+from asap.models import Architecture, Workload
+from asap.models.workload import FULL_PRECISION
+from asap.plans import Plan, Remat
+
+Tokens = Int[Array, "batch sequence"]
+Weights = PyTree[Float[Array, "..."]]
+Scalar = Float[Array, ""]
+
+_LEARNING_RATE, _BETA1, _BETA2, _EPSILON, _DECAY = 1e-3, 0.9, 0.95, 1e-8, 0.1
+
+
+@dataclass(frozen=True)
+class TrainStep:
+    """``function(state, tokens, targets) → (state, loss)``; ``arguments`` are abstract and carry shardings."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    decoder: Decoder
+
+
+def reference_step(
+    model: Architecture, workload: Workload, plan: Plan, mesh: Mesh, *, capacity_factor: float = 1.0
+) -> TrainStep:
+    """The training step of a decoder under a plan.
+
+    Raises:
+        InsufficientEvidenceError: a shape is unknown, or the decoder is of an unsupported kind.
+        PlanError: the reference step does not support the plan.
+    """
+    batch, sequence = check_expressible(model, workload, plan)
+    layout = logical_mesh(mesh)
+    pipelined = layout.degree("stage") > 1
+    microbatches = plan.microbatches or (layout.degree("stage") if pipelined else 1)
+    dtype = "float32" if workload.precision in FULL_PRECISION else "bfloat16"
+    remat = plan.remat or Remat.FULL
+    decoder = Decoder(
+        model, layout, remat, dtype, microbatches if pipelined else 1, capacity_factor, plan.offload,
+        loss_chunks=workload.loss_chunks or 1, head_gathered_once=workload.head_gathered_once is True,
+        scanned=workload.scan_layers is not False,
+        weight_dtype="bfloat16" if workload.weight_precision == "bf16" else "float32",
+    )  # fmt: skip
+    function = jax.jit(_step(decoder, 1 if pipelined else microbatches, "optimizer" in plan.offload), donate_argnums=0)
+    tokens = jax.ShapeDtypeStruct(
+        (batch, sequence), "int32", sharding=layout.sharding((batch, sequence), ("batch", "sequence"))
+    )
+    return TrainStep(function, (abstract_state(decoder, plan), tokens, tokens), decoder)
+
+
+def abstract_state(decoder: Decoder, plan: Plan) -> dict[str, Any]:
+    """Parameters and both moments in the precision of the weights; in host memory where the plan offloads them."""
+
+    def leaf(parameter: Parameter, host: bool) -> Any:
+        sharding = decoder.layout.sharding(parameter.shape, parameter.names)
+        if host:
+            sharding = sharding.with_memory_kind("pinned_host")
+        return jax.ShapeDtypeStruct(parameter.shape, decoder.weight_dtype, sharding=sharding)
+
+    def tree(host: bool) -> Any:
+        return jax.tree.map(lambda p: leaf(p, host), decoder.parameters(), is_leaf=lambda p: isinstance(p, Parameter))
+
+    on_host = "optimizer" in plan.offload
+    step = jax.ShapeDtypeStruct((), "int32", sharding=decoder.layout.sharding((), ()))
+    return {"parameters": tree(False), "mean": tree(on_host), "variance": tree(on_host), "step": step}
+
+
+def initial_state(decoder: Decoder, plan: Plan, seed: int = 0) -> dict[str, Any]:
+    """Random parameters, for a step that is run."""
+    abstract = abstract_state(decoder, plan)
+    generator = np.random.default_rng(seed)
+
+    def draw(leaf: Any) -> Any:
+        scale = leaf.shape[-2] ** -0.5 if leaf.ndim > 1 else 0.0
+        values = scale * generator.standard_normal(leaf.shape) + (scale == 0.0)
+        return jax.device_put(values.astype(leaf.dtype), leaf.sharding)
+
+    def zeros(leaf: Any) -> Any:
+        return jax.device_put(np.zeros(leaf.shape, leaf.dtype), leaf.sharding)
+
+    rest = {name: jax.tree.map(zeros, abstract[name]) for name in ("mean", "variance", "step")}
+    return {"parameters": jax.tree.map(draw, abstract["parameters"]), **rest}
+
+
+def _step(decoder: Decoder, accumulate: int, offloaded: bool) -> Any:
+    def move(moments: dict[str, Any], space: Any) -> dict[str, Any]:
+        return jax.device_put(moments, space) if offloaded else moments
+
+    def step(state: dict[str, Any], tokens: Tokens, targets: Tokens) -> tuple[dict[str, Any], Scalar]:
+        loss, gradients = _gradients(decoder, accumulate, state["parameters"], tokens, targets)
+        moments = move({"mean": state["mean"], "variance": state["variance"]}, jax.memory.Space.Device)
+        count = state["step"] + 1
+        parameters, moments = _adam(state["parameters"], moments, gradients, count)
+        return {"parameters": parameters, **move(moments, jax.memory.Space.Host), "step": count}, loss
+
+    return step
+
+
+def _gradients(
+    decoder: Decoder, accumulate: int, parameters: Weights, tokens: Tokens, targets: Tokens
+) -> tuple[Scalar, Weights]:
+    """Loss and gradients; over microbatches one after the other, accumulated in the precision of the weights."""
+    loss_and_gradients = jax.value_and_grad(decoder.loss)
+    if accumulate == 1:
+        return loss_and_gradients(parameters, tokens, targets)
+    layout: LogicalMesh = decoder.layout
+
+    def add(total: tuple[Scalar, Weights], batch: tuple[Tokens, Tokens]) -> tuple[tuple[Scalar, Weights], None]:
+        return jax.tree.map(jnp.add, total, loss_and_gradients(parameters, *batch)), None
+
+    batches = (split_batch(layout, tokens, accumulate), split_batch(layout, targets, accumulate))
+    zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, parameters))
+    total, _ = jax.lax.scan(add, zero, batches)
+    return jax.tree.map(lambda value: value / accumulate, total)
+
+
+def _adam(
+    parameters: Weights, moments: dict[str, Weights], gradients: Weights, count: Int[Array, ""]
+) -> tuple[Weights, dict[str, Weights]]:
+    """AdamW (arXiv:1711.05101)."""
+    mean = jax.tree.map(lambda m, g: _BETA1 * m + (1 - _BETA1) * g, moments["mean"], gradients)
+    variance = jax.tree.map(lambda v, g: _BETA2 * v + (1 - _BETA2) * g * g, moments["variance"], gradients)
+
+    def update(
+        parameter: Float[Array, "..."], mean: Float[Array, "..."], variance: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        direction = mean / (1 - _BETA1**count) / (jnp.sqrt(variance / (1 - _BETA2**count)) + _EPSILON)
+        return (parameter - _LEARNING_RATE * (direction + _DECAY * parameter)).astype(parameter.dtype)
+
+    return jax.tree.map(update, parameters, mean, variance), {"mean": mean, "variance": variance}

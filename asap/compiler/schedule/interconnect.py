@@ -1,0 +1,149 @@
+"""Time of transfers on the torus: bytes over the bandwidth of the busiest link.
+
+The compiler gives collectives no time. A group that fills a box of the torus uses both directions of every axis of the
+box that wraps, and one direction where it does not ("How to Scale Your Model", chapter "Sharded Matrices"). Any other
+group forms a ring in the order of its members, and its busiest link decides; so it does for all-to-alls and permutes.
+These times are a model: the schedule does not confirm them.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from asap.compiler.schedule.replica_groups import Groups
+from asap.compiler.schedule.routing import NETWORK, Coordinates, Link, Pairs, TorusDirection, busiest_load, route
+from asap.hardware import Slice
+
+
+@dataclass(frozen=True)
+class Interconnect:
+    """The tori of a job. ``coordinates`` are those of the devices' chips in mesh order, ``slices`` their slices.
+
+    Without a torus (GPUs) coordinates are empty and no transfer takes time.
+    """
+
+    hardware: Slice
+    coordinates: tuple[Coordinates, ...]
+    slices: tuple[int, ...]
+    _load_cache: dict[tuple[str, Groups], float] = field(default_factory=dict, compare=False, repr=False)
+    _route_cache: dict[Pairs, tuple[Counter[Link], Counter[TorusDirection]]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def directions(self, members: Iterable[int]) -> dict[TorusDirection, float]:
+        """Torus directions that a group occupies: both of each axis along which its members differ, all the time."""
+        chosen = list(members)
+        columns = zip(*(self.coordinates[m] for m in chosen), strict=True)
+        held = [(axis, step) for axis, column in enumerate(columns) if len(set(column)) > 1 for step in (1, -1)]
+        between = [NETWORK] if len({self.slices[m] for m in chosen}) > 1 else []
+        return dict.fromkeys([*held, *between], 1.0)
+
+    def permute_directions(self, pairs: Pairs) -> dict[TorusDirection, float]:
+        """Torus directions that a permute occupies, and for what share of its time."""
+        if any(self.slices[a] != self.slices[b] for a, b in pairs):
+            return {NETWORK: 1.0}
+        _, directions = self._routes(pairs)
+        most = max(directions.values(), default=1)
+        return {direction: messages / most for direction, messages in directions.items()}
+
+    def seconds(self, kind: str, size: int, groups: Groups) -> float:
+        """Time of a collective whose larger side has ``size`` bytes on each device."""
+        members = len(groups[0])
+        if members < 2 or self.hardware.topology is None:
+            return 0.0
+        if len({self.slices[m] for m in groups[0]}) > 1:
+            return self.network_seconds(kind, size, members)
+        passes = 2 if kind == "all-reduce" else 1
+        if kind == "all-to-all":
+            return size / members * self._exchange_load(groups) / self._link + self._latency(groups)
+        return passes * (size * (members - 1) / members / self.gather_bandwidth(groups) + self._latency(groups))
+
+    def permute_seconds(self, size: int, pairs: Pairs) -> float:
+        """Time of a permute: the busiest link carries as many messages as are routed over it."""
+        if self.hardware.topology is None:
+            return 0.0
+        if any(self.slices[a] != self.slices[b] for a, b in pairs):
+            network = self.hardware.chip.network
+            return size / network.bandwidth + network.latency
+        links, _ = self._routes(pairs)
+        load = max(links.values(), default=0)
+        return size * load / self._link + self._hop if load else 0.0
+
+    def counterparts(self) -> tuple[int, ...]:
+        """The first device and those at the same coordinates in the other slices."""
+        return tuple(index for index, chip in enumerate(self.coordinates) if chip == self.coordinates[0])
+
+    def network_seconds(self, kind: str, size: int, members: int) -> float:
+        """Time of a collective between slices, whose larger side has ``size`` bytes on each device."""
+        network = self.hardware.chip.network
+        passes = 2 if kind == "all-reduce" else 1
+        return passes * size * (members - 1) / members / network.bandwidth + network.latency
+
+    @property
+    def _link(self) -> float:
+        torus = self.hardware.chip.torus
+        assert torus is not None
+        return torus.link_bandwidth
+
+    @property
+    def _hop(self) -> float:
+        torus = self.hardware.chip.torus
+        assert torus is not None
+        return torus.latency
+
+    def _latency(self, groups: Groups) -> float:
+        """Hops along each axis of the box, or all around the ring."""
+        box = self._box(groups[0])
+        return self._hop * (sum(length - 1 for length in box) if box else len(groups[0]) - 1)
+
+    def gather_bandwidth(self, groups: Groups) -> float:
+        """Bytes/s at which each device receives in an all-gather that all groups run at once."""
+        key = ("gather", groups)
+        if key not in self._load_cache:
+            self._load_cache[key] = self._link * (self._box_links(groups) or 2 / max(self._ring_load(groups), 1))
+        return self._load_cache[key]
+
+    def _box_links(self, groups: Groups) -> int | None:
+        """Links that a gather uses at once where every group fills an equal box; else ``None``."""
+        box = self._box(groups[0])
+        if box is None or any(self._box(group) != box for group in groups):
+            return None
+        topology, wraps = self.hardware.topology or (), self.hardware.wraps
+        joined = zip(box, topology, wraps, strict=True)
+        return max(sum(2 if length == whole and wrap else 1 for length, whole, wrap in joined if length > 1), 1)
+
+    def _ring_load(self, groups: Groups) -> int:
+        forward = [(a, b) for group in groups for a, b in zip(group, (*group[1:], group[0]), strict=True)]
+        return busiest_load(self._route_all([*forward, *((b, a) for a, b in forward)]))
+
+    def _exchange_load(self, groups: Groups) -> float:
+        key = ("exchange", groups)
+        if key not in self._load_cache:
+            boxes = {self._box(group) for group in groups}
+            chosen = groups[:1] if len(boxes) == 1 and None not in boxes else groups
+            pairs = ((a, b) for group in chosen for a in group for b in group if a != b)
+            self._load_cache[key] = busiest_load(self._route_all(pairs))
+        return self._load_cache[key]
+
+    def _box(self, members: Sequence[int]) -> tuple[int, ...] | None:
+        """Lengths of the box that the members fill, if they fill one."""
+        coordinates = {self.coordinates[m] for m in members}
+        columns = [sorted(set(column)) for column in zip(*coordinates, strict=True)]
+        lengths = tuple(len(column) for column in columns)
+        dense = all(column[-1] - column[0] + 1 == len(column) for column in columns)
+        return lengths if dense and math.prod(lengths) == len(coordinates) else None
+
+    def _routes(self, pairs: Pairs) -> tuple[Counter[Link], Counter[TorusDirection]]:
+        """Messages over each link, and in each direction."""
+        if pairs not in self._route_cache:
+            links = Counter(self._route_all(pairs))
+            directions: Counter[TorusDirection] = Counter()
+            for (_, axis, step), messages in links.items():
+                directions[axis, step] += messages
+            self._route_cache[pairs] = links, directions
+        return self._route_cache[pairs]
+
+    def _route_all(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Link]:
+        for source, target in pairs:
+            yield from route(self.hardware, self.coordinates[source], self.coordinates[target])

@@ -1,0 +1,72 @@
+"""Compiler flags of a run: those on record, those of the environment, else the ones that MaxText sets for the chip.
+
+Without them the compiler splits matmuls into chains of small ones (windowed einsums) and keeps less in VMEM, so the
+program is not the one that people run.
+"""
+
+import os
+from collections.abc import Mapping
+
+from asap.plans import Plan, Remat
+
+FLAGS_VARIABLE = "LIBTPU_INIT_ARGS"
+MAXTEXT_KEY = "compile_xla_flags"
+"""MaxText's setting for compiler flags."""
+
+_OVERLAP = (
+    "--xla_tpu_enable_async_collective_fusion=true",
+    "--xla_tpu_enable_async_collective_fusion_fuse_all_gather=true",
+    "--xla_tpu_enable_async_collective_fusion_multiple_steps=true",
+    "--xla_tpu_overlap_compute_collective_tc=true",
+    "--xla_enable_async_all_gather=true",
+)
+_DATA_PARALLEL = (
+    "--xla_tpu_enable_data_parallel_all_reduce_opt=true",
+    "--xla_tpu_data_parallel_opt_different_sized_ops=true",
+)
+_NO_WINDOWED_EINSUM = "--xla_jf_spmd_threshold_for_windowed_einsum_mib=1000000"
+_NO_BUNDLE_COST_MODEL = ("--xla_tpu_use_bundle_aware_cost_model_for_fusions=false",)
+"""By default the compiler schedules the machine code of every fusion that it considers: an 8B decoder with sequences of
+8192 did not compile for v6e within 15 minutes. Without, it took five to twelve (two shared cores)."""
+
+HOST_OFFLOAD = (
+    "--xla_tpu_enable_all_experimental_scheduler_features=true",
+    "--xla_tpu_enable_scheduler_memory_pressure_tracking=true",
+    "--xla_tpu_host_transfer_overlap_limit=24",
+    "--xla_tpu_aggressive_opt_barrier_removal=ENABLED",
+    "--xla_lhs_prioritize_async_depth_over_stall=ENABLED",
+    "--xla_tpu_enable_ag_backward_pipelining=true",
+    "--xla_should_allow_loop_variant_parameter_in_chain=ENABLED",
+    "--xla_should_add_loop_invariant_op_in_chain=ENABLED",
+    "--xla_max_concurrent_host_send_recv=100",
+    "--xla_tpu_scheduler_percent_shared_memory_limit=100",
+    "--xla_latency_hiding_scheduler_rerun=2",
+)
+
+RECOMMENDED: Mapping[str, tuple[str, ...]] = {
+    "v4": ("--xla_enable_async_all_gather=true", _NO_WINDOWED_EINSUM),
+    "v5e": (*_DATA_PARALLEL, *_OVERLAP, _NO_WINDOWED_EINSUM),
+    "v5p": (
+        *_DATA_PARALLEL,
+        *_OVERLAP,
+        "--xla_tpu_megacore_fusion_allow_ags=false",
+        "--xla_enable_async_collective_permute=true",
+        "--xla_tpu_enable_ag_backward_pipelining=true",
+        _NO_WINDOWED_EINSUM,
+    ),
+    "v6e": ("--xla_tpu_scoped_vmem_limit_kib=98304", *_OVERLAP, _NO_WINDOWED_EINSUM, *_NO_BUNDLE_COST_MODEL),
+    "tpu7x": (_NO_WINDOWED_EINSUM,),
+}
+"""MaxText: configs/tpu/{v4,v5e,v5p}/*.sh and benchmarks/xla_flags_library.py (DENSE_VMEM_LIMIT_FLAG, CF_FOR_ALL_GATHER,
+DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL; where something is kept in host memory, HOST_OFFLOAD_FLAGS),
+https://github.com/AI-Hypercomputer/maxtext."""
+
+
+def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tuple[str, ...]:
+    """Flags for a plan on a chip; ``environment`` is the recorded environment of the experiment."""
+    stated = environment.get(FLAGS_VARIABLE) or environment.get(MAXTEXT_KEY) or os.environ.get(FLAGS_VARIABLE)
+    if stated:
+        return tuple(stated.split())
+    recommended = RECOMMENDED.get(chip, ())
+    offloads = plan.offload or plan.remat is Remat.OFFLOAD
+    return recommended + HOST_OFFLOAD if recommended and offloads else recommended

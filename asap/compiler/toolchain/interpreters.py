@@ -1,0 +1,49 @@
+"""Versions that each program is compiled with, in this Python or in another one where the user's step is installed.
+
+MaxText cannot be installed beside google-adk (they require different releases of websockets), so it usually lives in
+another environment, which sees this package alone on its import path.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from asap.compiler.toolchain import versions
+from asap.compiler.toolchain.package_path import package_path
+from asap.compiler.toolchain.request import CompileRequest
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+
+_TIMEOUT_S = 120.0
+
+
+def versions_of(requests: Sequence[CompileRequest]) -> list[dict[str, str]]:
+    """For each program the versions of jax, jaxlib, libtpu and, where it is asked for, MaxText.
+
+    Raises:
+        ConfigError: one of them is missing, or libtpu is not the one that jax pins.
+    """
+    wanted = [(request.python, request.maxtext is not None, not request.on_cpu) for request in requests]
+    found = {need: _versions_in(*need) for need in dict.fromkeys(wanted)}
+    return [found[need] for need in wanted]
+
+
+def _versions_in(python: str, maxtext: bool, tpu: bool) -> dict[str, str]:
+    if not python:
+        return versions.installed_versions(maxtext, tpu)
+    where = f"--python {plain(python)}"
+    options = [*([versions.MAXTEXT_OPTION] if maxtext else []), *([versions.TPU_OPTION] if tpu else [])]
+    with tempfile.TemporaryDirectory(prefix="asap-python-") as folder:
+        command = [python, "-m", versions.__name__, *options]
+        environment = {**os.environ, "PYTHONPATH": package_path(Path(folder))}
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ConfigError(f"cannot be run ({type(error).__name__})", where=where) from None
+    lines = done.stderr.strip().splitlines()
+    if done.returncode:
+        raise ConfigError(plain(lines[-1], 300) if lines else f"exits with code {done.returncode}", where=where)
+    return json.loads(done.stdout)

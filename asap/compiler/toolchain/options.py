@@ -1,0 +1,71 @@
+"""What is compiled and where: by default the reference step, by this Python on this machine."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from asap.compiler.toolchain.request import Effort
+from asap.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from asap.compiler.toolchain.process import CompileLimits
+
+LOCAL_ENGINE = "local"
+"""Compiles on this machine."""
+
+PYTHON_VARIABLE = "ASAP_PYTHON"
+"""Environment variable: the interpreter for what a worklog asks to be compiled again."""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Whose training step is compiled, and how.
+
+    Args:
+        train_step: ``package.module:function``, called with a mesh that names all axes; it returns the jitted
+            function and the tuple of its abstract arguments, with shardings. The reference step by default.
+        maxtext: MaxText's own step instead, with the settings on record.
+        python: the interpreter where MaxText or the user's step is installed; this one by default.
+        effort: of the compiler. ``least`` gives HBM and collectives, but no step time.
+        engine: ``local`` or ``ray://HOST:PORT``.
+        limits: on time and memory of each compilation.
+
+    Raises:
+        UsageError: both ``train_step`` and ``maxtext`` are given.
+    """
+
+    train_step: str | None = None
+    maxtext: bool = False
+    python: str = ""
+    effort: Effort = "full"
+    engine: str = LOCAL_ENGINE
+    limits: "CompileLimits | None" = None
+
+    def __post_init__(self) -> None:
+        if self.train_step and self.maxtext:
+            raise UsageError("--maxtext and --train-step are mutually exclusive")
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the program is the reference step."""
+        return self.train_step is None and not self.maxtext
+
+    def to_record(self) -> dict[str, Any]:
+        """The step and the effort, for a worklog. Interpreter and engine belong to the machine and are left out."""
+        return {"train_step": self.train_step, "maxtext": self.maxtext, "effort": self.effort}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> "CompileOptions":
+        """The options on record; those of the reference step where a worklog has none.
+
+        An interpreter named in a worklog is never run: it is the one that ``ASAP_PYTHON`` names, or this one.
+        """
+        return cls(
+            train_step=record.get("train_step"),
+            maxtext=record.get("maxtext", False),
+            python=os.environ.get(PYTHON_VARIABLE, ""),
+            effort=record.get("effort", "full"),
+        )
+
+
+REFERENCE_STEP = CompileOptions()

@@ -1,0 +1,134 @@
+"""One compilation in a child process with limits on time and memory; no process or file outlives it."""
+
+import contextlib
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap.compiler.toolchain.child import ENVIRONMENT
+from asap.compiler.toolchain.flags import FLAGS_VARIABLE
+from asap.compiler.toolchain.outcome import CompileOutcome
+from asap.compiler.toolchain.package_path import package_path
+from asap.compiler.toolchain.request import CompileRequest
+from asap.core.text import plain
+from asap.core.units import format_bytes
+
+POLL_S = 0.1
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_LONGEST_MESSAGE = 300
+_LOG_PREFIXES = ("http", "*** ", "PC: ", "    @ ", "E0000", "W0000", "I0000")
+"""Prefixes of lines of stack traces and logs."""
+_UNOPTIMIZED = "--xla_backend_optimization_level=0"
+"""The machine code of the CPU pipeline is discarded, so none is optimised."""
+
+
+@dataclass(frozen=True)
+class CompileLimits:
+    """Limits on one compilation, in seconds and in bytes of resident host memory."""
+
+    seconds: float = 900.0
+    memory_bytes: float = 8 * 2**30
+
+
+class ChildProcess:
+    """A compilation under way in a child process. Leaving the context kills it and removes its files.
+
+    A crash, a hang or a limit is an outcome, not an exception.
+    """
+
+    def __init__(self, request: CompileRequest, limits: CompileLimits) -> None:
+        self._limits = limits
+        self._begin = time.monotonic()
+        self._cleanup = contextlib.ExitStack()
+        with contextlib.ExitStack() as stack:
+            name = stack.enter_context(tempfile.TemporaryDirectory(prefix="asap-compile-"))
+            self._folder = Path(name)
+            (self._folder / "request.json").write_text(request.model_dump_json(), encoding="utf-8")
+            stderr = stack.enter_context((self._folder / "stderr").open("wb"))
+            self._process = subprocess.Popen(
+                [request.python or sys.executable, "-m", "asap.compiler.toolchain.child", name, str(os.getpid())],
+                env=_environment(request, self._folder),
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            stack.callback(_kill, self._process)
+            self._cleanup = stack.pop_all()
+
+    def __enter__(self) -> "ChildProcess":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the child if it still runs, and remove its files. May be called twice."""
+        self._cleanup.close()
+
+    def poll(self) -> CompileOutcome | None:
+        """The outcome, or None while the child compiles."""
+        if self._process.poll() is not None:
+            return _read(self._folder, self._process.returncode)
+        if (elapsed := time.monotonic() - self._begin) > self._limits.seconds:
+            return CompileOutcome(status="timed_out", message=f"stopped after {elapsed:.0f} s", seconds=elapsed)
+        if (resident := _resident(self._process.pid)) > self._limits.memory_bytes:
+            reason = f"stopped at {format_bytes(resident)} of host memory"
+            return CompileOutcome(status="out_of_host_memory", message=reason, seconds=elapsed)
+        return None
+
+
+def run_child(request: CompileRequest, limits: CompileLimits) -> CompileOutcome:
+    """Compile in a child process and wait for the outcome."""
+    with ChildProcess(request, limits) as child:
+        while (outcome := child.poll()) is None:
+            time.sleep(POLL_S)
+    return outcome
+
+
+def _environment(request: CompileRequest, folder: Path) -> dict[str, str]:
+    added = {"PYTHONPATH": package_path(folder), "TPU_LOG_DIR": "disabled", FLAGS_VARIABLE: " ".join(request.flags)}
+    if request.on_cpu:
+        added["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={request.plan.devices} {_UNOPTIMIZED}"
+    return {**os.environ, **ENVIRONMENT, **added}
+
+
+def _read(folder: Path, code: int) -> CompileOutcome:
+    answer = folder / "outcome.json"
+    if not answer.exists():
+        lines = (folder / "stderr").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return CompileOutcome(
+            status="crashed", message=plain(f"the process died ({reason}){_failure_line(lines)}", _LONGEST_MESSAGE)
+        )
+    outcome = CompileOutcome.model_validate_json(answer.read_text(encoding="utf-8"))
+    program = folder / "program.hlo.gz"
+    text = gzip.decompress(program.read_bytes()).decode("utf-8") if program.exists() else ""
+    return outcome.model_copy(update={"program": text})
+
+
+def _failure_line(lines: list[str]) -> str:
+    """The last failed check, else the last line that is neither log nor stack trace."""
+    messages = [line for line in lines if not line.startswith(_LOG_PREFIXES)]
+    checks = [line for line in messages if "Check failed" in line]
+    chosen = (checks or messages)[-1:]
+    return f": {chosen[0]}" if chosen else ""
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _kill(child: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

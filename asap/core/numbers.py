@@ -1,0 +1,71 @@
+"""Numbers that strangers write: what counts as one, and how large it may be.
+
+A count in a configuration (layers, width, sequences, devices) is far below a billion; what is above is a slip of the
+keyboard or an attack, and would overflow in the arithmetic that follows.
+"""
+
+import math
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+LARGEST_COUNT = 10**9
+MOST_DIGITS = 18
+"""Digits of any whole number in a file: what a 64-bit integer holds."""
+
+Count = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
+"""A field that counts something."""
+
+CountOrZero = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+
+_WHOLE = re.compile(r"[-+]?\d{1,3}(?:_?\d){0,15}", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:e[-+]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+
+
+def bounded(value: int) -> int:
+    """A whole number of at most 18 digits.
+
+    Raises:
+        ValueError: it has more.
+    """
+    if value.bit_length() > 64 or abs(value) >= 10**MOST_DIGITS:
+        raise ValueError(f"a whole number of more than {MOST_DIGITS} digits")
+    return value
+
+
+def bounded_from_text(text: str) -> int:
+    """Decimal digits as a number; raises like :func:`bounded`, however long the text is."""
+    if len(text) > MOST_DIGITS + 1:
+        raise ValueError(f"a whole number of more than {MOST_DIGITS} digits")
+    return bounded(int(text))
+
+
+def whole_number(value: object) -> int:
+    """A whole number from an integer, a float without fraction, or text; between -10⁹ and 10⁹.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST_COUNT:
+        raise ValueError(f"a whole number up to {LARGEST_COUNT:,}")
+    return value
+
+
+def real_number(value: object) -> float:
+    """A finite number, also from text such as ``1e-3``, which YAML 1.1 leaves as text; between -10⁹ and 10⁹.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("a number")
+    if not math.isfinite(value) or abs(value) > LARGEST_COUNT:
+        raise ValueError(f"a number up to {LARGEST_COUNT:,}")
+    return float(value)

@@ -1,0 +1,60 @@
+"""What the rules look at, and the words and evidence that they share.
+
+A rule reports a share of the time from :data:`STEP_TIME_VARIATION` upwards: less could not be seen in a measurement.
+"""
+
+from dataclasses import dataclass
+
+from asap.core.provenance import Provenance, Quantity
+from asap.core.text import plain
+from asap.core.units import format_percent
+from asap.diagnosis.diagnosis import Evidence
+from asap.diagnosis.shares import Shares
+from asap.plans import Plan
+from asap.profiles import Operation, Profile
+
+STEP_TIME_VARIATION = 0.03
+"""Coefficient of variation of the step time of undisturbed runs: 0.3 to 3 % over public traces."""
+
+LEADING = 3
+"""Operations named as evidence: as many as fit on one line each in a one-screen report."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at."""
+
+    profile: Profile
+    shares: Shares
+    plan: Plan | None
+
+    @property
+    def provenance(self) -> Provenance:
+        """Read from a profile, or stated by a report."""
+        return Provenance.STATED if self.profile.stated else Provenance.MEASURED
+
+    def fraction(self, value: float, source: str) -> Quantity:
+        """A share as a quantity with its origin."""
+        return Quantity(value=value, unit="fraction", provenance=self.provenance, source=source)
+
+
+def share_of_time(facts: Facts, share: float) -> str:
+    """``12.3 % of the step``."""
+    whole = "of the listed time" if facts.shares.partial else f"of the {facts.profile.extent}"
+    return f"{format_percent(share)} {whole}"
+
+
+def mean_efficiency(operations: tuple[Operation, ...]) -> float | None:
+    """Roofline efficiency weighted by time; ``None`` where it is not known."""
+    known = [op for op in operations if op.roofline_efficiency is not None and op.fraction > 0]
+    time = sum(op.fraction for op in known)
+    return sum(op.fraction * (op.roofline_efficiency or 0.0) for op in known) / time if time else None
+
+
+def leading_operations(facts: Facts, resource: str) -> tuple[Evidence, ...]:
+    """The operations that wait longest for a resource."""
+    leading = sorted(facts.shares.operations[resource], key=lambda op: -op.fraction)[:LEADING]
+    return tuple(
+        Evidence(fact=plain(op.name, 60), quantity=facts.fraction(op.fraction, f"self time, bound: {op.bound}"))
+        for op in leading
+    )

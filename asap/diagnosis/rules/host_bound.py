@@ -1,0 +1,22 @@
+"""Rule: waiting for input or the host."""
+
+from asap.core.units import format_percent
+from asap.diagnosis.diagnosis import Bottleneck, Evidence, Finding
+from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts, leading_operations
+
+
+def host_bound(facts: Facts) -> Finding | None:
+    """Time in which the device waits for input, infeed or the host."""
+    waited = facts.profile.kpis.input
+    share = max(waited or 0.0, facts.shares.relative("host"))
+    if share < STEP_TIME_VARIATION:
+        return None
+    source = "input share of the step" if waited else "host-bound operations"
+    return Finding(
+        rule="host_bound",
+        kind=Bottleneck.HOST,
+        statement=f"{format_percent(share)} of the step waits for input or the host.",
+        share=share,
+        evidence=(Evidence(fact=source, quantity=facts.fraction(share, "profile")), *leading_operations(facts, "host")),
+        advice="look at the input pipeline and at transfers to the host before any sharding",
+    )

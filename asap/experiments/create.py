@@ -1,0 +1,96 @@
+"""A new experiment from what a user has: a configuration, a profile, and what is said on the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap.core.errors import NotFoundError, PlanError
+from asap.experiments.configuration import read_configuration
+from asap.experiments.experiment import Experiment
+from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.measured_step import read_measured_step
+from asap.plans import Plan
+from asap.plans.text import data_note
+
+SAID = "stated by the user"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a user says beside a configuration; it wins over what the configuration says."""
+
+    plan: str | None = None
+    hardware: str | None = None
+    topology: str | None = None
+    slices: int | None = None
+    global_batch: int | None = None
+    sequence_length: int | None = None
+    goodput: float | None = None
+    description: str | None = None
+    step_time: str | None = None
+
+
+def create_experiment(
+    id: str,
+    said: Statement,
+    *,
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
+    profile: Path | None = None,
+) -> Experiment:
+    """Put a record together.
+
+    Raises:
+        ConfigError: the configuration, or the hardware, contradicts itself.
+        PlanError: the plan is malformed or does not multiply to the devices.
+        NotFoundError: a path does not exist.
+    """
+    experiment = _state_hardware(Experiment(id=id), said)
+    if config is not None or overrides:
+        experiment = read_configuration(config, overrides, experiment)
+    return _state_rest(experiment, said, profile)
+
+
+def amend(experiment: Experiment, said: Statement) -> Experiment:
+    """Lay what a user says over a record; raises like :func:`create_experiment`."""
+    return _state_rest(_state_hardware(experiment, said), said)
+
+
+def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
+    if not (said.hardware or said.topology or said.slices):
+        return experiment
+    name = said.hardware or experiment.hardware.name or experiment.hardware.chip
+    hardware, notes = refer_to_hardware(name, said.topology, said.slices)
+    return _with(experiment, hardware=hardware).model_copy(update={"notes": (*experiment.notes, *notes)})
+
+
+def _state_rest(experiment: Experiment, said: Statement, profile: Path | None = None) -> Experiment:
+    if profile is not None and not profile.expanduser().exists():
+        raise NotFoundError("no such profile", where=str(profile))
+    if said.plan is not None:
+        before = experiment.plan
+        experiment = _with(experiment, plan=_plan(said.plan, experiment))
+        if note := data_note(said.plan, before.degree("replica") if before else 1):
+            experiment = experiment.model_copy(update={"notes": (*experiment.notes, note)})
+    workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
+    if workload:
+        experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
+    rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}
+    if said.step_time is not None:
+        rest["measured"] = read_measured_step(said.step_time)
+    if profile is not None:
+        rest["profile_path"] = str(profile.expanduser().resolve())
+    return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
+
+
+def _plan(text: str, experiment: Experiment) -> Plan:
+    plan = Plan.parse(text)
+    devices = experiment.hardware.devices
+    if devices is not None and plan.devices != devices:
+        raise PlanError(f"multiplies to {plan.devices} devices, and the hardware has {devices}", where=str(plan))
+    return plan
+
+
+def _with(experiment: Experiment, **fields: object) -> Experiment:
+    provenance = experiment.provenance | dict.fromkeys(fields, SAID)
+    return experiment.model_copy(update={**fields, "provenance": provenance})

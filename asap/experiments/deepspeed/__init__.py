@@ -1,0 +1,1 @@
+"""DeepSpeed's configurations, with a Hugging Face model."""

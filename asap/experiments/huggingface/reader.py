@@ -1,0 +1,180 @@
+"""An architecture from a Hugging Face ``config.json``: decoders, dense and mixture of experts."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError
+from asap.core.numbers import LARGEST_COUNT
+from asap.core.text import plain
+from asap.experiments.documents import Document, validation_reason
+from asap.experiments.experiment import Experiment
+from asap.experiments.huggingface.families import EXPERT_FIELDS, FAMILIES, NAMES, OTHER_NAMES
+from asap.models import Architecture
+
+_ENCODERS = ("vision_config", "audio_config", "encoder")
+_TEXT = ("text_config", "llm_config", "language_config")
+
+
+def read_huggingface(document: Document, experiment: Experiment) -> Experiment:
+    """``experiment`` with the architecture of the file.
+
+    Raises:
+        ConfigError: the model is not a decoder that is read, or the file contradicts itself.
+    """
+    config, notes = _decoder(document)
+    reading = _Reading(config, document)
+    reading.read()
+    name = config.get("_name_or_path") or document.values.get("_name_or_path")
+    try:
+        model = Architecture.model_validate({"name": plain(name, 120) if name else None, **reading.fields})
+    except ValidationError as error:
+        raise ConfigError(validation_reason(error), where=str(document.path)) from error
+    provenance = {"model": document.path.name} | {f"model.{field}": reading.sources[field] for field in reading.fields}
+    return experiment.model_copy(
+        update={
+            "model": model,
+            "provenance": experiment.provenance | provenance,
+            "notes": (*experiment.notes, *notes, *reading.notes),
+        }
+    )
+
+
+def _decoder(document: Document) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The part of the file that describes the language model."""
+    values = document.values
+    inner = next((values[key] for key in _TEXT if isinstance(values.get(key), dict)), None)
+    if inner is not None:
+        return inner, (f"{document.path.name} describes more than text; only its language model is read",)
+    if values.get("is_encoder_decoder"):
+        raise ConfigError("is an encoder-decoder model; only decoders are read", where=str(document.path))
+    for key in _TEXT:
+        if values.get(key) is not None:
+            raise ConfigError(f"{key} must be a mapping, not {plain(repr(values[key]), 40)}", where=str(document.path))
+    encoder = next((key for key in _ENCODERS if key in values), None)
+    if encoder:
+        raise ConfigError(f"has a {encoder} and no text_config; only decoders are read", where=str(document.path))
+    return values, ()
+
+
+class _Reading:
+    """Fields of an architecture as they are found or derived, each with its source."""
+
+    def __init__(self, config: Mapping[str, Any], document: Document):
+        self.config = config
+        self.place = str(document.path)
+        self.file = document.path.name
+        self.kind = self._model_type()
+        self.family = FAMILIES[self.kind]
+        self.fields: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def read(self) -> None:
+        """Take what the file says, then what its family implies."""
+        for field, keys in (NAMES | self.family.names).items():
+            key = next((key for key in keys if self.config.get(key) is not None), None)
+            if key:
+                self.put(field, self._count(key), f"{self.file}: {key}")
+        for field, value in self.family.defaults.items():
+            self.derive(field, value)
+        if self.kind == "falcon":
+            self._read_falcon_heads()
+        self._read_matrices()
+        self._read_experts()
+        self._read_window()
+
+    def put(self, field: str, value: Any, source: str) -> None:
+        """Set a field and say why."""
+        self.fields[field], self.sources[field] = value, source
+
+    def derive(self, field: str, value: Any) -> None:
+        """Set a field that the file leaves out."""
+        if field not in self.fields and value is not None:
+            self.put(field, value, f"default of model_type {self.kind}")
+
+    def _read_matrices(self) -> None:
+        heads, width = self.fields.get("heads"), self.fields.get("d_model")
+        self.derive("kv_heads", heads)
+        if "kv_lora_rank" not in self.fields and heads and width and width % heads == 0:
+            self.derive("head_dim", width // heads)
+        if self.family.dense_multiple and width:
+            self.derive("d_ff", self.family.dense_multiple * width)
+        self.derive("gated_mlp", self.family.gated)
+        self.derive("qk_norm", self.family.qk_norm)
+        self._read_flag("parallel_block", self.family.parallel_key, self.family.parallel)
+        self._read_flag("tied_embeddings", "tie_word_embeddings", self.family.tied)
+
+    def _read_falcon_heads(self) -> None:
+        """Key/value heads of Falcon (``configuration_falcon.py``): groups, one for all, or as many as queries."""
+        if self.config.get("new_decoder_architecture") is True:
+            self.put("parallel_block", True, f"{self.file}: new_decoder_architecture")
+            return
+        single = self.config.get("multi_query", True) is True
+        heads = 1 if single else self.fields.get("heads")
+        self.put("kv_heads", heads, f"{self.file}: multi_query")
+
+    def _read_flag(self, field: str, key: str, default: bool) -> None:
+        value = self.config.get(key)
+        if isinstance(value, bool) and field not in self.fields:
+            self.put(field, value, f"{self.file}: {key}")
+        self.derive(field, default)
+
+    def _read_experts(self) -> None:
+        if self.fields.get("experts", 0) <= 1:
+            for field in EXPERT_FIELDS:
+                self.fields.pop(field, None)
+            return
+        self.derive("expert_d_ff", self.fields.get("d_ff"))
+        if self.config.get("shared_expert_intermediate_size") and "expert_d_ff" in self.fields:
+            shared = self._count("shared_expert_intermediate_size") / self.fields["expert_d_ff"]
+            self.put("shared_experts", round(shared), f"{self.file}: shared_expert_intermediate_size / expert width")
+        if dense := self.config.get("mlp_only_layers"):
+            self.notes.append(f"mlp_only_layers {plain(dense, 60)} are taken as expert layers")
+
+    def _read_window(self) -> None:
+        if not self.config.get("use_sliding_window", self.family.windowed) or "sliding_window" not in self.fields:
+            self.fields.pop("sliding_window", None)
+            return
+        kinds = self.config.get("layer_types")
+        if isinstance(kinds, list) and kinds:
+            every = _period(kinds)
+            if every is None and "full_attention" in kinds:
+                self.notes.append("layer_types follow no period; all layers are taken as local")
+            elif every is not None:
+                self.put("global_layer_every", every, f"{self.file}: layer_types")
+        elif self.config.get("sliding_window_pattern"):
+            every = self._count("sliding_window_pattern")
+            self.put("global_layer_every", every, f"{self.file}: sliding_window_pattern")
+        else:
+            self.derive("global_layer_every", self.family.full_attention_every)
+
+    def _model_type(self) -> str:
+        kind = self.config.get("model_type")
+        if isinstance(kind, str) and OTHER_NAMES.get(kind, kind) in FAMILIES:
+            return OTHER_NAMES.get(kind, kind)
+        if kind is not None and not isinstance(kind, str):
+            raise ConfigError(f"model_type must be a word, not {plain(repr(kind), 40)}", where=self.place)
+        name = plain(kind, 40) if kind else "(none)"
+        near = difflib.get_close_matches(name, FAMILIES, n=3, cutoff=0.4) or sorted(FAMILIES)
+        reason = f"model_type {name} is not a decoder that is read"
+        raise ConfigError(reason, where=self.place, hint=f"nearest: {', '.join(near)}")
+
+    def _count(self, key: str) -> int:
+        value = self.config[key]
+        if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_COUNT:
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_COUNT:
+            return value
+        large = isinstance(value, int | float) and abs(value) > LARGEST_COUNT
+        what = "at most 10^12" if large else "a whole number"
+        raise ConfigError(f"{key} must be {what}, not {plain(repr(value), 40)}", where=self.place)
+
+
+def _period(kinds: list[Any]) -> int | None:
+    """After how many layers full attention comes back; ``None`` if it does not, or not regularly."""
+    full = [number for number, kind in enumerate(kinds, 1) if kind == "full_attention"]
+    every = full[0] if full else None
+    return every if every and full == list(range(every, len(kinds) + 1, every)) else None

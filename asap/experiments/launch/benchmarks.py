@@ -1,0 +1,155 @@
+"""Benchmark definitions of MaxText (benchmarks/maxtext_*_model_configs.py): ``MaxTextModel(…)`` where it is literal.
+
+A definition has a name, the model that it runs, the settings that it tunes, and compiler flags from a file beside it.
+"""
+
+import ast
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.documents import read_text
+from asap.experiments.launch.launch import FLAGS, Launch
+from asap.experiments.launch.literals import Lookup, NotLiteralError, evaluate, module_values, parse_python
+
+_CALL = "MaxTextModel"
+_FILES = "*_model_configs.py"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A benchmark: the settings that it starts MaxText with."""
+
+    name: str
+    model: str
+    line: int
+    settings: dict[str, Any]
+    unknown: tuple[str, ...] = ()
+    flags: str | None = None
+    aliases: tuple[str, ...] = field(default=())
+
+    def launch(self) -> Launch:
+        """What the benchmark runner makes of it."""
+        said = {"model_name": self.model} | self.settings
+        overrides = tuple(f"{key}={json.dumps(value)}" for key, value in said.items())
+        environment = {FLAGS[0]: self.flags} if self.flags else {}
+        return Launch(None, overrides, self.line, unknown=self.unknown, environment=environment)
+
+
+def read_definitions(path: Path) -> tuple[Definition, ...]:
+    """All definitions of a file.
+
+    Raises:
+        ConfigError: it is no Python, or has none.
+    """
+    found = definitions_of(read_text(path), path)
+    if not found:
+        raise ConfigError(f"has no literal {_CALL}(…): no benchmark definitions of MaxText", where=str(path))
+    return found
+
+
+def definitions_of(text: str, path: Path) -> tuple[Definition, ...]:
+    """The definitions in some Python, which may name modules beside ``path``.
+
+    Raises:
+        ConfigError: it is no Python.
+    """
+    tree = parse_python(text, str(path))
+    lookup = _neighbours(path.parent)
+    names = module_values(tree, lookup)
+    calls = (_definition(call, alias, names, lookup) for call, alias in _calls(tree))
+    return tuple(definition for definition in calls if definition is not None)
+
+
+def find_definition(definitions: tuple[Definition, ...], name: str | None, where: str) -> Definition:
+    """The definition of a name, as the benchmark runner looks it up: hyphens and underscores are one.
+
+    Raises:
+        ConfigError: there is none, or none is named and there are several.
+    """
+    if name is None and len(definitions) == 1:
+        return definitions[0]
+    known = {_key(alias): one for one in reversed(definitions) for alias in (*one.aliases, one.name)}
+    if name is not None and _key(name) in known:
+        return known[_key(name)]
+    near = difflib.get_close_matches(_key(name or ""), known, n=3, cutoff=0.4) or sorted(known)[:5]
+    if name is None:
+        hint = f"name one: model_name={near[0]}"
+        raise ConfigError(f"defines {len(definitions)} benchmarks", where=where, hint=hint)
+    raise ConfigError(f"has no benchmark {plain(name, 60)}", where=where, hint=f"nearest: {', '.join(near)}")
+
+
+def definition_files(script: Path) -> Iterator[Path]:
+    """Files with definitions beside a script, or in a folder ``benchmarks`` above it."""
+    for folder in (script.parent, *(parent / "benchmarks" for parent in script.absolute().parents)):
+        yield from sorted(folder.glob(_FILES))
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str | None]]:
+    for statement in tree.body:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        alias = target.id if isinstance(target, ast.Name) else None
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _CALL:
+                yield node, alias
+
+
+def _definition(call: ast.Call, alias: str | None, names: dict[str, Any], lookup: Lookup) -> Definition | None:
+    given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    try:
+        name, model = (evaluate(given[key], names, lookup) for key in ("model_name", "model_type"))
+    except (KeyError, NotLiteralError):
+        return None
+    settings, unknown = _settings(given.get("tuning_params"), names, lookup)
+    flags = _flags(given.get("xla_flags"), names, lookup)
+    aliases = (alias,) if alias else ()
+    return Definition(str(name), str(model), call.lineno, settings, unknown, flags, aliases)
+
+
+def _settings(node: ast.expr | None, names: dict[str, Any], lookup: Lookup) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Settings that are literal, and the keys of those that are not."""
+    if not isinstance(node, ast.Dict):
+        return {}, ("tuning_params",) if node is not None else ()
+    settings: dict[str, Any] = {}
+    unknown: list[str] = []
+    for key, value in zip(node.keys, node.values, strict=True):
+        try:
+            found = evaluate(value, names, lookup)
+            settings |= found if key is None else {str(evaluate(key, names, lookup)): found}
+        except (NotLiteralError, TypeError):
+            unknown.append(str(key.value) if isinstance(key, ast.Constant) else "tuning_params")
+    return settings, tuple(unknown)
+
+
+def _flags(node: ast.expr | None, names: dict[str, Any], lookup: Lookup) -> str | None:
+    try:
+        value = evaluate(node, names, lookup) if node is not None else ""
+    except NotLiteralError:
+        return None
+    return " ".join(str(value).split()) or None
+
+
+def _neighbours(folder: Path) -> Lookup:
+    """Names of modules that lie in the same folder, each read once."""
+    modules: dict[str, dict[str, Any]] = {}
+
+    def lookup(module: str, name: str) -> Any:
+        if module not in modules:
+            path = folder / f"{module}.py"
+            modules[module] = {}
+            if path.is_file():
+                modules[module] = module_values(parse_python(read_text(path), str(path)), lookup)
+        if name not in modules[module]:
+            raise NotLiteralError(f"{module}.{name}")
+        return modules[module][name]
+
+    return lookup
+
+
+def _key(name: str) -> str:
+    return name.replace("-", "_")

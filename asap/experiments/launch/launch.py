@@ -1,0 +1,28 @@
+"""What a script, a manifest or a definition starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FLAGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+"""Variables of the environment that hold compiler flags."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of MaxText."""
+
+    config: str | None
+    overrides: tuple[str, ...]
+    line: int
+    hardware: str | None = None
+    slices: int | None = None
+    unknown: tuple[str, ...] = ()
+    """Keys whose value is not said."""
+    strays: tuple[str, ...] = ()
+    """Arguments that are no ``key=value``, which MaxText refuses."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Compiler flags, by the variable that holds them."""
+    benchmark: str | None = None
+    """Name of the definition that MaxText's benchmark runner is told to run; overrides are then its own."""
+    others: int = 0
+    """Further starts of MaxText in the same script."""

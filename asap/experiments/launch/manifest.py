@@ -1,0 +1,70 @@
+"""Kubernetes manifests (JobSet, Job) that start MaxText on TPUs of GKE: command, chip, topology and slices."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.documents import Document
+from asap.experiments.launch.launch import Launch
+from asap.experiments.launch.script import read_launch
+
+_KINDS = ("JobSet", "Job", "Pod")
+_CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
+_CHIPS = {
+    "tpu-v4-podslice": "v4",
+    "tpu-v5-lite-podslice": "v5e",
+    "tpu-v5p-slice": "v5p",
+    "tpu-v6e-slice": "v6e",
+    "tpu7x": "tpu7x",
+}
+"""Accelerators of GKE (cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus)."""
+
+
+def is_manifest(document: Document) -> bool:
+    """Whether a document is one."""
+    return "apiVersion" in document.values and document.values.get("kind") in _KINDS
+
+
+def read_manifest(document: Document) -> Launch:
+    """The start of MaxText in a manifest.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    found = next((launch for text in _texts(document.values) if (launch := read_launch(text))), None)
+    if found is None:
+        raise ConfigError("is a manifest that does not start MaxText", where=str(document.path))
+    chip = _find(document.values, _CHIP)
+    topology = _find(document.values, _TOPOLOGY)
+    name = _CHIPS.get(str(chip), str(chip) if chip else None)
+    hardware = f"{name}-{topology}" if name and topology else None
+    return replace(found, hardware=found.hardware or hardware, slices=found.slices or _slices(document), line=1)
+
+
+def _slices(document: Document) -> int | None:
+    spec = document.values.get("spec")
+    jobs = spec.get("replicatedJobs") if isinstance(spec, Mapping) else None
+    if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], Mapping):
+        return None
+    replicas = jobs[0].get("replicas", 1)
+    if isinstance(replicas, int) and not isinstance(replicas, bool) and 0 < replicas < 10_000:
+        return replicas
+    raise ConfigError(f"replicas must be a number of slices, not {plain(replicas, 40)}", where=str(document.path))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if "maxtext" in value.casefold():
+            yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
+
+
+def _find(value: Any, key: str) -> Any:
+    if isinstance(value, Mapping) and key in value:
+        return value[key]
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return next((found for item in items if (found := _find(item, key)) is not None), None)

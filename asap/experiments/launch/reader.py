@@ -1,0 +1,154 @@
+"""An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from asap.core.errors import AsapError, ConfigError
+from asap.core.text import plain, redact
+from asap.experiments.documents import Document, read_document, read_text
+from asap.experiments.experiment import Experiment
+from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
+from asap.experiments.launch.launch import Launch
+from asap.experiments.launch.manifest import read_manifest
+from asap.experiments.launch.script import SCRIPTS, read_benchmark, read_call, read_launch
+from asap.experiments.maxtext.reader import read_maxtext
+from asap.experiments.maxtext.settings import OVERRIDE
+
+DEFINITIONS = (".py",)
+_BASE = Path("base.yml")
+_NAME = "model_name="
+_DEEPEST_CALL = 4
+_MOST_STRAYS = 3
+
+
+def is_launch(path: Path) -> bool:
+    """Whether a file starts a run, by its name."""
+    return path.suffix in (*SCRIPTS, *DEFINITIONS)
+
+
+def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what a script or a benchmark definition starts, and overrides on top.
+
+    Args:
+        path: a shell script, or a Python file with MaxText's benchmark definitions, of which ``model_name=NAME`` in
+            the overrides names one.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+
+    Raises:
+        ConfigError: nothing that is understood is started, or its configuration is wrong.
+    """
+    if path.suffix in DEFINITIONS:
+        names = [override.removeprefix(_NAME) for override in overrides if override.startswith(_NAME)]
+        definition = find_definition(read_definitions(path), names[-1] if names else None, str(path))
+        rest = [override for override in overrides if not override.startswith(_NAME)]
+        return read_started(definition.launch(), path, rest, experiment)
+    return read_started(_of_script(path), path, overrides, experiment)
+
+
+def read_manifested(document: Document, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what a manifest starts; raises like :func:`read_launched`."""
+    return read_started(read_manifest(document), document.path, overrides, experiment)
+
+
+def read_started(launch: Launch, path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with one start of MaxText; raises like :func:`read_launched`."""
+    document, notes = _configuration(launch, path)
+    origin = f"{path.name}:{launch.line}"
+    said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
+    experiment = _with_hardware(launch, experiment, origin)
+    experiment = read_maxtext(document, said, experiment)
+    environment = {name: redact(value) for name, value in launch.environment.items()}
+    given = {text.partition("=")[0] for text in overrides}
+    return experiment.model_copy(
+        update={
+            "environment": environment | experiment.environment,
+            "provenance": experiment.provenance | {f"environment.{name}": origin for name in environment},
+            "notes": (*experiment.notes, *notes, *_remarks(launch, given)),
+        }
+    )
+
+
+def _of_script(path: Path) -> Launch:
+    text, known = read_text(path), {}
+    for _ in range(_DEEPEST_CALL):
+        if (launch := read_launch(text, known)) is not None:
+            return launch
+        if (runner := read_benchmark(text)) is not None:
+            return _of_benchmark(runner, path)
+        call = read_call(text)
+        called = path.parent / Path(call.script).name if call else None
+        if call is None or called is None or not called.is_file():
+            break
+        text, known = read_text(called), dict(call.known)
+    raise ConfigError("has no MaxText command", where=str(path), hint="give the configuration that it starts")
+
+
+def _of_benchmark(runner: Launch, script: Path) -> Launch:
+    for file in definition_files(script):
+        try:
+            definition = find_definition(read_definitions(file), runner.benchmark, str(file))
+        except ConfigError:
+            continue
+        return replace(definition.launch(), line=runner.line, hardware=runner.hardware, slices=runner.slices)
+    name = plain(runner.benchmark, 80)
+    raise ConfigError(
+        f"runs the benchmark {name}, which MaxText defines in benchmarks/maxtext_*_model_configs.py",
+        where=f"{script}:{runner.line}",
+        hint=f"give that file with {_NAME}{name}, and the hardware",
+    )
+
+
+def _configuration(launch: Launch, path: Path) -> tuple[Document, tuple[str, ...]]:
+    """The file that MaxText is started with, from the folder of the script or one above it."""
+    if launch.config is None:
+        return Document(_BASE, {}, {}), ()
+    below = Path(launch.config.lstrip("/"))
+    folders = (path.parent, *path.absolute().parents)
+    places = (folder / name for folder in folders for name in (below, Path("src") / below))
+    found = next((place for place in places if place.is_file()), None)
+    if found is not None:
+        return read_document(found), ()
+    if below.name == _BASE.name:
+        return Document(_BASE, {}, {}), ()
+    hint = "give the configuration itself, with the overrides of the script"
+    raise ConfigError(f"starts {plain(launch.config, 80)}, which is not there", where=str(path), hint=hint)
+
+
+def _with_hardware(launch: Launch, experiment: Experiment, origin: str) -> Experiment:
+    given = experiment.hardware
+    if launch.hardware is None or given.name or given.chip or given.topology or given.devices:
+        return experiment
+    slices = given.slices if "slices" in given.model_fields_set else launch.slices
+    try:
+        hardware, notes = refer_to_hardware(launch.hardware, slices=slices)
+    except AsapError as error:
+        raise ConfigError(error.message, where=origin, hint=error.hint) from error
+    provenance = dict.fromkeys((f"hardware.{field}" for field in type(hardware).model_fields), origin)
+    return experiment.model_copy(
+        update={
+            "hardware": hardware,
+            "provenance": experiment.provenance | provenance,
+            "notes": (*experiment.notes, *notes),
+        }
+    )
+
+
+def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
+    notes = []
+    if unknown := [key for key in launch.unknown if key not in given and key not in _NO_MATTER]:
+        notes.append(f"set by a variable whose value is not said: {', '.join(unknown)}")
+    if launch.strays:
+        shown = ", ".join(plain(word, 40) for word in launch.strays[:_MOST_STRAYS])
+        notes.append(f"no key=value, which MaxText refuses: {shown}")
+    if launch.others:
+        notes.append(f"{launch.others} more MaxText command(s) of the script are not read")
+    return tuple(notes)
+
+
+_NO_MATTER = (
+    "base_output_directory", "dataset_path", "grain_train_files", "hf_access_token", "run_name", "tokenizer_path",
+)  # fmt: skip
+"""Settings that say where things are, not what is computed."""

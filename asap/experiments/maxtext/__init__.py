@@ -1,0 +1,1 @@
+"""MaxText configurations: settings, the architecture they describe, and the experiment they make."""

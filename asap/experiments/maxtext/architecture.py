@@ -1,0 +1,212 @@
+"""The architecture that MaxText settings describe."""
+
+import difflib
+import math
+from typing import Any
+
+from asap.core.errors import ConfigError, InsufficientEvidenceError
+from asap.core.text import plain
+from asap.experiments.maxtext.mixed_attention import mean_attention_parameters
+from asap.experiments.maxtext.model_files import model_name_of
+from asap.experiments.maxtext.settings import OVERRIDE, MaxTextSettings, SettingLayer
+from asap.experiments.maxtext.unsupported import not_counted, refuse_model, refuse_unsupported
+from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
+
+_ROW_KEYS = {
+    "layers": "base_num_decoder_layers",
+    "d_model": "base_emb_dim",
+    "d_ff": "base_mlp_dim",
+    "heads": "base_num_query_heads",
+    "kv_heads": "base_num_kv_heads",
+    "head_dim": "head_dim",
+    "vocab": "vocab_size",
+    "gated_mlp": "mlp_activations",
+    "tied_embeddings": "logits_via_embedding",
+    "parallel_block": "decoder_block",
+    "qk_norm": "decoder_block",
+    "learned_positions": "trainable_position_size",
+    "experts": "num_experts",
+    "experts_per_token": "num_experts_per_tok",
+    "expert_d_ff": "base_moe_mlp_dim",
+    "shared_experts": "shared_experts",
+    "leading_dense_layers": "first_num_dense_layers",
+    "moe_every": "interleave_moe_layer_step",
+    "sliding_window": "sliding_window_size",
+    "q_lora_rank": "q_lora_rank",
+    "kv_lora_rank": "kv_lora_rank",
+    "qk_nope_head_dim": "qk_nope_head_dim",
+    "qk_rope_head_dim": "qk_rope_head_dim",
+    "v_head_dim": "v_head_dim",
+}
+
+_SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
+_LOCAL_LAYERS = ("gemma2", "gemma3", "gemma4", "gpt_oss", "olmo3")
+
+
+def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
+    """The model, where each of its fields came from, and what a reader should know.
+
+    A ``model_name`` stands for a file that wins over the configuration. Where that file was found, it is part of the
+    settings; else the model is the one that MaxText ships under this name.
+
+    Raises:
+        ConfigError: the settings make no model, no file and no model of MaxText has the name, or the model has parts
+            that cannot be expressed.
+    """
+    name = model_name_of(settings.text("model_name"))
+    notes = not_counted(settings)
+    if name is None or _has_file(settings):
+        refuse_unsupported(settings, name)
+        model, sources, more = _described(settings, name)
+        return model, sources, (*notes, *more, *_unnamed(settings, name), *_edited(name, model), *_overruled(settings))
+    place = settings.source("model_name")
+    refuse_model(name, place)
+    known = find_architecture(name)
+    if known is None:
+        raise _unknown(name, place)
+    sources = {"model": f"{place} (MaxText's configuration of the model)"}
+    changed = _changed(settings, known)
+    file = settings.only(lambda key, layer: layer is SettingLayer.FILE and key in _ROW_KEYS.values())
+    ignored = tuple(f"{file.source(key)} does not count: model_name={name} wins" for key in _differing(file, known))
+    sources |= {f"model.{field}": OVERRIDE for field in changed}
+    return known.model_copy(update=changed), sources, (*notes, *ignored)
+
+
+def _differing(settings: MaxTextSettings, known: Architecture) -> list[str]:
+    """Keys whose value is not that of a model."""
+    described, _, _ = _described(settings, known.name)
+    fields = [field for field, key in _ROW_KEYS.items() if key in settings]
+    return [_ROW_KEYS[field] for field in fields if getattr(described, field) not in (None, getattr(known, field))]
+
+
+def _unnamed(settings: MaxTextSettings, name: str | None) -> tuple[str, ...]:
+    if name is not None or any(_is_own(settings, key) for key in _SHAPES):
+        return ()
+    layers, width = settings.get("base_num_decoder_layers"), settings.get("base_emb_dim")
+    return (f"no model is named and no shape is said: MaxText takes its own {layers} layers of {width}",)
+
+
+def _is_own(settings: MaxTextSettings, key: str) -> bool:
+    return settings.layer(key) in (SettingLayer.FILE, SettingLayer.OVERRIDE)
+
+
+def _overruled(settings: MaxTextSettings) -> tuple[str, ...]:
+    return tuple(f"{place} does not count: the file of the model wins" for place in settings.overruled)
+
+
+def _has_file(settings: MaxTextSettings) -> bool:
+    return any(settings.layer(key) is SettingLayer.MODEL for key in settings)
+
+
+def _edited(name: str | None, model: Architecture) -> tuple[str, ...]:
+    """A note where the file of a model that MaxText ships says something else than MaxText's."""
+    known = find_architecture(name) if name else None
+    if known is None:
+        return ()
+    pairs = [(field, getattr(model, field), getattr(known, field)) for field in _ROW_KEYS]
+    parts = [
+        f"{field} {ours} instead of {theirs}"
+        for field, ours, theirs in pairs
+        if None not in (ours, theirs) and ours != theirs
+    ]
+    return (f"the file of {plain(name, 60)} is not MaxText's own: {', '.join(parts)}",) if parts else ()
+
+
+def _unknown(name: str, place: str) -> ConfigError:
+    near = difflib.get_close_matches(name, known_architectures(), n=3, cutoff=0.5)
+    hint = f"put its shapes into models/{plain(name, 60)}.yml beside the configuration"
+    hint = f"nearest: {', '.join(near)}; or {hint}" if near else hint
+    return ConfigError(f"the model {plain(name, 60)} is not known, and has no file", where=place, hint=hint)
+
+
+def _changed(settings: MaxTextSettings, known: Architecture) -> dict[str, Any]:
+    """Fields of a named model that overrides change, which MaxText allows with ``override_model_config`` only."""
+    overridden = settings.overridden()
+    described, _, _ = _described(overridden, known.name)
+    changed = {
+        field: getattr(described, field)
+        for field, key in _ROW_KEYS.items()
+        if key in overridden and getattr(described, field) not in (None, getattr(known, field))
+    }
+    if changed and not settings.flag("override_model_config"):
+        keys = ", ".join(_ROW_KEYS[field] for field in changed)
+        raise ConfigError(
+            f"{keys} contradicts model_name={known.name}",
+            where=overridden.origin(_ROW_KEYS[next(iter(changed))]),
+            hint="MaxText wants override_model_config=true",
+        )
+    return changed
+
+
+def _described(settings: MaxTextSettings, name: str | None) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
+    try:
+        model = architecture_from_row(_row(settings, name))
+    except InsufficientEvidenceError as error:
+        return Architecture(name=name), {}, (f"the architecture is unknown: {error.message}",)
+    except ConfigError as error:
+        raise ConfigError(error.message, where=settings.source("decoder_block")) from error
+    unsaid = {field: None for field in ("kv_heads", "head_dim") if _ROW_KEYS[field] not in settings}
+    model = model.model_copy(
+        update={
+            **unsaid,
+            "name": name,
+            "attention_parameters": mean_attention_parameters(settings),
+            "learned_positions": settings.positive("trainable_position_size") or 0,
+            "moe_every": max(model.moe_every, settings.positive("interleave_moe_layer_step") or 1),
+        }
+    )
+    keys = {field: key for field, key in _ROW_KEYS.items() if key in settings and getattr(model, field) is not None}
+    return model, {f"model.{field}": settings.source(key) for field, key in keys.items()}, ()
+
+
+def _row(settings: MaxTextSettings, name: str | None) -> dict[str, Any]:
+    scales = _scales(settings)
+    experts = settings.positive("num_experts") or 1
+    row: dict[str, Any] = {
+        "model": name or "MaxText",
+        "n_layers": _scaled(settings.positive("base_num_decoder_layers"), scales["layers"]),
+        "d_model": _scaled(settings.positive("base_emb_dim"), scales["d_model"]),
+        "d_ff": _scaled(settings.positive("base_mlp_dim"), scales["d_ff"]),
+        "n_heads": _scaled(settings.positive("base_num_query_heads"), scales["heads"]),
+        "n_kv_heads": _scaled(settings.positive("base_num_kv_heads"), scales["heads"]),
+        "head_dim": settings.positive("head_dim"),
+        "vocab": settings.positive("vocab_size"),
+        "sliding_window": _window(settings),
+        "activation": str(settings.get("mlp_activations", "linear")),
+        "decoder_block": settings.text("decoder_block"),
+        "tied_embeddings": settings.flag("logits_via_embedding"),
+    }
+    if experts > 1:
+        row["n_experts"] = experts
+        row["top_k"] = settings.positive("num_experts_per_tok")
+        row["moe_d_ff"] = _scaled(settings.positive("base_moe_mlp_dim"), scales["d_ff"])
+        row["n_shared_experts"] = settings.whole("shared_experts") or 0
+        row["first_dense_layers"] = settings.whole("first_num_dense_layers") or 0
+    if settings.text("attention_type") == "mla":
+        ranks = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+        row |= {key: settings.positive(key) for key in ranks}
+    return row
+
+
+def _window(settings: MaxTextSettings) -> int | None:
+    """Tokens that a local layer attends to; only some blocks, and some kinds of attention, have local layers."""
+    kind = settings.text("attention_type")
+    if kind == "chunk":
+        return settings.positive("chunk_attn_window_size")
+    local = kind == "local_sliding" or settings.text("decoder_block") in _LOCAL_LAYERS
+    return settings.positive("sliding_window_size") if local else None
+
+
+def _scales(settings: MaxTextSettings) -> dict[str, int]:
+    """Factors of ``global_parameter_scale`` (``get_individual_scales`` in MaxText's configs/types.py)."""
+    scale = settings.positive("global_parameter_scale") or 1
+    power = int(math.log2(scale))
+    if 2**power != scale:
+        raise ConfigError("must be a power of two", where=settings.source("global_parameter_scale"))
+    base, rest = divmod(power, 3)
+    width = 2 ** (base + (rest > 0))
+    return {"layers": 2**base, "d_model": 2 ** (base + (rest > 1)), "d_ff": width, "heads": width}
+
+
+def _scaled(value: int | None, factor: int) -> int | None:
+    return None if value is None else value * factor

@@ -1,0 +1,116 @@
+"""The workload that MaxText settings describe: batch, sequence, precision, optimizer."""
+
+import difflib
+import math
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError
+from asap.experiments.documents import Document, validation_reason
+from asap.experiments.maxtext.settings import MaxTextSettings
+from asap.models import Workload
+from asap.plans.maxtext.axes import axis_key
+from asap.plans.maxtext.pipeline import LAYERS
+
+_PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+_OPTIMIZERS = ("adamw", "adam_pax", "sgd", "muon")
+"""``OptimizerType`` of MaxText's configs/types.py (commit e591f30c)."""
+
+_SOURCES = {
+    "sequence_length": "max_target_length",
+    "weight_precision": "weight_dtype",
+    "gradient_precision": "grad_dtype",
+    "first_moment_precision": "mu_dtype",
+    "optimizer": "opt_type",
+    "attention": "attention",
+    "loss_chunks": "num_vocab_tiling",
+    "head_gathered_once": "vocab_tiling_ag_once",
+    "scan_layers": "scan_layers",
+}
+
+
+def workload_of(
+    settings: MaxTextSettings, document: Document, devices: int | None, pipelined_layers: int | None
+) -> tuple[Workload, dict[str, str], tuple[str, ...]]:
+    """The workload, where its fields came from, and notes.
+
+    Only gradients of fp32 weights are cast to ``grad_dtype`` (MaxText's trainers/pre_train/train.py).
+
+    Raises:
+        ConfigError: a value that is of the wrong kind, or that MaxText refuses.
+    """
+    batch, notes = _global_batch(settings, document, devices)
+    parallel_keys = [axis_key(network, "tensor_sequence") for network in ("ici", "dcn")]
+    weights = _dtype(settings, "weight_dtype")
+    try:
+        workload = Workload(
+            global_batch=batch,
+            sequence_length=settings.positive("max_target_length"),
+            precision=_precision(settings),
+            weight_precision=weights,
+            gradient_precision=_other_than(weights, _dtype(settings, "grad_dtype")) if weights == "fp32" else None,
+            first_moment_precision=_other_than(weights, _dtype(settings, "mu_dtype")),
+            optimizer=_optimizer(settings),
+            attention=settings.text("attention"),
+            framework="MaxText",
+            loss_chunks=settings.positive("num_vocab_tiling"),
+            head_gathered_once=settings.flag("vocab_tiling_ag_once"),
+            scan_layers=settings.flag("scan_layers"),
+            pipelined_layers=pipelined_layers,
+            zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
+            sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
+        )
+    except ValidationError as error:
+        raise ConfigError(validation_reason(error), where=str(document.path)) from error
+    sources = {f"workload.{field}": settings.source(key) for field, key in _SOURCES.items()}
+    sources |= {
+        "workload.precision": settings.source("quantization" if settings.text("quantization") else "dtype"),
+        "workload.framework": document.path.name,
+    }
+    if workload.pipelined_layers:
+        sources["workload.pipelined_layers"] = settings.source(LAYERS)
+    if batch is not None:
+        parts = [settings.source("per_device_batch_size"), settings.source("gradient_accumulation_steps")]
+        sources["workload.global_batch"] = f"derived: {parts[0]} x {devices} devices x {parts[1]}"
+    return workload, sources, notes
+
+
+def _global_batch(
+    settings: MaxTextSettings, document: Document, devices: int | None
+) -> tuple[int | None, tuple[str, ...]]:
+    """Sequences in a step, by MaxText's rule ``int(devices * per_device_batch_size) * accumulation``."""
+    per_device = settings.number("per_device_batch_size")
+    if devices is None or per_device is None:
+        return None, ("the global batch is unknown: MaxText states it per device, and their number is not known",)
+    micro = devices * per_device
+    if not 1 <= micro < math.inf:
+        reason = f"per_device_batch_size {per_device} gives less than one sequence on {devices} devices"
+        raise ConfigError(reason, where=document.place("per_device_batch_size"))
+    notes = () if micro == int(micro) else (f"MaxText cuts {micro:g} sequences a step to {int(micro)}",)
+    return int(micro) * (settings.positive("gradient_accumulation_steps") or 1), notes
+
+
+def _precision(settings: MaxTextSettings) -> str | None:
+    quantization = settings.text("quantization")
+    if quantization:
+        return "fp8" if "fp8" in quantization else quantization
+    return _dtype(settings, "dtype")
+
+
+def _dtype(settings: MaxTextSettings, key: str) -> str | None:
+    dtype = settings.text(key)
+    return _PRECISIONS.get(dtype or "", dtype)
+
+
+def _other_than(usual: str | None, found: str | None) -> str | None:
+    """A precision of its own; ``None`` where it is that of the weights."""
+    return found if found != usual else None
+
+
+def _optimizer(settings: MaxTextSettings) -> str | None:
+    name = settings.text("opt_type")
+    if name is None or name in _OPTIMIZERS:
+        return name
+    near = difflib.get_close_matches(name, _OPTIMIZERS, n=1) or _OPTIMIZERS
+    reason = f"MaxText has no opt_type {name[:40]!r}"
+    raise ConfigError(reason, where=settings.origin("opt_type"), hint=f"one of {', '.join(near)}")

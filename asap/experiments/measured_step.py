@@ -1,0 +1,125 @@
+"""A measured step time without a profile: as somebody says it, or as a training log shows it."""
+
+import math
+import re
+from pathlib import Path
+from statistics import fmean, median, pstdev
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+from asap.core.errors import ConfigError, UsageError
+from asap.core.text import plain
+from asap.core.units import format_seconds
+from asap.experiments.documents import read_text
+
+_SAID = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|sec|seconds|ms|min)?", re.ASCII)
+_UNITS = {None: 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
+_NUMBER = r"([\d.]+(?:[eE][-+]?\d+)?)"
+_STEPS = (
+    (re.compile(rf"completed step: *\d+, *seconds: *{_NUMBER}"), 1.0),  # MaxText, metric_logger.py
+    (re.compile(rf"elapsed time per iteration \(ms\): *{_NUMBER}"), 1e-3),  # Megatron-LM, training.py
+    (re.compile(rf"train_step_timing in s[:=] *{_NUMBER}"), 1.0),  # NeMo, TimingCallback
+)
+_TOKENS = re.compile(rf"seconds: *{_NUMBER},.*?Tokens/s/device: *{_NUMBER}")
+_LARGEST_LOG = 50_000_000
+_LONGEST_LINE = 2000
+_FEWEST = 3
+_WARM = 1.1
+"""A step of the warm-up takes this many times the median of the second half."""
+
+
+class MeasuredStep(BaseModel):
+    """The time of a training step, and what is known of its spread. Seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seconds: PositiveFloat
+    least: PositiveFloat | None = None
+    most: PositiveFloat | None = None
+    deviation: float | None = None
+    steps: PositiveInt | None = Field(default=None, description="steady steps that it was taken from")
+    left_out: int = Field(default=0, description="steps of the warm-up")
+    tokens_per_device: PositiveFloat | None = Field(default=None, description="of one step, as the log counts them")
+    source: str
+
+    def __str__(self) -> str:
+        """``2.35 s, the mean of 8 steady steps (2.32 s to 2.39 s; 2 of the warm-up left out)``."""
+        time = format_seconds(self.seconds)
+        if self.steps is None or self.least is None or self.most is None:
+            return time
+        spread = f"{format_seconds(self.least)} to {format_seconds(self.most)}"
+        return f"{time}, the mean of {self.steps} steady steps ({spread}; {self.left_out} of the warm-up left out)"
+
+
+def read_measured_step(said: str) -> MeasuredStep:
+    """``2.31s``, ``2310 ms``, or the path of a log of MaxText, Megatron-LM or NeMo.
+
+    Raises:
+        UsageError: it is neither a time nor a file.
+        ConfigError: the log has no steps, or too few behind the warm-up.
+    """
+    found = _SAID.fullmatch(said.strip())
+    if found:
+        seconds = float(found[1]) * _UNITS[found[2]]
+        if seconds <= 0:
+            raise UsageError("a step takes more than no time", where=f"--step-time {plain(said, 40)}")
+        return MeasuredStep(seconds=seconds, source="the user (--step-time)")
+    path = Path(said).expanduser()
+    if not path.is_file():
+        where = f"--step-time {plain(said, 60)}"
+        raise UsageError("is neither a time nor a log file", where=where, hint="write it like 2.31s, or give a log")
+    return read_log(path)
+
+
+def read_log(path: Path) -> MeasuredStep:
+    """The steady steps of a training log: those behind the warm-up, of which the mean is taken.
+
+    The warm-up ends with the last step of the first half that takes a tenth longer than the median of the second half
+    and has none but such before it.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it has no steps, or too few.
+    """
+    lines = [line[:_LONGEST_LINE] for line in read_text(path, _LARGEST_LOG).splitlines()]
+    times = _times(lines)
+    if not times:
+        hint = "MaxText writes 'completed step: 5, seconds: 2.31', Megatron-LM 'elapsed time per iteration (ms): 2310'"
+        raise ConfigError("has no completed training step", where=str(path), hint=hint)
+    usual = median(times[len(times) // 2 :])
+    warm = next((n for n, time in enumerate(times) if time <= _WARM * usual), 0)
+    steady = times[warm:]
+    if len(steady) < _FEWEST:
+        reason = f"has {len(steady)} steady steps behind the warm-up; {_FEWEST} are needed"
+        raise ConfigError(reason, where=str(path))
+    return MeasuredStep(
+        seconds=fmean(steady),
+        least=min(steady),
+        most=max(steady),
+        deviation=pstdev(steady),
+        steps=len(steady),
+        left_out=warm,
+        tokens_per_device=_tokens(lines),
+        source=plain(path.name, 80),
+    )
+
+
+def _times(lines: list[str]) -> list[float]:
+    for pattern, unit in _STEPS:
+        times = [_number(found[1]) * unit for line in lines if (found := pattern.search(line))]
+        if times:
+            return [time for time in times if 0 < time < math.inf]
+    return []
+
+
+def _tokens(lines: list[str]) -> float | None:
+    """Tokens of a device in a step: rate times seconds, the median over the log."""
+    found = [_number(f[1]) * _number(f[2]) for line in lines if (f := _TOKENS.search(line))]
+    return median(found) or None if found else None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

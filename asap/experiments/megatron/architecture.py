@@ -1,0 +1,170 @@
+"""The decoder that Megatron-LM's arguments describe; what is not said has the default of its arguments."""
+
+import ast
+import math
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.documents import validation_reason
+from asap.experiments.stack_settings import StackSettings
+from asap.models import Architecture, find_architecture
+
+GPT2_TOKENS = 50_257
+_HYBRID = ("hybrid_override_pattern", "hybrid_layer_pattern", "is_hybrid_model")
+_GATED = ("swiglu", "quick_geglu")
+_TERM = re.compile(r"\[+([01])\]?\*?(\d{0,4})\]*")
+_MLA = {  # field of an Architecture → argument and its default (MLATransformerConfig)
+    "q_lora_rank": ("q_lora_rank", None),
+    "kv_lora_rank": ("kv_lora_rank", 512),
+    "qk_nope_head_dim": ("qk_head_dim", 128),
+    "qk_rope_head_dim": ("qk_pos_emb_head_dim", 64),
+    "v_head_dim": ("v_head_dim", 128),
+}
+_SOURCES = {
+    "layers": "num_layers", "d_model": "hidden_size", "d_ff": "ffn_hidden_size", "heads": "num_attention_heads",
+    "kv_heads": "num_query_groups", "head_dim": "kv_channels", "experts": "num_experts",
+    "experts_per_token": "moe_router_topk", "expert_d_ff": "moe_ffn_hidden_size", "moe_every": "moe_layer_freq",
+    "tied_embeddings": "untie_embeddings_and_output_weights", "gated_mlp": "swiglu", "sliding_window": "window_size",
+}  # fmt: skip
+
+
+def architecture_of(settings: StackSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
+    """The model, where its fields came from, and what a reader should know.
+
+    Raises:
+        ConfigError: the arguments make no decoder that is read.
+    """
+    if hybrid := next((key for key in _HYBRID if key in settings), None):
+        reason = f"{hybrid}: layers that are not attention and MLP are not modelled"
+        raise ConfigError(reason, where=settings.where(hybrid))
+    notes: list[str] = []
+    fields = _shapes(settings) | _attention(settings, notes) | _experts(settings, notes)
+    fields["vocab"] = _vocabulary(settings, notes)
+    if settings.count("mtp_num_layers"):
+        notes.append("multi-token prediction (mtp_num_layers) is not modelled: its layer is left out")
+    try:
+        model = Architecture.model_validate({key: value for key, value in fields.items() if value is not None})
+    except ValidationError as error:
+        raise ConfigError(validation_reason(error), where=settings.where()) from error
+    sources = {
+        f"model.{field}": settings.source(argument) if argument in settings else f"Megatron-LM's default of {argument}"
+        for field, argument in _SOURCES.items()
+        if getattr(model, field) not in (None, 0)
+    }
+    return model, sources, tuple(notes)
+
+
+def _shapes(settings: StackSettings) -> dict[str, Any]:
+    width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
+    gated = any(settings.flag(key) for key in _GATED)
+    default = None if width is None else int(4 * width * 2 / 3 / 64) * 64 if gated else 4 * width
+    positions = settings.text("position_embedding_type", "learned_absolute") == "learned_absolute"
+    return {
+        "layers": settings.count("num_layers"),
+        "d_model": width,
+        "d_ff": settings.count("ffn_hidden_size", default),
+        "heads": heads,
+        "head_dim": settings.count("kv_channels", width // heads if width and heads and width % heads == 0 else None),
+        "gated_mlp": gated,
+        "tied_embeddings": not settings.flag("untie_embeddings_and_output_weights"),
+        "parallel_block": settings.flag("parallel_attention"),
+        "qk_norm": settings.flag("qk_layernorm"),
+        "learned_positions": settings.count("max_position_embeddings") if positions else 0,
+    }
+
+
+def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
+    heads = settings.count("num_attention_heads")
+    grouped = settings.flag("group_query_attention")
+    fields: dict[str, Any] = {"kv_heads": settings.count("num_query_groups", 1) if grouped else heads}
+    if settings.flag("multi_latent_attention"):
+        fields |= {field: settings.count(argument, default) for field, (argument, default) in _MLA.items()}
+    if window := settings.text("window_size") if not isinstance(settings.get("window_size"), list) else None:
+        left = window.strip("()[]").split(",")[0]
+        if not left.isdecimal():
+            raise settings.wrong("window_size", "two numbers of tokens")
+        fields["sliding_window"] = int(left) + 1
+        every = settings.get("window_attn_skip_freq")
+        if every is not None and str(every).isdecimal():
+            fields["global_layer_every"] = int(str(every))
+        elif every is not None:
+            notes.append(f"window_attn_skip_freq {plain(every, 40)} is not read; all layers are taken as local")
+    return fields
+
+
+def _experts(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
+    experts = settings.count("num_experts")
+    if experts is None:
+        return {}
+    width = settings.count("moe_ffn_hidden_size", settings.count("ffn_hidden_size"))
+    fields: dict[str, Any] = {
+        "experts": experts,
+        "experts_per_token": settings.count("moe_router_topk", 2),
+        "expert_d_ff": width,
+    }
+    shared = settings.count("moe_shared_expert_intermediate_size")
+    if shared and width:
+        fields["shared_experts"] = round(shared / width)
+        if shared % width:
+            notes.append(f"a shared expert {shared} wide is taken as {fields['shared_experts']} of {width}")
+    if "moe_layer_freq" in settings:
+        fields |= _expert_layers(settings, notes)
+    return fields
+
+
+def _expert_layers(settings: StackSettings, notes: list[str]) -> dict[str, int]:
+    """Which layers have experts: every Nth, or a pattern like ``[0]*3+[1]*58``."""
+    value = settings["moe_layer_freq"]
+    text = re.sub(r"[\s'\"()]", "", str(value))
+    if text.isdecimal():
+        return {"moe_every": int(text)}
+    pattern = _pattern(text)
+    leading = pattern.index(1) if 1 in pattern else len(pattern)
+    rest = pattern[leading:]
+    every = next((n for n in range(1, len(rest) + 1) if rest == [int(i % n == 0) for i in range(len(rest))]), None)
+    if not rest or every is None:
+        raise settings.wrong("moe_layer_freq", "a number or a pattern of dense layers followed by a period")
+    layers = settings.count("num_layers")
+    if layers is not None and layers != len(pattern):
+        notes.append(f"moe_layer_freq has {len(pattern)} entries for {layers} layers")
+    return {"leading_dense_layers": leading, "moe_every": every}
+
+
+def _pattern(text: str) -> list[int]:
+    pattern: list[int] = []
+    if text.startswith("[") and "*" not in text:
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return []
+        return [int(item) for item in found if item in (0, 1)] if isinstance(found, list) else []
+    for part in text.split("+"):
+        found = _TERM.fullmatch(part)
+        if found is None:
+            return []
+        pattern += [int(found[1])] * int(found[2] or 1)
+    return pattern
+
+
+def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
+    """Tokens as Megatron-LM pads them: to a multiple of ``make_vocab_size_divisible_by`` times the tensor degree."""
+    if padded := settings.count("padded_vocab_size"):
+        return padded
+    size = settings.count("vocab_size")
+    if size is None and settings.text("tokenizer_type") == "GPT2BPETokenizer":
+        size = GPT2_TOKENS
+    name = settings.text("tokenizer_model")
+    if size is None and name and (known := find_architecture(name)):
+        size = known.vocab
+        notes.append(f"the vocabulary of {size} tokens is that of {plain(name, 60)}")
+    if size is None:
+        notes.append("the vocabulary is not said (the tokenizer has it): add vocab_size=…")
+        return None
+    step = (settings.count("make_vocab_size_divisible_by", 128) or 1) * (
+        settings.count("tensor_model_parallel_size") or 1
+    )
+    return step * math.ceil(size / step)

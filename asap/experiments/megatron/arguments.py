@@ -1,0 +1,182 @@
+"""Megatron-LM's arguments, from a launch script or from a file that holds them.
+
+Everything is kept under the name that ``megatron/training/arguments.py`` gives it: ``tensor_model_parallel_size``.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError, UsageError
+from asap.core.text import plain
+from asap.experiments.shell_script import Option, Script, read_script
+from asap.experiments.stack_settings import StackSettings
+
+SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
+"""Two of these make a script or a file one of Megatron-LM."""
+
+READ = frozenset(
+    [
+        "num_layers",
+        "hidden_size",
+        "ffn_hidden_size",
+        "num_attention_heads",
+        "kv_channels",
+        "group_query_attention",
+        "num_query_groups",
+        "seq_length",
+        "max_position_embeddings",
+        "position_embedding_type",
+        "swiglu",
+        "quick_geglu",
+        "squared_relu",
+        "untie_embeddings_and_output_weights",
+        "vocab_size",
+        "padded_vocab_size",
+        "make_vocab_size_divisible_by",
+        "tokenizer_model",
+        "tokenizer_type",
+        "normalization",
+        "qk_layernorm",
+        "window_size",
+        "window_attn_skip_freq",
+        "multi_latent_attention",
+        "q_lora_rank",
+        "kv_lora_rank",
+        "qk_head_dim",
+        "qk_pos_emb_head_dim",
+        "v_head_dim",
+        "num_experts",
+        "moe_router_topk",
+        "moe_ffn_hidden_size",
+        "moe_shared_expert_intermediate_size",
+        "moe_layer_freq",
+        "mtp_num_layers",
+        "micro_batch_size",
+        "global_batch_size",
+        "tensor_model_parallel_size",
+        "pipeline_model_parallel_size",
+        "context_parallel_size",
+        "expert_model_parallel_size",
+        "expert_tensor_parallel_size",
+        "num_layers_per_virtual_pipeline_stage",
+        "num_virtual_stages_per_pipeline_rank",
+        "virtual_pipeline_model_parallel_size",
+        "sequence_parallel",
+        "use_distributed_optimizer",
+        "use_megatron_fsdp",
+        "use_torch_fsdp2",
+        "use_custom_fsdp",
+        "data_parallel_sharding_strategy",
+        "num_distributed_optimizer_instances",
+        "recompute_granularity",
+        "recompute_method",
+        "recompute_num_layers",
+        "recompute_modules",
+        "recompute_activations",
+        "bf16",
+        "fp16",
+        "fp8_format",
+        "fp4_format",
+        "optimizer",
+        "optimizer_cpu_offload",
+        "attention_backend",
+        "use_flash_attn",
+        "transformer_impl",
+        "use_legacy_models",
+        "world_size",
+        "nproc_per_node",
+        "nnodes",
+        "hybrid_override_pattern",
+        "hybrid_layer_pattern",
+        "is_hybrid_model",
+        "parallel_attention",
+        "num_distributed_optimizer_instances",
+    ]
+)
+"""Arguments that the reader takes; the others are kept as they are."""
+
+_NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
+_MANY = ("recompute_modules",)
+_OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
+_BLOCKS = ("MODEL_ARGS", "args", "arguments")
+
+
+def is_megatron_script(text: str) -> bool:
+    """Whether a script launches Megatron-LM, by its arguments."""
+    return sum(f"--{sign.replace('_', '-')}" in text for sign in SIGNS) >= 2
+
+
+def script_arguments(text: str, path: Path) -> tuple[StackSettings, Script, tuple[str, ...]]:
+    """Arguments of a launch script, the script, and what could not be followed.
+
+    Raises:
+        ConfigError: it trains something else than a decoder, or an argument that is read has no value.
+    """
+    program = next((program for program in _OTHER_PROGRAMS if f"{program}.py" in text), None)
+    if program:
+        raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
+    script = read_script(text)
+    values, lines, notes = _last_values(script.options)
+    notes += [f"sources {plain(name, 60)}, which is not followed" for name in script.sourced]
+    return StackSettings(values, str(path), lines), script, tuple(f"{path.name} {note}" for note in notes)
+
+
+def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
+    """Arguments in a JSON or YAML file: by name, or as the words of a command line; ``None`` if there are none.
+
+    Megatron-LM's own tests keep them as ``MODEL_ARGS: {--num-layers: 12, …}``.
+    """
+    block = next((values[name] for name in _BLOCKS if isinstance(values.get(name), dict | list)), values)
+    if isinstance(block, list):
+        script = read_script(" ".join(f"'{str(word).replace(chr(39), '')}'" for word in block))
+        found, _, _ = _last_values(script.options)
+        own_lines: Mapping[str, int] = {}
+    else:
+        found = {_name(key): value for key, value in block.items()}
+        own_lines = {_name(key): line for key, line in lines.items()} if block is values else {}
+    if sum(sign in found for sign in SIGNS) < 2:
+        return None
+    return StackSettings(found, str(path), own_lines)
+
+
+def with_overrides(settings: StackSettings, overrides: Iterable[str]) -> StackSettings:
+    """The arguments with ``tensor_model_parallel_size=4`` or ``--tensor-model-parallel-size=4`` on top.
+
+    Raises:
+        UsageError: an override is not ``key=value``.
+    """
+    values: dict[str, Any] = {}
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if not separator:
+            raise UsageError("is not key=value", where=plain(override, 80))
+        values[_name(key)] = value
+    return settings.overridden(values)
+
+
+def is_argument(key: str) -> bool:
+    """Whether an override is one of Megatron-LM's arguments."""
+    return key.startswith("--") or _name(key) in READ
+
+
+def _last_values(options: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int], list[str]]:
+    """The value of each argument as argparse takes it, the last one; what stands under a condition is left out."""
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    notes: list[str] = []
+    for option in options:
+        name = _NODES.get(option.name, option.name)
+        argument = f"--{option.name.replace('_', '-')}"
+        if name in READ and not option.certain:
+            notes.append(f"sets {argument} under a condition that it does not decide (line {option.line}): left out")
+        elif name in READ and any("$" in word or "`" in word for word in option.words[:1]):
+            notes.append(f"gives {argument} a value that it does not set (line {option.line}): unknown")
+        elif option.certain and not (name in _NODES.values() and not option.words[:1][0:1]):
+            values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
+            lines[name] = option.line
+    return values, lines, notes
+
+
+def _name(key: str) -> str:
+    return key.removeprefix("--").replace("-", "_")

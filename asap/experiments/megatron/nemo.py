@@ -1,0 +1,171 @@
+"""NeMo's and Megatron-Bridge's YAML as Megatron-LM's arguments.
+
+NeMo (``conf/training/*/*.yaml`` of its launcher, ``megatron_gpt_config.yaml``) has ``trainer`` and ``model`` with a
+sub-tree ``optim``; Megatron-Bridge writes its ``ConfigContainer`` with ``model``, ``train``, ``ddp``, ``optimizer``.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.stack_settings import StackSettings
+
+NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
+
+_RENAMED = {
+    "activations_checkpoint_granularity": "recompute_granularity",
+    "activations_checkpoint_method": "recompute_method",
+    "activations_checkpoint_num_layers": "recompute_num_layers",
+    "encoder_seq_length": "seq_length",
+    "num_moe_experts": "num_experts",
+    "override_vocab_size": "vocab_size",
+}
+_FLAGS = ("use_megatron_fsdp", "use_torch_fsdp2", "use_distributed_optimizer", "data_parallel_sharding_strategy")
+_REFERENCE = re.compile(r"\$\{([^${}]+)\}")
+_DEEPEST = 8
+_BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
+_OTHER_MODELS = {"bert_binary_head": "BERT", "encoder": "an encoder-decoder", "vision": "a vision model"}
+_GATED = ("swiglu", "geglu", "reglu")
+_GPT2_TOKENIZER = "GPT2BPETokenizer"
+
+
+def dialect(values: Mapping[str, Any]) -> str | None:
+    """Which of the two a mapping is; ``None``: neither."""
+    model = values.get("model")
+    if not isinstance(model, dict):
+        return None
+    target = str(model.get("_target_", ""))
+    parallel = any(key.endswith("_parallel_size") for key in model)
+    train = values.get("train")
+    if "megatron.bridge" in target or (isinstance(train, dict) and _BATCH & train.keys()):
+        return BRIDGE
+    if "nemo." in target or (parallel and ("trainer" in values or "exp_manager" in values)):
+        return NEMO
+    return BRIDGE if parallel and "workload" not in values else None
+
+
+def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[StackSettings, tuple[str, ...]]:
+    """The arguments of a configuration of NeMo or Megatron-Bridge, and notes.
+
+    Raises:
+        ConfigError: it describes something else than a decoder.
+    """
+    model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in values["model"].items()}
+    other = next((name for key, name in _OTHER_MODELS.items() if key in model), None)
+    if other:
+        raise ConfigError(f"describes {other}; only decoders are read", where=str(path))
+    found: dict[str, Any] = {}
+    for key, value in model.items():
+        if not isinstance(value, dict):
+            found[_RENAMED.get(key, key)] = value
+    notes = [
+        f"{path.name}: {key} is {plain(value, 60)}, which is not resolved"
+        for key, value in list(found.items())
+        if isinstance(value, str) and "${" in value and not key.startswith(("data", "tokenizer"))
+    ]
+    found = {key: value for key, value in found.items() if not (isinstance(value, str) and "${" in value)}
+    _read_model(found, model)
+    (_read_nemo if kind == NEMO else _read_bridge)(found, _reader(values), model)
+    return StackSettings(found, str(path)), tuple(notes)
+
+
+def _read_model(found: dict[str, Any], model: Mapping[str, Any]) -> None:
+    """What both write in other words than Megatron-LM."""
+    activation = str(model.get("activation", ""))
+    gated = model.get("gated_linear_unit") is True or any(activation.endswith(name) for name in _GATED)
+    found["swiglu"] = gated
+    found["untie_embeddings_and_output_weights"] = model.get("share_embeddings_and_output_weights", True) is False
+    found["group_query_attention"] = model.get("num_query_groups") is not None
+    if str(model.get("position_embedding_type", "learned_absolute")) == "learned_absolute":
+        found.setdefault("max_position_embeddings", found.get("seq_length"))
+    if (stages := model.get("virtual_pipeline_model_parallel_size")) is not None:
+        found["num_virtual_stages_per_pipeline_rank"] = stages
+    if model.get("fp8") not in (None, False, "None"):
+        found["fp8_format"] = "hybrid"
+
+
+def _read_nemo(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str, Any]) -> None:
+    """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices."""
+    precision = str(at("trainer", "precision") or model.get("precision") or "")
+    found["bf16"], found["fp16"] = precision.startswith("bf16"), precision.startswith("16")
+    nodes, devices = at("trainer", "num_nodes"), at("trainer", "devices")
+    if isinstance(nodes, int) and isinstance(devices, int) and devices > 0:
+        found["nnodes"], found["nproc_per_node"] = nodes, devices
+    optimizer = str(at("model", "optim", "name") or "")
+    found["use_distributed_optimizer"] = optimizer in ("mcore_distributed_optim", "distributed_fused_adam")
+    found["optimizer"] = "adam" if not optimizer or "optim" in optimizer or "adam" in optimizer else optimizer
+    tokenizer = model.get("tokenizer")
+    if isinstance(tokenizer, dict):
+        kind = str(tokenizer.get("type"))
+        found["tokenizer_type" if kind == _GPT2_TOKENIZER else "tokenizer_model"] = kind
+    if model.get("fsdp") is True:
+        found["use_torch_fsdp2"] = True
+    spec = model.get("name")
+    found["parallel_attention"] = model.get("transformer_block_type") == "parallel" or "falcon" in str(spec)
+
+
+def _read_bridge(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str, Any]) -> None:
+    """Megatron-Bridge: batch in ``train``, sequence in ``dataset``, sharding in ``ddp`` and ``dist``."""
+    for key in ("micro_batch_size", "global_batch_size"):
+        found[key] = at("train", key)
+    found["seq_length"] = model.get("seq_length") or at("dataset", "seq_length") or at("dataset", "sequence_length")
+    for key in _FLAGS:
+        said = [value for section in ("ddp", "dist", "optimizer") if (value := at(section, key)) is not None]
+        if said:
+            found[key] = said[0] if isinstance(said[0], str) else any(value is True for value in said)
+    found["optimizer"] = at("optimizer", "optimizer")
+    found["optimizer_cpu_offload"] = at("optimizer", "optimizer_cpu_offload")
+    precision = at("mixed_precision")
+    words = precision if isinstance(precision, str) else " ".join(k for k, v in (precision or {}).items() if v is True)
+    for key in ("bf16", "fp16"):
+        found[key] = bool(found.get(key)) or key in words
+    if (isinstance(precision, dict) and precision.get("fp8")) or "fp8" in words:
+        found["fp8_format"] = "hybrid"
+    found["tokenizer_type"], found["tokenizer_model"] = (
+        at("tokenizer", "tokenizer_type"),
+        at("tokenizer", "tokenizer_model"),
+    )
+
+
+def _reader(values: Mapping[str, Any]) -> Callable[..., Any]:
+    def at(*path: str) -> Any:
+        node: Any = values
+        for key in path:
+            node = node.get(key) if isinstance(node, dict) else None
+        return _resolved(node, values, path[:-1])
+
+    return at
+
+
+def _resolved(value: Any, root: Mapping[str, Any], place: tuple[str, ...], deeper: int = _DEEPEST) -> Any:
+    """A value with Hydra's ``${.key}``, ``${a.b}`` and ``${multiply:a, b}``; what cannot be resolved stays as it is."""
+    if not isinstance(value, str) or "${" not in value or not deeper:
+        return value
+    found = _REFERENCE.search(value)
+    if found is None:
+        return value
+    new = _reference(found[1], root, place)
+    if new is None:
+        return value
+    whole = found[0] == value
+    return _resolved(new if whole else value.replace(found[0], str(new)), root, place, deeper - 1)
+
+
+def _reference(text: str, root: Mapping[str, Any], place: tuple[str, ...]) -> Any:
+    name, colon, arguments = text.partition(":")
+    if colon:
+        numbers = [part.strip() for part in arguments.split(",")]
+        if name not in ("multiply", "divide") or len(numbers) != 2 or not all(n.isdecimal() for n in numbers):
+            return None
+        first, second = map(int, numbers)
+        return first * second if name == "multiply" else first // second if second else None
+    path = text.split(".")
+    if text.startswith("."):
+        path = [*place, *path[1:]]
+    node: Any = root
+    for key in path[1:] if path[0] == "training" and "training" not in root else path:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node if isinstance(node, str | int | float) and not isinstance(node, bool) else None

@@ -1,0 +1,192 @@
+"""An experiment from the settings of Megatron-LM, NeMo or Megatron-Bridge."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError, PlanError
+from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.megatron.architecture import architecture_of
+from asap.experiments.megatron.arguments import script_arguments, with_overrides
+from asap.experiments.megatron.nemo import nemo_arguments
+from asap.experiments.shell_script import with_sources
+from asap.experiments.stack_settings import StackSettings
+from asap.models import Workload
+from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.megatron.arguments import from_arguments, is_fully_sharded
+from asap.plans.plan import Plan, Remat
+
+CORE = "Megatron-Core"
+_FLAGS_OF_INTEREST = ("CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_")
+
+
+def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
+    settings, script, notes = script_arguments(with_sources(text, path.parent), path)
+    environment = {key: value for key, value in script.exports.items() if key.startswith(_FLAGS_OF_INTEREST)}
+    experiment = experiment.model_copy(
+        update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *notes)}
+    )
+    found = read_megatron(settings, overrides, experiment, CORE)
+    return _without_silence(found, settings) if script.sourced else found
+
+
+def _without_silence(experiment: Experiment, settings: StackSettings) -> Experiment:
+    """What the script leaves out is unknown where it sources what could not be followed."""
+    workload, plan = experiment.workload, experiment.plan
+    if not any(key in settings for key in ("bf16", "fp16", "fp8_format")):
+        workload = workload.model_copy(update={"precision": None})
+    if plan is not None and not any(key.startswith("recompute") for key in settings):
+        plan = plan.model_copy(update={"remat": None})
+    return experiment.model_copy(update={"workload": workload, "plan": plan})
+
+
+def read_nemo(
+    values: Mapping[str, Any], kind: str, path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
+    settings, notes = nemo_arguments(values, kind, path)
+    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+    return read_megatron(settings, overrides, experiment, kind)
+
+
+def read_megatron(
+    settings: StackSettings, overrides: Iterable[str], experiment: Experiment, framework: str
+) -> Experiment:
+    """``experiment`` with what arguments say; hardware that is said wins over the script's nodes.
+
+    Raises:
+        ConfigError: a value of the wrong kind, arguments that contradict each other, or no decoder.
+        UsageError: an override is not ``key=value``.
+    """
+    settings = with_overrides(settings, overrides)
+    model, sources, notes = architecture_of(settings)
+    hardware, more = _hardware(settings, experiment.hardware)
+    notes += more
+    batch = _batch(settings, hardware.devices)
+    plan, more = _plan(settings, hardware.devices, model.layers, batch)
+    notes += more
+    workload = _workload(settings, framework, batch)
+    place = settings.where().rpartition("/")[2]
+    sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
+    sources |= {
+        f"workload.{field}": settings.source(key)
+        for field, key in (("global_batch", "global_batch_size"), ("sequence_length", "seq_length"))
+        if key in settings
+    }
+    return experiment.model_copy(
+        update={
+            "model": model,
+            "hardware": hardware,
+            "plan": plan,
+            "workload": workload,
+            "hyperparameters": experiment.hyperparameters | settings.harmless(),
+            "provenance": experiment.provenance | sources,
+            "notes": (*experiment.notes, *notes),
+        }
+    )
+
+
+def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[HardwareReference, tuple[str, ...]]:
+    """The devices: as said, else nodes times processes of the launcher."""
+    launched = settings.count("world_size")
+    if launched is None and "nnodes" in settings and "nproc_per_node" in settings:
+        nodes, each = (str(settings[key]) for key in ("nnodes", "nproc_per_node"))
+        if nodes.isdecimal() and each.isdecimal():
+            launched = int(nodes) * int(each) or None
+    if given.devices is not None:
+        differs = launched not in (None, given.devices)
+        return given, (f"the launcher starts {launched} processes; {given.devices} were said",) if differs else ()
+    if launched is None:
+        return given, ("how many devices there are is not said: add --hardware, such as h100-64",)
+    return given.model_copy(update={"devices": launched}), ()
+
+
+def _batch(settings: StackSettings, devices: int | None) -> int | None:
+    """``global_batch_size``, by default a microbatch for each data-parallel group."""
+    if "global_batch_size" in settings:
+        return settings.count("global_batch_size")
+    micro = settings.count("micro_batch_size")
+    if micro is None or devices is None:
+        return None
+    used = 1
+    for key in ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"):
+        used *= settings.count(key) or 1
+    return micro * (devices // used) or None
+
+
+def _plan(
+    settings: StackSettings, devices: int | None, layers: int | None, batch: int | None
+) -> tuple[Plan | None, tuple[str, ...]]:
+    if devices is None:
+        return None, ("the plan is unknown: data parallelism is what the devices leave, and their number is not said",)
+    try:
+        plan = from_arguments(settings, devices, layers, batch)
+    except InexpressiblePlanError as error:
+        return None, (f"the plan is unknown: {error.message}",)
+    except PlanError as error:
+        hint = error.hint or "if the launcher's nodes are not those of the run, say --hardware, such as h100-1024"
+        raise ConfigError(error.message, where=settings.where(), hint=hint) from error
+    return plan, _notes_on(settings, plan, layers)
+
+
+def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[str, ...]:
+    notes = []
+    tensor = settings.count("tensor_model_parallel_size") or 1
+    split = settings.count("expert_tensor_parallel_size", tensor)
+    if split != tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
+        size = settings["expert_model_parallel_size"]
+        notes.append(
+            f"experts lie whole over {size} devices (expert_tensor_parallel_size={split}); they are taken as"
+            f" expert={plan.degree('expert')} x model={tensor}, the same share a device"
+        )
+    if plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
+        count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")
+        if count is not None and count < each:
+            notes.append(f"{count} of {each} layers of a stage are recomputed; all are taken as recomputed")
+    modules = [m for m in settings.words("recompute_modules") if m != "core_attn"]
+    if modules and settings.text("recompute_granularity") == "selective":
+        taken = plan.remat.value if plan.remat else "unknown"
+        notes.append(f"recompute_modules {', '.join(modules)}: taken as remat={taken}, the nearest that is modelled")
+    return tuple(notes)
+
+
+def _workload(settings: StackSettings, framework: str, batch: int | None) -> Workload:
+    old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
+    tensor = settings.count("tensor_model_parallel_size") or 1
+    return Workload(
+        global_batch=batch,
+        sequence_length=settings.count("seq_length"),
+        precision=_precision(settings),
+        optimizer=settings.text("optimizer", "adam"),
+        attention=_attention(settings),
+        framework="Megatron-LM" if old and framework == CORE else framework,
+        zero_stage=_zero_stage(settings),
+        sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
+    )
+
+
+def _precision(settings: StackSettings) -> str:
+    if "fp8_format" in settings:
+        return "fp8"
+    if "fp4_format" in settings:
+        return "fp4"
+    return "bf16" if settings.flag("bf16") else "fp16" if settings.flag("fp16") else "fp32"
+
+
+def _attention(settings: StackSettings) -> str | None:
+    """The kernel; Transformer Engine's ``auto`` takes a fused one."""
+    backend = settings.text("attention_backend")
+    named = {"fused": "cudnn flash", "flash": "flash", "unfused": "unfused", "local": "unfused"}
+    if backend in named:
+        return named[backend]
+    return "flash" if settings.flag("use_flash_attn") else None
+
+
+def _zero_stage(settings: StackSettings) -> int | None:
+    if is_fully_sharded(settings):
+        return 3
+    if settings.flag("use_megatron_fsdp"):
+        strategy = settings.text("data_parallel_sharding_strategy")
+        return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
+    return 1 if settings.flag("use_distributed_optimizer") else None

@@ -1,0 +1,181 @@
+"""Configurations of other training stacks, recognised by what they are: read, or told what to give instead."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from asap.core.errors import ConfigError, UsageError
+from asap.core.text import plain
+from asap.experiments.deepspeed import reader as deepspeed
+from asap.experiments.documents import Document, read_text
+from asap.experiments.experiment import Experiment
+from asap.experiments.megatron import arguments as megatron
+from asap.experiments.megatron import nemo
+from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.shell_script import SCRIPTS
+from asap.experiments.torchtitan import reader as torchtitan
+
+_TOML = ".toml"
+_INSTEAD = "give the model's config.json as --config, and --hardware, --batch, --sequence and --plan"
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A stack that is known and not read."""
+
+    name: str
+    instead: str
+    fits: Callable[[Mapping[str, Any]], bool]
+
+
+def _within(values: Mapping[str, Any], *path: str) -> Any:
+    node: Any = values
+    for key in path:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
+UNREAD = (
+    Unread(
+        "torchtune recipe",
+        _INSTEAD,
+        lambda v: any("torchtune" in str(_within(v, key, "_component_")) for key in ("model", "tokenizer")),
+    ),
+    Unread(
+        "Axolotl configuration",
+        _INSTEAD,
+        lambda v: "base_model" in v and bool({"sequence_len", "micro_batch_size", "datasets", "adapter"} & v.keys()),
+    ),
+    Unread(
+        "Levanter configuration",
+        _INSTEAD,
+        lambda v: (
+            isinstance(v.get("trainer"), dict)
+            and bool(
+                {
+                    "mp",
+                    "train_batch_size",
+                    "fsdp_axis",
+                    "batch_axis",
+                    "per_device_parallelism",
+                    "mesh",
+                    "model_axis_size",
+                }
+                & v["trainer"].keys()
+            )
+        ),
+    ),
+    Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
+    Unread(
+        "LLaMA-Factory configuration",
+        _INSTEAD,
+        lambda v: "model_name_or_path" in v and bool({"finetuning_type", "stage", "cutoff_len"} & v.keys()),
+    ),
+    Unread(
+        "file of Hugging Face training arguments",
+        "give the DeepSpeed JSON or the model's config.json as --config",
+        lambda v: "per_device_train_batch_size" in v,
+    ),
+    Unread(
+        "Accelerate configuration",
+        "give the model's config.json or the DeepSpeed JSON as --config",
+        lambda v: "distributed_type" in v and "num_processes" in v,
+    ),
+)
+
+_PROGRAMS = (
+    (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", _INSTEAD),
+    (
+        re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
+        "torchtitan program",
+        "give its settings as a TOML job configuration (sections model, training, parallelism)",
+    ),
+    (
+        re.compile(r"^\s*(from|import) (nemo|nemo_run|megatron\.bridge)\b", re.MULTILINE),
+        "NeMo or Megatron-Bridge recipe",
+        "give the YAML that a run of it writes (run_config.yaml)",
+    ),
+    (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
+)
+
+
+def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """``experiment`` with a script or a TOML file of another stack; ``None`` if it is none of theirs.
+
+    Raises:
+        ConfigError: it is one that is not read (the hint says what to give), or malformed.
+    """
+    if path.suffix == _TOML:
+        values = torchtitan.read_toml(read_text(path), path)
+        if not torchtitan.is_torchtitan(values):
+            sections = plain(", ".join(values), 80) or "nothing"
+            raise ConfigError(f"is no torchtitan configuration: it has {sections}", where=str(path))
+        theirs, ours = _split(overrides, torchtitan.is_setting)
+        return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)
+    if path.suffix in SCRIPTS:
+        text = read_text(path)
+        if megatron.is_megatron_script(text):
+            theirs, ours = _split(overrides, megatron.is_argument)
+            return _with_fields(read_megatron_script(text, path, theirs, experiment), ours)
+    if path.suffix in (".py", ".txt"):
+        text = read_text(path)
+        for pattern, name, instead in _PROGRAMS:
+            if pattern.search(text):
+                _refuse(name, instead, path)
+    return None
+
+
+def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """``experiment`` with a YAML or JSON file of another stack; ``None`` if it is none of theirs; raises likewise."""
+    values, path = document.values, document.path
+    if "schema" in values or ("model_type" in values and "base_model" not in values):
+        return None
+    for stack in UNREAD:
+        if stack.fits(values):
+            _refuse(stack.name, stack.instead, path)
+    if torchtitan.is_torchtitan(values) and "parallelism" in values:
+        theirs, ours = _split(overrides, torchtitan.is_setting)
+        return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)
+    if kind := nemo.dialect(values):
+        theirs, ours = _split(overrides, megatron.is_argument)
+        return _with_fields(read_nemo(values, kind, path, theirs, experiment), ours)
+    if (found := megatron.mapping_arguments(values, path, document.lines)) is not None:
+        theirs, ours = _split(overrides, megatron.is_argument)
+        return _with_fields(read_megatron(found, theirs, experiment, CORE), ours)
+    if deepspeed.is_deepspeed(values):
+        theirs, ours = _split(overrides, deepspeed.is_setting)
+        named = {key: value for key, value in ours.items() if key.partition(".")[0] == "model"}
+        experiment = _with_fields(experiment, named)
+        return _with_fields(deepspeed.read_deepspeed(values, path, theirs, experiment), ours)
+    return None
+
+
+def _refuse(name: str, instead: str, path: Path) -> NoReturn:
+    article = "an" if name[0] in "AEIOU" else "a"
+    raise ConfigError(f"is {article} {name}, which is not read", where=str(path), hint=instead)
+
+
+def _split(overrides: Iterable[str], theirs: Callable[[str], bool]) -> tuple[list[str], dict[str, str]]:
+    """Overrides of the stack's own settings, and those of an experiment's fields."""
+    stack: list[str] = []
+    fields: dict[str, str] = {}
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if theirs(key):
+            stack.append(override)
+        elif not separator:
+            raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
+        elif key.partition(".")[0] not in FIELDS:
+            raise ConfigError(
+                f"unknown key {plain(key, 60)}", where="override", hint="neither the stack nor a record has it"
+            )
+        else:
+            fields[key] = value
+    return stack, fields
+
+
+def _with_fields(experiment: Experiment, fields: Mapping[str, str]) -> Experiment:
+    return apply_field_overrides(experiment, fields) if fields else experiment

@@ -1,0 +1,112 @@
+"""Settings of a training stack by name, each with where it was said, read with types."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.numbers import LARGEST_COUNT
+from asap.core.text import plain, redact
+
+
+class StackSettings(Mapping[str, Any]):
+    """Values under the stack's own names. ``None`` counts as not said.
+
+    Args:
+        values: by name.
+        place: the file, for errors.
+        lines: ``name → line`` where it is known.
+    """
+
+    def __init__(self, values: Mapping[str, Any], place: str, lines: Mapping[str, int] | None = None):
+        self._values = {key: value for key, value in values.items() if value is not None}
+        self._place = place
+        self._lines = lines or {}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def overridden(self, values: Mapping[str, Any]) -> "StackSettings":
+        """The settings with others on top, which have no line."""
+        lines = {key: line for key, line in self._lines.items() if key not in values}
+        return StackSettings(self._values | dict(values), self._place, lines)
+
+    def source(self, key: str) -> str:
+        """``train.sh:12: num_layers``: for provenance."""
+        line = f":{self._lines[key]}" if key in self._lines else ""
+        return f"{self._place.rpartition('/')[2]}{line}: {key}"
+
+    def where(self, key: str | None = None) -> str:
+        """The place of a setting, for errors."""
+        return f"{self._place}:{self._lines[key]}" if key and key in self._lines else self._place
+
+    def count(self, key: str, default: int | None = None) -> int | None:
+        """A whole number above zero.
+
+        Raises:
+            ConfigError: it is something else.
+        """
+        number = self.whole(key, default)
+        if number is not None and number < 1:
+            raise self.wrong(key, "a whole number above zero")
+        return number
+
+    def whole(self, key: str, default: int | None = None) -> int | None:
+        """A whole number, also as text; raises like :meth:`count`."""
+        value = self.get(key, default)
+        if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 20:
+            value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_COUNT):
+            return value
+        raise self.wrong(key, "a whole number")
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """True or false, also as text; raises like :meth:`count`."""
+        value = self.get(key, default)
+        if isinstance(value, str) and value.casefold() in ("true", "false"):
+            return value.casefold() == "true"
+        if isinstance(value, bool):
+            return value
+        raise self.wrong(key, "true or false")
+
+    def text(self, key: str, default: str | None = None) -> str | None:
+        """A word; ``None`` where it is empty. Raises like :meth:`count`."""
+        value = self.get(key, default)
+        if isinstance(value, dict | list):
+            raise self.wrong(key, "a word")
+        return str(value) if value not in (None, "") else None
+
+    def choice(self, key: str, choices: tuple[str, ...], default: str | None = None) -> str | None:
+        """One of some words; raises like :meth:`count`."""
+        word = self.text(key, default)
+        if word is not None and word not in choices:
+            raise self.wrong(key, f"one of {', '.join(choices)}")
+        return word
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Several words, of a list or a text."""
+        value = self.get(key, ())
+        return tuple(value.split()) if isinstance(value, str) else tuple(map(str, value))
+
+    def wrong(self, key: str, what: str) -> ConfigError:
+        """The error for a value that is not what it should be."""
+        return ConfigError(f"{key} must be {what}, not {plain(repr(self[key]), 40)}", where=self.where(key))
+
+    def harmless(self) -> dict[str, Any]:
+        """The values for a record, without what looks like a secret."""
+        return {key: _harmless(value) for key, value in self._values.items()}
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {redact(str(key)): _harmless(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_harmless(item) for item in value]
+    return redact(value) if isinstance(value, str) else value

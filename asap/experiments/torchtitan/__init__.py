@@ -1,0 +1,1 @@
+"""torchtitan's job configurations."""

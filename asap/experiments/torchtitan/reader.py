@@ -1,0 +1,200 @@
+"""An experiment from a torchtitan job configuration (TOML; ``torchtitan/config/job_config.py``)."""
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError, PlanError, UsageError
+from asap.core.text import plain
+from asap.experiments.experiment import Experiment
+from asap.experiments.stack_settings import StackSettings
+from asap.models import Architecture, Workload, find_architecture
+from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.plan import Plan
+from asap.plans.torchtitan import settings as titan
+
+FRAMEWORK = "torchtitan"
+SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", "optimizer", "metrics", "profiling")
+"""Two of these make a TOML file one of torchtitan."""
+
+FLAVORS = {
+    "llama3": "llama3.1-{}",
+    "llama4": "llama4-{}",
+    "qwen3": "qwen3-{}",
+    "deepseek_v3": "deepseek-v3-{}",
+    "gpt_oss": "gpt-oss-{}",
+}
+_NAMES = {
+    "llama4-17bx16e": "llama4-17b-16e",
+    "llama4-17bx128e": "llama4-17b-128e",
+    "deepseek-v3-16b": "deepseek2-16b",
+    "deepseek-v3-236b": "deepseek2-236b",
+    "deepseek-v3-671b": "deepseek3-671b",
+}
+"""torchtitan's flavors (``models/*/__init__.py``) under the names of the catalogue."""
+
+_VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
+_NO_DECODERS = ("flux", "vlm")
+_DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
+_MULTIPLE = 256
+
+
+def is_torchtitan(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is a job configuration of torchtitan."""
+    return sum(isinstance(values.get(section), dict) for section in SECTIONS) >= 2
+
+
+def read_toml(text: str, path: Path) -> dict[str, Any]:
+    """The mapping of a TOML file.
+
+    Raises:
+        ConfigError: it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ConfigError(f"is not TOML: {plain(error, 120)}", where=str(path)) from error
+
+
+def read_torchtitan(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what a job configuration says; its devices come from the hardware that is said.
+
+    Raises:
+        ConfigError: a value of the wrong kind, or settings that contradict each other.
+        UsageError: an override is not ``section.key=value``.
+    """
+    settings = StackSettings(_flat(values) | _overrides(overrides), str(path))
+    model, notes = _model(settings)
+    plan, more = _plan(settings, experiment, model.layers)
+    notes += more
+    layers = {"model": settings.source("model.flavor"), "plan": f"{path.name}: [parallelism]"}
+    sources = {"workload": path.name, "workload.sequence_length": settings.source("training.seq_len")}
+    return experiment.model_copy(
+        update={
+            "model": model,
+            "plan": plan,
+            "workload": _workload(settings, plan),
+            "hyperparameters": experiment.hyperparameters | settings.harmless(),
+            "provenance": experiment.provenance | layers | sources,
+            "notes": (*experiment.notes, *notes),
+        }
+    )
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of torchtitan's settings: ``parallelism.tensor_parallel_degree``."""
+    section, _, name = key.removeprefix("--").partition(".")
+    return bool(name) and (
+        (section in SECTIONS and section != "model") or key.removeprefix("--") in ("model.name", "model.flavor")
+    )
+
+
+def _overrides(overrides: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for override in overrides:
+        key, separator, value = override.removeprefix("--").partition("=")
+        if not separator:
+            raise UsageError("is not key=value", where=plain(override, 80))
+        found[key] = value
+    return found
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
+    """The model behind name and flavor."""
+    name, flavor = settings.text("model.name"), settings.text("model.flavor")
+    hub = settings.text("hf_transformers.model") or (flavor if flavor and "/" in flavor else None)
+    if name in _NO_DECODERS:
+        raise ConfigError(f"trains {name}; only decoders are read", where=settings.where())
+    if hub and (flavor or "").startswith("debug"):
+        return Architecture(name=plain(hub, 120)), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
+    if hub:
+        known = find_architecture(hub)
+        note = (f"the model {plain(hub, 60)} is not known: its architecture is unknown",) if known is None else ()
+        return known or Architecture(name=plain(hub, 120)), note
+    if name is None or flavor is None:
+        return Architecture(), ("the model is unknown: the file has no model.name and model.flavor",)
+    bare = _VARIANT.sub("", flavor).casefold()
+    if bare == "debugmodel" and name == "llama3":
+        return _debug_model(), ()
+    catalogued = FLAVORS.get(name, "{}").format(bare)
+    known = find_architecture(_NAMES.get(catalogued, catalogued)) if name in FLAVORS else None
+    title = plain(f"{name} {flavor}", 120)
+    if known is None:
+        note = f"the torchtitan model {title} is not known: give its shapes as model.layers=… or its config.json"
+        return Architecture(name=title), (note,)
+    return known.model_copy(update={"name": title}), ()
+
+
+def _debug_model() -> Architecture:
+    """``llama3_args["debugmodel"]``; the width of its MLP follows ``FeedForward`` in ``llama3/model/model.py``."""
+    width = _MULTIPLE * math.ceil(int(8 * _DEBUG_WIDTH / 3) / _MULTIPLE)
+    return Architecture(
+        name="llama3 debugmodel", layers=_DEBUG_LAYERS, d_model=_DEBUG_WIDTH, d_ff=width, heads=_DEBUG_HEADS,
+        kv_heads=_DEBUG_HEADS, head_dim=_DEBUG_WIDTH // _DEBUG_HEADS, vocab=_DEBUG_VOCABULARY,
+    )  # fmt: skip
+
+
+def _plan(settings: StackSettings, experiment: Experiment, layers: int | None) -> tuple[Plan | None, tuple[str, ...]]:
+    devices = experiment.hardware.devices
+    if devices is None:
+        return None, ("how many devices there are is not said: add --hardware, such as h100-64",)
+    try:
+        plan = titan.from_settings(settings, devices, layers)
+    except InexpressiblePlanError as error:
+        return None, (f"the plan is unknown: {error.message}",)
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
+    return plan, _notes_on(settings, plan)
+
+
+def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
+    notes = []
+    option = settings.text(titan.REMAT_OPTION, "2")
+    if settings.text(titan.REMAT, "selective") == "selective" and option not in ("1", "op"):
+        notes.append(f"every {option}. layer is recomputed (selective_ac_option); taken as remat=minimal")
+    if plan.remat is None:
+        notes.append("what is recomputed is unknown: a memory budget decides it (activation_checkpoint.mode)")
+    tensor = plan.degree("model")
+    if plan.degree("expert") > 1 and tensor > 1 and settings.count(titan.EXPERT_TENSOR, 1) != tensor:
+        notes.append(f"experts lie whole over tensor-parallel devices; taken as expert={plan.degree('expert')}")
+    return tuple(notes)
+
+
+def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
+    sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
+    return Workload(
+        global_batch=titan.global_batch_of(settings, plan.batch_shards) if plan else _said_batch(settings),
+        sequence_length=settings.count("training.seq_len", 2048),
+        precision=_precision(settings),
+        weight_precision="bf16" if settings.text("training.dtype") == "bfloat16" else "fp32",
+        optimizer=(settings.text("optimizer.name", "AdamW") or "").casefold(),
+        attention="flash",
+        framework=FRAMEWORK,
+        zero_stage=3 if sharded else None,
+        sequence_parallel=plan is not None and plan.degree("model") > 1,
+    )
+
+
+def _said_batch(settings: StackSettings) -> int | None:
+    said = settings.whole(titan.GLOBAL_BATCH, -1)
+    return said if said and said > 0 else None
+
+
+def _precision(settings: StackSettings) -> str:
+    converters = " ".join([*settings.words("model.converters"), *settings.words("model.converters.print")])
+    for name in ("float8", "mx"):
+        if name in converters:
+            return "fp8"
+    return "fp32" if settings.text("training.mixed_precision_param") == "float32" else "bf16"

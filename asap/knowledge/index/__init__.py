@@ -1,0 +1,1 @@
+"""Hybrid search: terms, vectors and their fusion."""

@@ -1,0 +1,1 @@
+"""Notes and ingested Markdown, as a corpus to index."""

@@ -1,0 +1,1 @@
+"""Where an index lives: local generations or a shared Chroma server."""

@@ -1,0 +1,1 @@
+"""A plan in DeepSpeed's configuration, both ways."""

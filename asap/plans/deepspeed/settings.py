@@ -1,0 +1,143 @@
+"""A plan as DeepSpeed's configuration, both ways (DeepSpeed Configuration JSON, https://www.deepspeed.ai/docs/config-json).
+
+ZeRO stage 3 shards parameters (axis ``data``), over all devices or over groups of ``mics_shard_size``; stages 0 to 2
+replicate them (``replica``). Tensor parallelism is ``tensor_parallel.autotp_size``. Settings go by dotted key.
+"""
+
+import json
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.degrees import degree, groups_of
+from asap.plans.plan import Mesh, Offload, Plan, Remat
+
+STAGE = "zero_optimization.stage"
+MICRO_BATCH, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
+BATCH = "train_batch_size"
+TENSOR = "tensor_parallel.autotp_size"
+GROUP = "zero_optimization.mics_shard_size"
+_OFFLOAD: dict[Offload, str] = {
+    "optimizer": "zero_optimization.offload_optimizer.device",
+    "parameters": "zero_optimization.offload_param.device",
+}
+_ON_DEVICE = ("none", "")
+
+
+def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | None = None) -> Plan:
+    """The plan that DeepSpeed makes of its configuration on so many devices.
+
+    Args:
+        settings: by dotted key; what is absent has DeepSpeed's default.
+        devices: processes of the job.
+        remat: what is recomputed, which the model's code decides.
+
+    Raises:
+        PlanError: the degrees do not divide the devices.
+    """
+    tensor = degree(settings, TENSOR)
+    groups = groups_of(devices, {TENSOR: tensor})
+    shards = 1
+    if zero_stage(settings) == 3:
+        shards = degree(settings, GROUP) if str(settings.get(GROUP, -1)) != "-1" else groups
+    if groups % shards:
+        raise PlanError(f"{groups} data-parallel processes are no multiple of {GROUP}={shards}")
+    offload: tuple[Offload, ...] = tuple(
+        what for what, key in _OFFLOAD.items() if str(settings.get(key) or "none") not in _ON_DEVICE
+    )
+    return Plan(
+        ici=Mesh(replica=groups // shards, data=shards, model=tensor),
+        microbatches=accumulation_of(settings, groups),
+        remat=remat,
+        offload=offload,
+    )
+
+
+def zero_stage(settings: Mapping[str, object]) -> int:
+    """The stage of ZeRO, 0 by default.
+
+    Raises:
+        PlanError: it is not 0 to 3.
+    """
+    text = str(settings.get(STAGE, 0))
+    if text not in ("0", "1", "2", "3"):
+        raise PlanError(f"{STAGE} must be 0 to 3, not {text[:20]!r}")
+    return int(text)
+
+
+def global_batch_of(settings: Mapping[str, object], groups: int) -> int | None:
+    """Sequences in a step: ``train_batch_size``, else micro-batch x accumulation x processes; ``None``: not said."""
+    if _said(settings, BATCH):
+        return degree(settings, BATCH)
+    if not _said(settings, MICRO_BATCH):
+        return None
+    return degree(settings, MICRO_BATCH) * _said_accumulation(settings) * groups
+
+
+def accumulation_of(settings: Mapping[str, object], groups: int) -> int | None:
+    """Gradient accumulation steps; where only batch and micro-batch are said, what they leave."""
+    if _said(settings, ACCUMULATION) or not (_said(settings, BATCH) and _said(settings, MICRO_BATCH)):
+        return _said_accumulation(settings) if _said(settings, ACCUMULATION) or _said(settings, MICRO_BATCH) else None
+    count, rest = divmod(degree(settings, BATCH), degree(settings, MICRO_BATCH) * groups)
+    if rest or not count:
+        raise PlanError(f"{BATCH} is no multiple of {MICRO_BATCH} x {groups} data-parallel processes")
+    return count
+
+
+def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None) -> dict[str, object]:
+    """Settings that have to change for DeepSpeed to run a plan, by dotted key.
+
+    Raises:
+        PlanError: DeepSpeed's configuration cannot express the plan.
+    """
+    inexpressible = [axis for axis in ("seq", "expert", "stage") if plan.degree(axis) > 1]
+    if inexpressible:
+        raise PlanError(f"DeepSpeed's configuration has no {', '.join(inexpressible)} degree: that is the model's code")
+    data, replica, tensor = plan.degree("data"), plan.degree("replica"), plan.degree("model")
+    if data > 1 and tensor > 1:
+        raise PlanError("DeepSpeed has no ZeRO stage 3 with tensor_parallel.autotp_size")
+    stage = 3 if data > 1 else min(zero_stage(current), 2)
+    if data == replica == tensor == 1:
+        stage = zero_stage(current)
+    wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor}
+    if stage == 3:
+        wanted[GROUP] = data if replica > 1 else -1
+    if plan.microbatches is not None and global_batch is not None:
+        each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
+        if rest or not each:
+            raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {plan.microbatches}")
+        wanted |= {MICRO_BATCH: each, ACCUMULATION: plan.microbatches, BATCH: global_batch}
+    for what, key in _OFFLOAD.items():
+        wanted[key] = "cpu" if what in plan.offload else "none"
+    defaults = {STAGE: 0, TENSOR: 1, GROUP: -1, ACCUMULATION: 1, **dict.fromkeys(_OFFLOAD.values(), "none")}
+    return {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
+
+
+def json_text(settings: Mapping[str, object]) -> str:
+    """The settings as JSON to lay over the configuration, on one line."""
+    tree: dict[str, object] = {}
+    for key, value in settings.items():
+        node = tree
+        *path, name = key.split(".")
+        for part in path:
+            inner = node.setdefault(part, {})
+            assert isinstance(inner, dict)
+            node = inner
+        node[name] = value
+    return json.dumps(tree)
+
+
+def _same(current: Mapping[str, object], key: str, value: object, defaults: Mapping[str, object]) -> bool:
+    said = current.get(key)
+    if said in (None, "auto") and key == BATCH:
+        return True
+    if key in _OFFLOAD.values() and value == "cpu":
+        return str(said or "none") not in _ON_DEVICE
+    return str(defaults.get(key) if said is None else said) == str(value)
+
+
+def _said(settings: Mapping[str, object], key: str) -> bool:
+    return settings.get(key) not in (None, "auto")
+
+
+def _said_accumulation(settings: Mapping[str, object]) -> int:
+    return degree(settings, ACCUMULATION) if _said(settings, ACCUMULATION) else 1

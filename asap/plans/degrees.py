@@ -1,0 +1,62 @@
+"""Degrees that the stacks of PyTorch write, checked, and their expert parallelism as an axis of its own."""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.core.text import plain
+
+MOST = 10**9
+
+
+class InexpressiblePlanError(PlanError):
+    """A layout that runs, and that a plan cannot say."""
+
+
+def degree(settings: Mapping[str, object], key: str, default: int = 1) -> int:
+    """A positive whole number.
+
+    Raises:
+        PlanError: it is something else.
+    """
+    value = settings.get(key)
+    value = default if value is None else value
+    text = str(value)
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else 0
+    if isinstance(value, bool) or not 1 <= number <= MOST:
+        raise PlanError(f"{key} must be a positive whole number, not {plain(repr(value), 40)}")
+    return number
+
+
+def groups_of(devices: int, degrees: Mapping[str, int]) -> int:
+    """Devices over the product of some degrees: the groups that see different sequences.
+
+    Raises:
+        PlanError: it is not whole.
+    """
+    product = 1
+    for value in degrees.values():
+        product *= value
+    groups, rest = divmod(devices, product)
+    if rest or not groups:
+        used = " x ".join(f"{key}={value}" for key, value in degrees.items() if value > 1) or "1"
+        raise PlanError(f"{devices} devices are no multiple of {used}")
+    return groups
+
+
+def expert_axis(expert: int, expert_tensor: int, tensor: int, groups: int) -> int:
+    """Expert parallelism as a degree beside tensor and data parallelism, with the same share of experts a device.
+
+    Experts that are not split by tensor parallelism lie over its devices as well (``expert_tensor`` below ``tensor``).
+
+    Raises:
+        InexpressiblePlanError: experts also lie over context or pipeline devices, which a plan cannot say.
+    """
+    found, rest = divmod(expert * expert_tensor, tensor)
+    if expert == 1 and expert_tensor <= tensor and not (found and not rest):
+        raise InexpressiblePlanError(
+            f"expert tensor parallelism of {expert_tensor} beside {tensor} for attention: a plan has one degree"
+        )
+    if rest or not found or groups % found:
+        shape = f"expert parallelism of {expert} (x {expert_tensor} tensor) and {groups} data-parallel groups"
+        raise InexpressiblePlanError(f"{shape}: a plan cannot say where experts lie")
+    return found

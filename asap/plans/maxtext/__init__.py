@@ -1,0 +1,1 @@
+"""A plan in MaxText's settings, both ways."""

@@ -1,0 +1,1 @@
+"""A plan in Megatron-LM's arguments, both ways."""

@@ -1,0 +1,249 @@
+"""A plan as Megatron-LM's arguments, both ways (``megatron/training/arguments.py``, ModelParallelConfig of its core).
+
+Data parallelism replicates parameters (``replica``) unless Megatron-FSDP or PyTorch's FSDP2 shards them (``data``).
+"""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.degrees import degree, expert_axis, groups_of
+from asap.plans.plan import Mesh, Offload, Plan, Remat
+
+TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
+EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
+MICRO_BATCH = "micro_batch_size"
+_VIRTUAL = "num_virtual_stages_per_pipeline_rank"
+_LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
+_FSDP, _STRATEGY, _INSTANCES = (
+    "use_megatron_fsdp",
+    "data_parallel_sharding_strategy",
+    "num_distributed_optimizer_instances",
+)
+_GRANULARITY, _MODULES = "recompute_granularity", "recompute_modules"
+_METHOD, _RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
+_OFFLOAD = "optimizer_cpu_offload"
+_SEQUENCE = "sequence_parallel"
+_FULL_SHARDING = "optim_grads_params"
+_OF_STAGES = {_VIRTUAL, _LAYERS_EACH}
+
+
+def from_arguments(
+    arguments: Mapping[str, object], devices: int, layers: int | None = None, global_batch: int | None = None
+) -> Plan:
+    """The plan that Megatron-LM makes of its arguments on so many devices.
+
+    Args:
+        arguments: by name; what is absent has Megatron-LM's default.
+        devices: GPUs of the job, its ``world_size``.
+        layers: decoder layers, for interleaved stages.
+        global_batch: sequences in a step, for the number of microbatches.
+
+    Raises:
+        PlanError: the degrees do not divide the devices, or a plan cannot say them.
+    """
+    sizes = {key: degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT)}
+    tensor, stages, context = sizes[TENSOR], sizes[PIPELINE], sizes[CONTEXT]
+    groups = groups_of(devices, sizes)
+    expert = expert_axis(degree(arguments, EXPERT), degree(arguments, EXPERT_TENSOR, tensor), tensor, groups)
+    sharded = is_fully_sharded(arguments)
+    replicas = degree(arguments, _INSTANCES) if sharded else groups // expert
+    if groups % (replicas * expert):
+        raise PlanError(f"{groups} data-parallel groups are no multiple of {_INSTANCES}={replicas} and {EXPERT}")
+    ici = Mesh(
+        replica=replicas, data=groups // (expert * replicas), seq=context, model=tensor, expert=expert, stage=stages
+    )
+    offload: tuple[Offload, ...] = ("optimizer",) if _true(arguments.get(_OFFLOAD)) else ()
+    return Plan(
+        ici=ici,
+        microbatches=_microbatches(arguments, groups, global_batch),
+        pipeline_repeats=_repeats(arguments, stages, layers),
+        remat=remat_of(arguments, layers, stages),
+        offload=offload,
+    )
+
+
+def is_fully_sharded(arguments: Mapping[str, object]) -> bool:
+    """Whether data parallelism shards parameters."""
+    if _true(arguments.get("use_torch_fsdp2")):
+        return True
+    megatron = any(_true(arguments.get(key)) for key in (_FSDP, "use_custom_fsdp"))
+    return megatron and arguments.get(_STRATEGY, _FULL_SHARDING) == _FULL_SHARDING
+
+
+def remat_of(arguments: Mapping[str, object], layers: int | None = None, stages: int = 1) -> Remat:
+    """What is recomputed; without ``--recompute-granularity`` nothing.
+
+    ``block`` recomputes so many layers of a stage; any but none counts as all. ``selective`` recomputes modules, by
+    default ``core_attn``; small ones (norms, activations) count as nothing.
+    """
+    granularity = str(arguments.get(_GRANULARITY) or "").casefold()
+    if granularity == "full":
+        none = str(arguments.get(_METHOD)) == "block" and str(arguments.get(_RECOMPUTED_LAYERS)) == "0"
+        return Remat.NONE if none else Remat.FULL
+    if granularity == "selective" or _true(arguments.get("recompute_activations")):
+        said = arguments.get(_MODULES)
+        modules = [] if said is None else said.split() if isinstance(said, str) else list(map(str, _sequence(said)))
+        if {"mlp", "moe"} & set(modules):
+            return Remat.SAVE_DOT_EXCEPT_MLP
+        return Remat.SELECTIVE if not modules or "core_attn" in modules else Remat.NONE
+    return Remat.NONE
+
+
+def to_arguments(
+    plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None, layers: int | None = None
+) -> dict[str, str | bool]:
+    """Arguments that have to change for Megatron-LM to run a plan; ``False`` is an argument to leave out.
+
+    Args:
+        plan: what to run.
+        current: the arguments as they are.
+        global_batch: sequences in a step; gives ``micro_batch_size`` where the plan sets microbatches.
+        layers: decoder layers.
+
+    Raises:
+        PlanError: Megatron-LM cannot express the plan.
+    """
+    wanted: dict[str, str | bool] = {
+        TENSOR: str(plan.degree("model")),
+        PIPELINE: str(plan.degree("stage")),
+        CONTEXT: str(plan.degree("seq")),
+        **_expert(plan, current),
+        **_sharding(plan, current),
+        **_batch(plan, global_batch),
+        **_stages(plan, current, layers),
+        **_recompute(plan, current, layers),
+        _OFFLOAD: "optimizer" in plan.offload,
+    }
+    if {"parameters", "activations"} & set(plan.offload):
+        raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
+    if plan.degree("model") > 1 and plan.degree("expert") > 1:
+        wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
+    return {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
+
+
+def command_line(arguments: Mapping[str, str | bool]) -> str:
+    """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
+    words = []
+    for key, value in arguments.items():
+        name = f"--{key.replace('_', '-')}"
+        words += [] if value is False else [name] if value is True else [f"{name} {value}"]
+    dropped = [f"--{key.replace('_', '-')}" for key, value in arguments.items() if value is False]
+    return " ".join(words) + (f"{' ' if words else ''}# without {' '.join(dropped)}" if dropped else "")
+
+
+def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
+    """The same for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``."""
+    renamed = {
+        "NeMo": {
+            _GRANULARITY: "activations_checkpoint_granularity",
+            _METHOD: "activations_checkpoint_method",
+            _RECOMPUTED_LAYERS: "activations_checkpoint_num_layers",
+        }
+    }.get(kind, {})
+    sections = {} if kind == "NeMo" else {MICRO_BATCH: "train", _OFFLOAD: "optimizer", _INSTANCES: "ddp"}
+    sections |= {} if kind == "NeMo" else {_FSDP: "ddp", _STRATEGY: "ddp", "use_distributed_optimizer": "ddp"}
+    terms = []
+    for key, value in arguments.items():
+        name = "virtual_pipeline_model_parallel_size" if key in _OF_STAGES else renamed.get(key, key)
+        nothing = "null" if key in (_VIRTUAL, _GRANULARITY, _METHOD, _RECOMPUTED_LAYERS, _MODULES) else "false"
+        text = nothing if value is False else "true" if value is True else value
+        terms.append(f"{sections.get(key, 'model')}.{name}={text}")
+    return " ".join(terms)
+
+
+def _expert(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool]:
+    """Expert degrees; experts that were whole beside tensor parallelism stay so."""
+    expert, tensor = plan.degree("expert"), plan.degree("model")
+    if EXPERT_TENSOR in current and str(current[EXPERT_TENSOR]) != str(current.get(TENSOR, 1)):
+        kept = degree(current, EXPERT_TENSOR)
+        if (expert * tensor) % kept == 0:
+            return {EXPERT: str(expert * tensor // kept)}
+    if EXPERT_TENSOR in current:
+        return {EXPERT: str(expert), EXPERT_TENSOR: str(tensor)}
+    return {EXPERT: str(expert)}
+
+
+def _sharding(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool]:
+    sharded = plan.degree("data") > 1
+    if not sharded and not is_fully_sharded(current):
+        return {}
+    if not sharded:
+        return {_FSDP: False, "use_torch_fsdp2": False}
+    if _true(current.get("use_torch_fsdp2")):
+        return {_INSTANCES: str(plan.degree("replica"))}
+    wanted: dict[str, str | bool] = {_FSDP: True, _STRATEGY: _FULL_SHARDING, "use_distributed_optimizer": True}
+    return wanted | {_INSTANCES: str(plan.degree("replica"))}
+
+
+def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
+    if plan.microbatches is None or global_batch is None:
+        return {}
+    each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
+    if rest or not each:
+        shards = f"{plan.batch_shards} data-parallel groups of {plan.microbatches} microbatches"
+        raise PlanError(f"{global_batch} sequences do not divide into {shards}")
+    return {MICRO_BATCH: str(each)}
+
+
+def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
+    repeats = plan.pipeline_repeats if plan.degree("stage") > 1 else 1
+    if _LAYERS_EACH in current and layers is not None:
+        each, rest = divmod(layers, plan.degree("stage") * repeats)
+        if rest:
+            raise PlanError(f"{layers} layers do not divide into {plan.degree('stage')} stages x {repeats}")
+        return {_LAYERS_EACH: str(each) if repeats > 1 else False}
+    return {_VIRTUAL: str(repeats) if repeats > 1 else False}
+
+
+def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
+    if plan.remat is None or plan.remat is remat_of(current, layers):
+        return {}
+    plain_flags: dict[str, str | bool] = {"recompute_activations": False}
+    rest: dict[str, str | bool] = {_METHOD: False, _RECOMPUTED_LAYERS: False, _MODULES: False}
+    if plan.remat is Remat.FULL:
+        return plain_flags | {_GRANULARITY: "full", _METHOD: "uniform", _RECOMPUTED_LAYERS: "1", _MODULES: False}
+    if plan.remat is Remat.SELECTIVE:
+        return plain_flags | rest | {_GRANULARITY: "selective"}
+    if plan.remat is Remat.NONE:
+        return plain_flags | rest | {_GRANULARITY: False}
+    raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint="full, selective or none")
+
+
+def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -> int:
+    if stages == 1:
+        return 1
+    if arguments.get(_LAYERS_EACH) is not None:
+        each = degree(arguments, _LAYERS_EACH)
+        if layers is None or layers % (stages * each):
+            raise PlanError(f"{_LAYERS_EACH}={each} does not divide {layers or 'unknown'} layers over {stages} stages")
+        return layers // (stages * each)
+    return degree(arguments, _VIRTUAL)
+
+
+def _microbatches(arguments: Mapping[str, object], groups: int, global_batch: int | None) -> int | None:
+    if global_batch is None or arguments.get(MICRO_BATCH) is None:
+        return None
+    each = degree(arguments, MICRO_BATCH)
+    count, rest = divmod(global_batch, each * groups)
+    if rest or not count:
+        reason = (
+            f"global_batch_size {global_batch} is no multiple of {MICRO_BATCH} {each} x {groups} data-parallel groups"
+        )
+        raise PlanError(reason)
+    return count
+
+
+def _same(value: object, wanted: str | bool, key: str) -> bool:
+    if isinstance(wanted, bool):
+        present = value is not None and str(value).casefold() not in ("false", "none", "")
+        return present == wanted
+    default = {_INSTANCES: "1"}.get(key, "1" if key.endswith("_size") and key != MICRO_BATCH else None)
+    return str(default if value is None else value) == wanted
+
+
+def _sequence(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _true(value: object) -> bool:
+    return str(value).casefold() == "true"

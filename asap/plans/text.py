@@ -1,0 +1,133 @@
+"""The grammar of a plan's text: ``data=16 seq=4 model=8 dcn.data=2 microbatches=8 remat=full``.
+
+A term is ``key=value``, ``key: value`` or ``--key value``; keys are words of any vocabulary in :mod:`asap.plans.axes`:
+``fsdp=16 tensor=8``, ``tp=8 pp=4``, ``ici_fsdp_parallelism=16``, ``--tensor-model-parallel-size 8``.
+
+``data`` alone is FSDP. Beside the word ``fsdp`` it can only be MaxText's, and is plain data parallelism (``replica``).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from asap.core.errors import PlanError
+from asap.core.text import plain
+from asap.plans.axes import AXES, MEANINGS, axis_of
+from asap.plans.remat import POLICIES, Offload
+
+LONGEST = 1000
+"""Characters; a plan with every axis under the longest names has fewer."""
+
+SETTINGS = {
+    "microbatches": "microbatches",
+    "num_pipeline_microbatches": "microbatches",
+    "gradient_accumulation_steps": "microbatches",
+    "pipeline_repeats": "pipeline_repeats",
+    "num_pipeline_repeats": "pipeline_repeats",
+    "remat": "remat",
+    "remat_policy": "remat",
+    "offload": "offload",
+}
+"""Words for what a plan says beside its axes."""
+
+_FLAG = r"--[a-z][\w-]*"
+_VALUE = r"[^\s,;{}]+"
+_TERM = re.compile(
+    rf"(?P<key>{_FLAG}|[a-z][\w.]*)\s*[=:]\s*(?P<value>{_VALUE})|(?P<flag>{_FLAG})\s+(?P<given>(?!-){_VALUE})",
+    re.IGNORECASE | re.ASCII,
+)
+_FILLER = re.compile(r"[\s,;{}]*")
+_COUNT = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
+_FSDP = re.compile(r"(?:(?:ici|dcn)\.)?fsdp", re.IGNORECASE)
+_DATA = re.compile(r"(?:(?:ici|dcn)\.)?data", re.IGNORECASE)
+_MAXTEXT_WORD = re.compile(r"(?:(?:ici|dcn)\.)?(?:tensor|context|pipeline)", re.IGNORECASE)
+_AXES = ", ".join(f"{axis} ({MEANINGS[axis]})" for axis in AXES)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One ``key=value`` as written."""
+
+    key: str
+    value: str
+
+
+def read_terms(text: str) -> list[Term]:
+    """All terms of a text that holds nothing else; also ``{'model': 8, 'data': 16}`` as launchers print it.
+
+    Raises:
+        PlanError: there is something else in it, or nothing.
+    """
+    if len(text) > LONGEST:
+        raise PlanError(f"is longer than any plan ({LONGEST} characters)", where=plain(text, 40))
+    bare = text.replace("'", "").replace('"', "")
+    if not _FILLER.fullmatch(_TERM.sub("", bare)) or not _TERM.search(bare):
+        raise PlanError("is not a plan", where=text or "(empty)", hint='write it like "data=16 seq=4 model=8"')
+    return [Term(found["key"] or found["flag"], found["value"] or found["given"]) for found in _TERM.finditer(bare)]
+
+
+def plan_fields(text: str) -> dict[str, Any]:
+    """The fields of a plan: degrees under ``ici`` and ``dcn``, and settings.
+
+    Raises:
+        PlanError: an unknown word, an axis or setting given twice, or a value that it cannot have.
+    """
+    terms = read_terms(text)
+    replicates = any(_FSDP.fullmatch(term.key) for term in terms)
+    fields: dict[str, Any] = {"ici": {}, "dcn": {}}
+    words: dict[tuple[str, str], str] = {}
+    for term in terms:
+        setting = SETTINGS.get(term.key.lower().lstrip("-").replace("-", "_"))
+        place = axis_of(term.key)
+        if setting is not None:
+            place, (into, name, value) = ("", setting), (fields, setting, _setting(setting, term))
+        elif place is not None:
+            network, axis = place
+            axis = "replica" if replicates and _DATA.fullmatch(term.key) else axis
+            place, (into, name, value) = (network, axis), (fields[network], axis, _count(term))
+        else:
+            raise PlanError(f"unknown axis or setting {plain(term.key, 60)!r}", where=text, hint=f"axes are {_AXES}")
+        if place in words:
+            both = words[place] if words[place] == term.key else f"{words[place]} and {plain(term.key, 60)}"
+            raise PlanError(f"{name} is given twice ({both})", where=text)
+        words[place] = plain(term.key, 60)
+        into[name] = value
+    return fields
+
+
+def data_note(text: str, incumbent_replicas: int = 1) -> str | None:
+    """What ``data`` was taken for, where the writer may have meant MaxText's plain data parallelism; else ``None``.
+
+    Args:
+        text: a plan that parses.
+        incumbent_replicas: degree of plain data parallelism of the plan that runs.
+    """
+    keys = [term.key for term in read_terms(text)]
+    word = next((key for key in keys if _DATA.fullmatch(key)), None)
+    if word is None or any(_FSDP.fullmatch(key) for key in keys):
+        return None
+    if incumbent_replicas == 1 and not any(_MAXTEXT_WORD.fullmatch(key) for key in keys):
+        return None
+    other = word.lower().replace("data", "replica")
+    return f"{word} is FSDP here (sharded parameters); plain data parallelism, MaxText's data, is {other}"
+
+
+def _setting(name: str, term: Term) -> Any:
+    if name == "remat":
+        return POLICIES[_choice(term.key, term.value.lower(), POLICIES)]
+    if name == "offload":
+        return tuple(_choice(term.key, part, get_args(Offload)) for part in term.value.split("+"))
+    return _count(term)
+
+
+def _count(term: Term) -> int:
+    if not _COUNT.fullmatch(term.value):
+        raise PlanError(f"{term.key} must be a positive integer, not {plain(term.value, 20)!r}", where="plan")
+    return int(term.value)
+
+
+def _choice(key: str, value: str, choices: Iterable[str]) -> str:
+    if value not in choices:
+        raise PlanError(f"{key} cannot be {plain(value, 40)!r}", where="plan", hint=f"one of {', '.join(choices)}")
+    return value

@@ -1,0 +1,1 @@
+"""A plan in torchtitan's settings, both ways."""

@@ -1,0 +1,210 @@
+"""A plan as torchtitan's settings, both ways (``torchtitan/config/job_config.py``, ``distributed/parallel_dims.py``).
+
+Settings go by section and key: ``parallelism.tensor_parallel_degree``.
+"""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, groups_of
+from asap.plans.plan import Mesh, Offload, Plan, Remat
+
+REPLICATE = "parallelism.data_parallel_replicate_degree"
+SHARD = "parallelism.data_parallel_shard_degree"
+TENSOR = "parallelism.tensor_parallel_degree"
+CONTEXT = "parallelism.context_parallel_degree"
+PIPELINE = "parallelism.pipeline_parallel_degree"
+EXPERT = "parallelism.expert_parallel_degree"
+EXPERT_TENSOR = "parallelism.expert_tensor_parallel_degree"
+SCHEDULE = "parallelism.pipeline_parallel_schedule"
+LAYERS_EACH = "parallelism.pipeline_parallel_layers_per_stage"
+LOCAL_BATCH, GLOBAL_BATCH = "training.local_batch_size", "training.global_batch_size"
+STAGE_BATCH = "parallelism.pipeline_parallel_microbatch_size"
+REMAT, REMAT_OPTION = "activation_checkpoint.mode", "activation_checkpoint.selective_ac_option"
+OFFLOAD = "training.enable_cpu_offload"
+
+LOCAL_BATCH_DEFAULT = 8
+_LOOPED = ("interleaved1f1b", "loopedbfs", "zbvzerobubble", "dualpipev", "interleavedzerobubble")
+_STAGES_OF_LOOPED = 2
+_OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
+_DEFAULTS = {REPLICATE: "1", SHARD: "-1", TENSOR: "1", CONTEXT: "1", PIPELINE: "1", EXPERT: "1", EXPERT_TENSOR: "1"}
+_DEFAULTS |= {LOCAL_BATCH: "8", GLOBAL_BATCH: "-1", STAGE_BATCH: "1", REMAT: "selective", REMAT_OPTION: "2"}
+_DEFAULTS |= {OFFLOAD: "false", SCHEDULE: "1F1B"}
+
+
+def from_settings(settings: Mapping[str, object], devices: int, layers: int | None = None) -> Plan:
+    """The plan that torchtitan makes of its settings on so many devices; what is absent has its default.
+
+    Raises:
+        PlanError: the degrees do not multiply to the devices, or a plan cannot say them.
+    """
+    degrees = {key: degree(settings, key) for key in (REPLICATE, TENSOR, CONTEXT, PIPELINE)}
+    shards = _shards(settings, devices, degrees)
+    expert = _expert(settings, degrees, shards)
+    stages = degrees[PIPELINE]
+    ici = Mesh(
+        replica=degrees[REPLICATE], data=shards // expert, seq=degrees[CONTEXT], model=degrees[TENSOR], expert=expert,
+        stage=stages,
+    )  # fmt: skip
+    return Plan(
+        ici=ici,
+        microbatches=_microbatches(settings, degrees[REPLICATE] * shards, stages),
+        pipeline_repeats=_repeats(settings, stages, layers),
+        remat=remat_of(settings),
+        offload=_OFFLOADED if str(settings.get(OFFLOAD)).casefold() == "true" else (),
+    )
+
+
+def global_batch_of(settings: Mapping[str, object], groups: int) -> int:
+    """Sequences in a step: as said, else a local batch for each data-parallel group."""
+    if str(settings.get(GLOBAL_BATCH, -1)) != "-1":
+        return degree(settings, GLOBAL_BATCH)
+    return degree(settings, LOCAL_BATCH, LOCAL_BATCH_DEFAULT) * groups
+
+
+def remat_of(settings: Mapping[str, object]) -> Remat | None:
+    """What is recomputed; ``None`` where a memory budget decides.
+
+    ``selective`` of operations keeps what matrix products write; of every second layer, about as much.
+    """
+    mode = str(settings.get(REMAT, _DEFAULTS[REMAT])).casefold()
+    if mode == "selective":
+        return Remat.FULL if str(settings.get(REMAT_OPTION, _DEFAULTS[REMAT_OPTION])) == "1" else Remat.MINIMAL
+    if mode == "memory_budget":
+        return None
+    if mode not in ("none", "full"):
+        raise PlanError(f"torchtitan has no {REMAT} {mode[:40]!r}", hint="none, selective or full")
+    return Remat(mode)
+
+
+def to_settings(
+    plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None, layers: int | None = None
+) -> dict[str, str]:
+    """Settings that have to change for torchtitan to run a plan.
+
+    Raises:
+        PlanError: torchtitan cannot express the plan.
+    """
+    wanted = {
+        REPLICATE: str(plan.degree("replica")),
+        SHARD: str(plan.degree("data") * plan.degree("expert")),
+        TENSOR: str(plan.degree("model")),
+        CONTEXT: str(plan.degree("seq")),
+        PIPELINE: str(plan.degree("stage")),
+        **_expert_degrees(plan, current),
+        **_batch(plan, current, global_batch),
+        **_stages(plan, current, layers),
+        **_recompute(plan, current),
+        OFFLOAD: str(bool(plan.offload)).lower(),
+    }
+    if plan.offload and set(plan.offload) != set(_OFFLOADED):
+        raise PlanError("torchtitan offloads parameters and optimizer together")
+    return {key: value for key, value in wanted.items() if not _same(current, key, value, plan)}
+
+
+def toml_lines(settings: Mapping[str, str]) -> str:
+    """The settings as sections of TOML to paste over those of the configuration."""
+    sections: dict[str, list[str]] = {}
+    for key, value in settings.items():
+        section, _, name = key.rpartition(".")
+        bare = (value.lstrip("-").isdecimal() or value in ("true", "false")) and key != REMAT_OPTION
+        sections.setdefault(section, []).append(f"{name} = {value}" if bare else f'{name} = "{value}"')
+    return "\n".join(line for section, lines in sections.items() for line in (f"[{section}]", *lines))
+
+
+def _shards(settings: Mapping[str, object], devices: int, degrees: Mapping[str, int]) -> int:
+    groups = groups_of(devices, {key.rpartition(".")[2]: value for key, value in degrees.items()})
+    if str(settings.get(SHARD, -1)) == "-1":
+        return groups
+    said = degree(settings, SHARD)
+    if said != groups:
+        raise PlanError(f"{SHARD}={said}, and {devices} devices leave {groups} for it")
+    return said
+
+
+def _expert(settings: Mapping[str, object], degrees: Mapping[str, int], shards: int) -> int:
+    expert = degree(settings, EXPERT)
+    if expert == 1:
+        return 1
+    if degrees[CONTEXT] > 1:
+        raise InexpressiblePlanError("experts lie over context-parallel devices as well: a plan cannot say that")
+    return expert_axis(expert, degree(settings, EXPERT_TENSOR), degrees[TENSOR], shards)
+
+
+def _expert_degrees(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
+    expert, tensor = plan.degree("expert"), plan.degree("model")
+    if expert == 1:
+        return {EXPERT: "1"}
+    if plan.degree("seq") > 1:
+        raise PlanError("torchtitan lays experts over context-parallel devices as well")
+    if tensor > 1 and str(current.get(EXPERT_TENSOR, 1)) == "1":
+        return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
+    return {EXPERT: str(expert), EXPERT_TENSOR: str(tensor)}
+
+
+def _microbatches(settings: Mapping[str, object], groups: int, stages: int) -> int:
+    local = degree(settings, LOCAL_BATCH, LOCAL_BATCH_DEFAULT)
+    accumulated, rest = divmod(global_batch_of(settings, groups), local * groups)
+    if rest or not accumulated:
+        raise PlanError(f"{GLOBAL_BATCH} is no multiple of {LOCAL_BATCH}={local} x {groups} data-parallel groups")
+    if stages == 1:
+        return accumulated
+    if accumulated > 1:
+        raise InexpressiblePlanError("gradient accumulation around a pipeline: a plan has one number of microbatches")
+    count, rest = divmod(local, degree(settings, STAGE_BATCH))
+    if rest or not count:
+        raise PlanError(f"{LOCAL_BATCH}={local} is no multiple of {STAGE_BATCH}={settings.get(STAGE_BATCH)}")
+    return count
+
+
+def _repeats(settings: Mapping[str, object], stages: int, layers: int | None) -> int:
+    if stages == 1 or str(settings.get(SCHEDULE, "1F1B")).casefold() not in _LOOPED:
+        return 1
+    if settings.get(LAYERS_EACH) is None or layers is None:
+        return _STAGES_OF_LOOPED
+    return max(-(-layers // (degree(settings, LAYERS_EACH) * stages)), 1)
+
+
+def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) -> dict[str, str]:
+    if global_batch is None or plan.microbatches is None:
+        return {}
+    local, rest = divmod(global_batch, plan.batch_shards)
+    staged = plan.degree("stage") > 1
+    each, more = divmod(local, plan.microbatches)
+    if rest or more or not each:
+        raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} groups x {plan.microbatches}")
+    if staged:
+        return {LOCAL_BATCH: str(local), STAGE_BATCH: str(each), GLOBAL_BATCH: str(global_batch)}
+    return {LOCAL_BATCH: str(each), GLOBAL_BATCH: str(global_batch)}
+
+
+def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str]:
+    if plan.degree("stage") == 1:
+        return {}
+    looped = str(current.get(SCHEDULE, "1F1B")).casefold() in _LOOPED
+    if plan.pipeline_repeats == 1:
+        return {SCHEDULE: "1F1B"} if looped else {}
+    if layers is None:
+        raise PlanError("virtual stages need the number of layers")
+    each = -(-layers // (plan.degree("stage") * plan.pipeline_repeats))
+    return {LAYERS_EACH: str(each)} | ({} if looped else {SCHEDULE: "Interleaved1F1B"})
+
+
+def _recompute(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
+    if plan.remat is None or plan.remat is remat_of(current):
+        return {}
+    if plan.remat is Remat.MINIMAL:
+        return {REMAT: "selective", REMAT_OPTION: "op"}
+    if plan.remat in (Remat.NONE, Remat.FULL):
+        return {REMAT: plan.remat.value}
+    raise PlanError(f"torchtitan has no recomputation like remat={plan.remat.value}", hint="full, minimal or none")
+
+
+def _same(current: Mapping[str, object], key: str, value: str, plan: Plan) -> bool:
+    said = str(current.get(key, _DEFAULTS.get(key, "")))
+    said = said.lower() if said in ("True", "False") else said
+    if key == SHARD and said == "-1":  # takes what is left, which is this degree
+        return True
+    if key == GLOBAL_BATCH and said == "-1":
+        return plan.microbatches == 1 or plan.degree("stage") > 1
+    return said == value

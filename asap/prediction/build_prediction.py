@@ -1,0 +1,144 @@
+"""One evaluated plan as a Prediction: parts, intervals, provenance and notes."""
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from asap.core.provenance import Provenance, Quantity
+from asap.plans import Plan
+from asap.prediction.evaluate_plans import Evaluation
+from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
+from asap.prediction.profile_scaling.plan_distance import doublings
+from asap.prediction.step_model.compute import model_flops
+from asap.prediction.step_model.inputs import Number
+from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.residual_transfer import plan_distance
+
+MODEL = "analytic step model, asap/prediction, constants of calibration.json"
+RATIO = "ratio of two modelled steps, constants of calibration.json"
+ANCHORED = "analytic step model, anchored to the measured step"
+
+# name, mesh axis, field of StepTime that is busy, field that is exposed
+_PARTS = (
+    ("compute", None, "compute", "compute"),
+    ("hbm", None, "hbm", "hbm"),
+    ("all-reduce", "model", "tensor", "tensor_exposed"),
+    ("all-gather", "seq", "sequence", "sequence_exposed"),
+    ("all-to-all", "expert", "expert", "expert_exposed"),
+    ("all-gather and reduce-scatter", "data", "data", "data_exposed"),
+    ("all-reduce", "replica", "replica", "replica_exposed"),
+    ("all-reduce over slices", "replica", "slices", "slices_exposed"),
+    ("collective-permute", "stage", "stage", "stage_exposed"),
+    ("pipeline bubble", None, "bubble", "bubble"),
+    ("optimizer", None, "optimizer", "optimizer"),
+    ("host", None, "overhead", "overhead"),
+)
+_COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The plan that others are compared with: its index in the evaluation, and its step time if it was measured."""
+
+    index: int
+    step_time: float | None
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    method: Method
+    seconds: float
+    width: float
+    source: str
+    relative: Quantity | None = None
+
+
+def build_prediction(evaluation: Evaluation, index: int, asked: Plan, anchor: Anchor | None) -> Prediction:
+    """The prediction of one plan of an evaluation."""
+    estimate = _estimate(evaluation, index, anchor)
+    seconds, width, source = estimate.seconds, estimate.width, estimate.source
+    tokens = _at(evaluation.inputs.workload.batch, 0) * _at(evaluation.inputs.workload.sequence, 0)
+    flops = _at(model_flops(evaluation.inputs), index)
+    peak = _at(evaluation.inputs.hardware.peak_matmul, 0) * asked.devices
+    return Prediction(
+        plan=asked,
+        method=estimate.method,
+        step_time=_interval(seconds, "s", source, width),
+        relative_step_time=estimate.relative,
+        parts=_time_parts(evaluation, index, seconds / _at(evaluation.step.total, index)),
+        communication=_communication(evaluation, index),
+        memory=_memory(evaluation, index),
+        tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
+        mfu=_interval(flops / (peak * seconds), "fraction", source, width),
+        region_distance=float(evaluation.distance[index]),
+        doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
+        notes=_notes(evaluation, index, asked),
+    )
+
+
+def _at(value: Number, index: int) -> float:
+    array = np.asarray(value, dtype=float)
+    return float(array.flat[index if array.size > 1 else 0])
+
+
+def _interval(value: float, unit: str, source: str, width: float) -> Quantity:
+    low, high = value * math.exp(-width), value * math.exp(width)
+    return Quantity(value=value, unit=unit, provenance=Provenance.MODELLED, source=source, low=low, high=high)
+
+
+def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Estimate:
+    fit, total = evaluation.fit, _at(evaluation.step.total, index)
+    plain = _Estimate("architecture", total, fit.step_widths.at(float(evaluation.distance[index])), MODEL)
+    if anchor is None:
+        return plain
+    distance = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
+    before = _at(evaluation.step.total, anchor.index)
+    if not anchor.step_time:
+        return replace(plain, relative=_relative(total / before, RATIO, fit.ratio_widths, distance))
+    missed = math.log(anchor.step_time / before)
+    seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
+    relative = _relative(seconds / anchor.step_time, ANCHORED, fit.anchored_widths, distance)
+    return _Estimate("anchored_architecture", seconds, fit.anchored_widths.at(distance), ANCHORED, relative)
+
+
+def _relative(ratio: float, source: str, widths: Widths, distance: float) -> Quantity:
+    return _interval(ratio, "fraction", source, 0.0 if distance == 0 else widths.at(distance))
+
+
+def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:
+    found = []
+    for name, axis, busy, exposed in _PARTS:
+        seconds = _at(getattr(evaluation.step, busy), index) * scale
+        if seconds > 0:
+            shown = _at(getattr(evaluation.step, exposed), index) * scale
+            found.append(TimePart(name=name, axis=axis, busy_s=seconds, exposed_s=shown))
+    return tuple(found)
+
+
+def _communication(evaluation: Evaluation, index: int) -> Quantity:
+    exposed = sum(_at(getattr(evaluation.step, f"{name}_exposed"), index) for name in _COLLECTIVES)
+    share = exposed / _at(evaluation.step.total, index)
+    return Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=MODEL)
+
+
+def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
+    sizes = {field.name: _at(getattr(evaluation.memory, field.name), index) for field in fields(evaluation.memory)}
+    held, overhead = sum(sizes.values()), evaluation.overhead
+    low, high = held * overhead.low, held * overhead.high
+    return MemoryPrediction(
+        total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL, low=low, high=high),
+        capacity_bytes=evaluation.capacity,
+        fits=held <= evaluation.capacity,
+        parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),
+    )
+
+
+def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
+    notes = []
+    policy = evaluation.plans[index].remat
+    if asked.remat is None and policy is not None:
+        notes.append(f"The plan states no rematerialisation; {policy.value} is the least that fits.")
+    if evaluation.distance[index] > 0:
+        notes.append("This run lies outside the calibrated region, so its interval is wider.")
+    return tuple(notes)

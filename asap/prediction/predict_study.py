@@ -1,0 +1,121 @@
+"""Candidate plans of a study and their predictions, by the best method that its facts allow.
+
+From the architecture where it is known, from the profile by ratios where it is not; anchored to the measured step
+when both are known.
+"""
+
+from collections.abc import Sequence
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.hardware import Slice
+from asap.plans import AXES, Plan
+from asap.plans.enumeration import enumerate_plans
+from asap.plans.launchers import stack_of
+from asap.plans.microbatches import with_micro_batch_of
+from asap.prediction.prediction import Prediction
+from asap.study.study import Study
+
+FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
+KNOWN_AXES = ("replica", "data", "seq", "model")
+STAGED = ("megatron", "nemo", "bridge", "torchtitan")
+"""Stacks in which a pipeline is a setting, and changes no code."""
+REPLICATED = ("megatron", "nemo", "bridge")
+"""Stacks whose data parallelism replicates parameters, unless the incumbent shards them."""
+
+
+def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Plan]:
+    """Every plan that is valid as far as is known, with the settings of the incumbent.
+
+    Where the batch or the sequence is unknown, only degrees that the incumbent has shown to divide it are used.
+
+    Args:
+        study: the run.
+        axes: axes that may be used. By default those that change no code of the training step, and expert and stage
+            where the model or the incumbent has them.
+
+    Raises:
+        InsufficientEvidenceError: neither a plan nor the hardware says how many devices there are.
+    """
+    constraints, incumbent = study.constraints, study.plan
+    if constraints.devices_per_slice is None and study.profile is not None:
+        raise InsufficientEvidenceError(
+            "the plan that runs is not known", where=study.experiment.id, hint='give it: --plan "data=8 model=4"'
+        )
+    if constraints.devices_per_slice is None:
+        raise InsufficientEvidenceError(
+            "the hardware is missing: neither it nor a plan says how many devices there are", where=study.experiment.id,
+            hint="give it: --hardware NAME",
+        )  # fmt: skip
+    if incumbent is not None:
+        constraints = constraints.proven_by(incumbent)
+    batch, stack = study.experiment.workload.global_batch, stack_of(study.experiment.workload.framework)
+    if stack == "maxtext" or incumbent is None or not incumbent.microbatches or batch is None:
+        return enumerate_plans(constraints, axes or _usual_axes(study), like=incumbent)
+    single = incumbent.model_copy(update={"microbatches": 1})
+    plans = enumerate_plans(constraints, axes or _usual_axes(study), like=single)
+    return list(with_micro_batch_of(incumbent, plans, batch))
+
+
+def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
+    """Predict plans for a run.
+
+    Raises:
+        InsufficientEvidenceError: neither the architecture nor a profile with its plan is known.
+        PlanError: a plan is for another number of devices.
+    """
+    experiment, hardware = study.experiment, study.slice
+    architecture, workload = experiment.model, experiment.workload
+    if hardware is not None and architecture and not architecture.missing() and workload.tokens:
+        return _from_architecture(study, hardware, plans)
+    if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
+        from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile
+
+        split = MeasuredSplit.of(study.profile, study.shares)
+        return [predict_from_profile(plan, study.plan, study.profile, split) for plan in plans]
+    raise InsufficientEvidenceError(
+        f"a prediction needs {_missing(study)}, or a profile together with the plan that it shows",
+        where=experiment.id,
+        hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+    )
+
+
+def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
+    from asap.prediction import Measured, predict
+
+    measured = study.profile.kpis.step_time_s if study.profile else None
+    baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
+    model, workload = study.experiment.model, study.experiment.workload
+    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan)
+    if baseline is None:
+        return found
+    (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
+    return [_fits_if_smaller(ran, prediction) for prediction in found]
+
+
+def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:
+    """A plan that needs no more HBM than one that ran fits, whatever the model says of both."""
+    known, memory = ran.memory, other.memory
+    if known is None or memory is None or memory.fits or memory.total.value > known.total.value:
+        return other
+    return other.model_copy(
+        update={"memory": memory.model_copy(update={"fits": True}), "notes": (*other.notes, FITS_AS_IT_RAN)}
+    )
+
+
+def _usual_axes(study: Study) -> tuple[str, ...]:
+    incumbent, model = study.plan or Plan(), study.experiment.model
+    stack = stack_of(study.experiment.workload.framework)
+    added = {"expert": model is not None and model.is_moe, "stage": stack in STAGED}
+    known = [axis for axis in KNOWN_AXES if axis != "data" or stack not in REPLICATED]
+    return tuple(a for a in AXES if a in known or added.get(a) or incumbent.degree(a) > 1)
+
+
+def _missing(study: Study) -> str:
+    architecture, workload = study.experiment.model, study.experiment.workload
+    parts = (
+        ["the model's architecture"] if architecture is None else [f"the model's {f}" for f in architecture.missing()]
+    )
+    parts += ["the global batch"] if workload.global_batch is None else []
+    parts += ["the sequence length"] if workload.sequence_length is None else []
+    parts += ["the hardware"] if study.slice is None else []
+    return " and ".join(parts)

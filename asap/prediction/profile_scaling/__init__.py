@@ -1,0 +1,1 @@
+"""What-if from a profile alone, by ratios of degrees."""

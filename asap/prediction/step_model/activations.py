@@ -1,0 +1,77 @@
+"""Activations of one microbatch: what a layer keeps for its backward pass, what that needs while it runs, logits.
+
+Korthikanti et al., arXiv:2205.05198, section 4, without dropout.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.inputs import Number, StepInputs
+
+NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16
+NORM_TENSORS = 3.0  # of a norm that is not fused: input in fp32, and output before the weights
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Bytes of one microbatch: ``kept`` and ``scores`` by each layer, ``working`` in one at a time, ``logits`` last."""
+
+    kept: Number
+    scores: Number
+    working: Number
+    logits: Number
+
+
+def activations(inputs: StepInputs) -> Activations:
+    """What one device holds.
+
+    With sequence parallelism the inputs of both blocks of a layer are gathered; who does not gather them again for the
+    backward pass keeps them. What attention writes is needed again by an MLP that comes after it. There, gradients of
+    the MLP come and go, and what is computed again.
+    """
+    model, work, layout = inputs.model, inputs.workload, inputs.plan
+    size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
+    split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
+    gathered = np.where(work.regathers_activations > 0, split, 1.0)
+    hidden = _hidden(inputs, model.up_projections + 1 + work.unfused_glu) / degree
+    residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered)
+    whole = size * (residual * model.width + (model.qkv_width + model.out_width) / degree + hidden)
+    entry = size * model.width * split
+    matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
+    products = size * (
+        layout.kept_qkv * model.qkv_width / degree
+        + (model.sequential_blocks - 1) * layout.kept_out * model.width * split
+        + layout.kept_mlp * (model.width * split + _hidden(inputs, model.up_projections) / degree)
+    )
+    derivatives = work.xla * size * _what_derivatives_read(inputs)
+    logits = (
+        work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.vocab_parallel_loss > 0, degree, 1.0)
+    )
+    return Activations(
+        kept=entry * (1 - layout.host_activations)
+        + layout.kept_layer * np.maximum(whole + derivatives - entry, 0.0)
+        + products,
+        scores=np.where(layout.recompute_attention > 0, 0.0, matrix),
+        working=size * (hidden + model.width) + layout.recompute_layer * (whole + matrix),
+        logits=logits / work.loss_chunks,
+    )
+
+
+def _what_derivatives_read(inputs: StepInputs) -> Number:
+    """Width of what XLA keeps besides: norms in fp32, before and after their scale; queries and keys after rotation;
+    of a gated MLP the activation and its slope."""
+    model, layout = inputs.model, inputs.plan
+    split = np.where(inputs.workload.sequence_parallel > 0, 1 / layout.model, 1.0)
+    rotated = (model.qkv_width - model.key_value_width / 2) / layout.model
+    norms = model.sequential_blocks * NORM_IN_FP32 * model.width * split
+    return norms + rotated + 2 * (model.up_projections - 1) * _hidden(inputs, 1.0) / layout.model
+
+
+def _hidden(inputs: StepInputs, tensors: Number) -> Number:
+    """Width of so many tensors of the MLP, mean over layers: those of each token's experts with its copies for them."""
+    model = inputs.model
+    moe_share = model.moe_share
+    dense = tensors * (model.mlp_width * (1 - moe_share) + model.shared_mlp_width * moe_share)
+    return dense + moe_share * model.experts_per_token * (tensors * model.expert_mlp_width + 2 * model.width)

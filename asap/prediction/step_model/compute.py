@@ -1,0 +1,154 @@
+"""What the chip itself does in one microbatch: matrix multiplications, attention, elementwise traffic, logits.
+
+A matrix multiplication of M×K by K×N takes 2·M·N·K FLOPs at the sustained rate, plus the share of its operand
+traffic that is not hidden (roofline, "How to Scale Your Model", chapter 1; tile quantisation, Volkov & Demmel 2008):
+the rate falls off where one of M, N, K is small.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.prediction.step_model.constants import Constants
+from asap.prediction.step_model.inputs import Number, StepInputs
+
+BACKWARD_FLASH = 2.5  # five matmuls for two: FlashAttention-2, arXiv:2307.08691, section 4.1
+BACKWARD_MATMUL = 2.0  # gradients of input and of weights: Kaplan et al., arXiv:2001.08361, table 1
+ACTIVATION_BYTES = 2.0  # bf16
+RESIDUAL_PASSES = 6.0  # a fused norm and a residual addition with dropout, each read and written
+NORM_PASSES = 12.0  # a norm: to fp32, square, mean, scale, back, each read and written
+LOGIT_BYTES = 4.0  # the cross entropy is taken in fp32
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Seconds of one device in one microbatch, by what bounds them: ``layer_`` for one layer, ``head_`` for logits."""
+
+    layer_matmul: Number
+    layer_attention: Number
+    layer_hbm: Number
+    head_matmul: Number
+    head_hbm: Number
+
+
+def tokens_per_microbatch(inputs: StepInputs) -> Number:
+    """Tokens that one device works on in one microbatch, before tensor parallelism."""
+    return sequences_per_microbatch(inputs) * inputs.workload.sequence / inputs.plan.seq
+
+
+def sequences_per_microbatch(inputs: StepInputs) -> Number:
+    """Sequences of one batch shard in one microbatch; below one where the batch does not reach all devices."""
+    layout = inputs.plan
+    return inputs.workload.batch / (layout.batch_shards * layout.microbatches)
+
+
+def attended(inputs: StepInputs) -> Number:
+    """Keys that a query meets on average: half the sequence (causal), less in local layers."""
+    model, sequence = inputs.model, inputs.workload.sequence
+    full = sequence / 2
+    local = np.minimum(full, model.window)
+    share = model.local_layers / model.layers
+    return full * (1 - share) + local * share
+
+
+def compute(inputs: StepInputs, constants: Constants) -> Compute:
+    """Time of one microbatch on one device, forward, backward and recomputation together."""
+    model, work, layout = inputs.model, inputs.workload, inputs.plan
+    tokens = tokens_per_microbatch(inputs)
+    latent = model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
+    before = latent * _matmul(inputs, constants, tokens, model.qkv_width / layout.model, model.width)
+    after = latent * _matmul(inputs, constants, tokens, model.width, model.out_width / layout.model)
+    mlp = _mlp(inputs, constants, tokens)
+    attention, scores = _attention(inputs, constants, tokens)
+    elementwise = _elementwise(inputs, constants, tokens)
+
+    matmul = before * (1 + BACKWARD_MATMUL + layout.recompute_qkv) + after * (
+        1 + BACKWARD_MATMUL + layout.recompute_out
+    )
+    matmul = matmul + mlp * (1 + BACKWARD_MATMUL + layout.recompute_mlp)
+    backward = np.where(work.fused_attention > 0, BACKWARD_FLASH, BACKWARD_MATMUL)
+    core = attention * (1 + backward + layout.recompute_attention)
+    traffic = elementwise * (2 + layout.recompute_elementwise) + scores * (2 + layout.recompute_attention)
+
+    logits = _matmul(inputs, constants, tokens, model.vocab / layout.model, model.width) * (1 + BACKWARD_MATMUL)
+    split = np.where(work.vocab_parallel_loss > 0, layout.model, 1.0)
+    softmax = (8 + 2 * work.logit_bytes) * tokens * model.vocab / split / _hbm(inputs, constants)
+    return Compute(matmul, core, traffic, logits, softmax)
+
+
+def model_flops(inputs: StepInputs) -> Number:
+    """FLOPs that the model needs for a step over all devices, without recomputation (PaLM, arXiv:2204.02311, B)."""
+    model, work = inputs.model, inputs.workload
+    dense_layers = model.layers - model.moe_layers
+    per_layer = model.attention_parameters * model.layers
+    per_layer = per_layer + dense_layers * (model.up_projections + 1) * model.width * model.mlp_width
+    routed = model.experts_per_token * model.expert_mlp_width + model.shared_mlp_width
+    per_layer = per_layer + model.moe_layers * (model.up_projections + 1) * model.width * routed
+    attention = 2 * attended(inputs) * model.score_width * model.layers
+    forward = 2 * (per_layer + model.vocab * model.width) + attention
+    return 3 * forward * work.batch * work.sequence
+
+
+def _hbm(inputs: StepInputs, constants: Constants) -> Number:
+    return inputs.hardware.hbm_bandwidth * constants.memory_efficiency
+
+
+def _matmul(inputs: StepInputs, constants: Constants, rows: Number, columns: Number, inner: Number) -> Number:
+    flops = 2 * rows * columns * inner / (inputs.hardware.peak_matmul * constants.matmul_efficiency)
+    size = inputs.workload.operand_bytes * (rows * inner + columns * inner) + ACTIVATION_BYTES * rows * columns
+    return flops + constants.operand_exposure * size / _hbm(inputs, constants)
+
+
+def _mlp(inputs: StepInputs, constants: Constants, tokens: Number) -> Number:
+    """Mean over layers of the MLP: dense layers, and MoE layers with routed and shared experts."""
+    model, layout = inputs.model, inputs.plan
+    dense = _gated(inputs, constants, tokens, model.mlp_width / layout.model)
+    moe_share = model.moe_share
+    if not np.any(model.experts):
+        return dense
+    local = np.maximum(model.experts / layout.expert, 1)
+    routed = tokens * model.experts_per_token / local
+    one = _gated(inputs, constants, routed, model.expert_mlp_width / layout.model)
+    experts = local * one / constants.grouped_efficiency
+    shared = _gated(inputs, constants, tokens, model.shared_mlp_width / layout.model)
+    return dense * (1 - moe_share) + (experts + shared) * moe_share
+
+
+def _gated(inputs: StepInputs, constants: Constants, rows: Number, hidden: Number) -> Number:
+    up = _matmul(inputs, constants, rows, inputs.model.up_projections * hidden, inputs.model.width)
+    return up + _matmul(inputs, constants, rows, inputs.model.width, hidden)
+
+
+def _attention(inputs: StepInputs, constants: Constants, tokens: Number) -> tuple[Number, Number]:
+    """Seconds of the forward score and value products, and of the score matrix where it goes through HBM.
+
+    A fused kernel skips the masked half and keeps scores on the chip (FlashAttention, arXiv:2205.14135); an unfused
+    one computes all of them and passes over the matrix several times (mask, softmax, dropout).
+    """
+    model, work, layout = inputs.model, inputs.workload, inputs.plan
+    fused = work.fused_attention > 0
+    keys = np.where(fused, attended(inputs), work.sequence)
+    peak = np.where(fused, inputs.hardware.peak_attention * constants.attention_efficiency, inputs.hardware.peak_bf16)
+    products = 2 * tokens * keys * model.score_width / layout.model / (peak * constants.matmul_efficiency)
+    matrix = ACTIVATION_BYTES * tokens * work.sequence * model.heads / layout.model
+    scores = work.score_passes * constants.score_traffic * matrix / _hbm(inputs, constants)
+    return products, scores
+
+
+def _elementwise(inputs: StepInputs, constants: Constants, tokens: Number) -> Number:
+    """Norms, residuals, rotary embedding and activation of a forward layer, as HBM passes over their tensors.
+
+    Korthikanti et al., arXiv:2205.05198, section 4: what is not split by tensor parallelism is split by sequence
+    parallelism, if it is on.
+    """
+    model, work, layout = inputs.model, inputs.workload, inputs.plan
+    passes = RESIDUAL_PASSES + work.unfused_norm * NORM_PASSES * constants.norm_traffic
+    residual = model.sequential_blocks * passes * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
+    moe_share = model.moe_share
+    hidden = model.mlp_width * (1 - moe_share)
+    hidden = hidden + moe_share * (
+        model.experts_per_token * (model.expert_mlp_width + 2 * model.width) + model.shared_mlp_width
+    )
+    inner = ((model.up_projections + 1) * hidden + 2 * model.qkv_width) / layout.model
+    traffic = ACTIVATION_BYTES * tokens * (residual + inner)
+    return constants.elementwise_traffic * traffic / _hbm(inputs, constants)

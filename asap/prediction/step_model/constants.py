@@ -1,0 +1,100 @@
+"""The few constants of the model: what each one means, and where the fit starts and how far it may go.
+
+A constant has one value for all, times an effect of the chip, of the framework and of the precision where these
+matter. An unseen chip or framework has no effect: it gets the value for all. Values come from ``calibration.json``.
+"""
+
+from dataclasses import dataclass, fields
+
+from asap.prediction.step_model.inputs import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Values in SI units, resolved for one run or, as arrays, for many."""
+
+    matmul_efficiency: Number
+    """Sustained share of the peak of large matrix multiplications."""
+    attention_efficiency: Number
+    """Of a fused kernel, over that of matrix multiplications."""
+    grouped_efficiency: Number
+    """Of the experts' grouped matrix multiplications, over that of one."""
+    operand_exposure: Number
+    """Share of a matrix multiplication's operand traffic that does not hide behind its FLOPs."""
+    memory_efficiency: Number
+    """Sustained share of the HBM bandwidth."""
+    elementwise_traffic: Number
+    """HBM passes of elementwise kernels, over those that a layer needs at least."""
+    norm_traffic: Number
+    """The same of norms that run as separate kernels."""
+    score_traffic: Number
+    """The same of a score matrix that goes through HBM."""
+    layer_overhead: Number
+    """Seconds that each pass over a layer costs besides, launched or not."""
+    kernel_floor: Number
+    """Seconds in which a host launches one pass over a dense layer."""
+    expert_floor: Number
+    """The same of a layer of experts."""
+    collective_floor: Number
+    """What tensor parallelism adds to them."""
+    microbatch_overhead: Number
+    """Seconds that each microbatch costs besides."""
+    step_overhead: Number
+    """Seconds that each step costs besides."""
+    link_efficiency: Number
+    """Sustained share of the bandwidth of ICI or NVLink."""
+    network_efficiency: Number
+    """Sustained share of the bandwidth between nodes or slices."""
+    tensor_exposure: Number
+    """Share of tensor and sequence collectives that nothing hides."""
+    gather_exposure: Number
+    """Share of parameter gathers that nothing hides, however much compute there is."""
+    replica_exposure: Number
+    """The same of the gradient reduction."""
+    expert_exposure: Number
+    """Share of all-to-alls that nothing hides."""
+    stage_exposure: Number
+    """Share of pipeline sends that nothing hides."""
+    overlap_window: Number
+    """Share of the compute that can hide parameter gathers and gradients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Where a constant starts, how many e-folds it may move, and by how much a group may deviate from all."""
+
+    start: float
+    spread: float
+    chip: float = 0.0
+    framework: float = 0.0
+    precision: float = 0.0
+    kernel: float = 0.0
+    fabric: float = 0.0
+
+
+PRIORS: dict[str, Prior] = {
+    "matmul_efficiency": Prior(0.75, 0.3, chip=0.06, framework=0.10, precision=0.15),
+    "attention_efficiency": Prior(0.5, 0.25, chip=0.15, kernel=0.25),
+    "grouped_efficiency": Prior(0.6, 0.4),
+    "operand_exposure": Prior(0.3, 0.7),
+    "memory_efficiency": Prior(0.8, 0.2),
+    "elementwise_traffic": Prior(1.5, 0.5, framework=0.4),
+    "norm_traffic": Prior(0.7, 0.7),
+    "score_traffic": Prior(1.0, 0.5),
+    "layer_overhead": Prior(60e-6, 0.7, framework=0.3, fabric=1.5),
+    "kernel_floor": Prior(500e-6, 1.0),
+    "expert_floor": Prior(1.5e-3, 1.0),
+    "collective_floor": Prior(100e-6, 0.7),
+    "microbatch_overhead": Prior(1e-3, 1.0),
+    "step_overhead": Prior(10e-3, 1.0),
+    "link_efficiency": Prior(0.7, 0.3),
+    "network_efficiency": Prior(0.6, 0.4, framework=0.8, fabric=0.8),
+    "tensor_exposure": Prior(0.8, 0.4, framework=0.3),
+    "gather_exposure": Prior(0.2, 0.5, framework=0.4),
+    "replica_exposure": Prior(0.5, 0.5, framework=0.5),
+    "expert_exposure": Prior(0.7, 0.4),
+    "stage_exposure": Prior(0.8, 0.4),
+    "overlap_window": Prior(0.8, 0.3),
+}
+
+NAMES = tuple(field.name for field in fields(Constants))

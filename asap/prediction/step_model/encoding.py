@@ -1,0 +1,232 @@
+"""Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.hardware.slices import Slice
+from asap.models import Architecture, Workload
+from asap.plans import AXES, Plan, Remat
+from asap.prediction.step_model.groups import attention_class, framework_class, has_kernel_of_the_chip, precision_class
+from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanInputs, StepInputs, WorkloadInputs
+
+FP32_MASTER = 4.0
+ADAM_MOMENTS = 8.0
+OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
+LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0}
+EAGER_LOGIT_BYTES = 12.0
+"""Bytes a logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron's keeps
+bf16 logits and gradients and fp32 copies of both."""
+GATHERED_LOGIT_BYTES = 16.0
+"""PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
+GATHERS_LOGITS = ("aa-scaling",)
+"""Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
+SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
+SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
+"""Bytes a score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
+unfused, three fp32 copies and a bf16 one."""
+
+# Share computed again of the projections before and after attention, of MLP, attention and elementwise; share kept of
+# all of a layer's tensors, and of what those projections and the MLP write. What the MLP's last product writes is not
+# needed again; recomputing a layer as a whole computes it nevertheless.
+REMAT_SHARES = {
+    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    Remat.MINIMAL: (0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0),
+    Remat.SAVE_DOT_EXCEPT_MLP: (0.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0),
+    Remat.SAVE_QKV_PROJ: (0.0, 1.0, 2 / 3, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0),
+    Remat.SAVE_OUT_PROJ: (1.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0),
+    Remat.SELECTIVE: (0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    Remat.OFFLOAD: (0.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+}
+
+
+def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice) -> StepInputs:
+    """The numbers of one step under each plan.
+
+    Raises:
+        InsufficientEvidenceError: the architecture, the batch or the sequence is not known.
+    """
+    require(architecture, workload)
+    return StepInputs(
+        model_inputs(architecture),
+        workload_inputs(workload, architecture),
+        hardware_inputs(hardware, workload),
+        plan_inputs(plans, workload),
+    )
+
+
+def require(architecture: Architecture | None, workload: Workload) -> Architecture:
+    """The architecture, if it, the batch and the sequence are known.
+
+    Raises:
+        InsufficientEvidenceError: names what is missing.
+    """
+    missing = ["the architecture"] if architecture is None else [*architecture.missing()]
+    missing += [name for name in ("global_batch", "sequence_length") if getattr(workload, name) is None]
+    if missing or architecture is None:
+        where = architecture.name if architecture else "model"
+        raise InsufficientEvidenceError(
+            f"a prediction needs {', '.join(missing)}", where=where, hint="add what is missing to the experiment"
+        )
+    return architecture
+
+
+def model_inputs(a: Architecture) -> ModelInputs:
+    """Widths of the decoder; MLA by its own projections (arXiv:2405.04434, section 2.1)."""
+    layers, width, heads = a.layers or 0, a.d_model or 0, a.heads or 0
+    if a.kv_lora_rank is not None:
+        nope, rope, value = a.qk_nope_head_dim or 0, a.qk_rope_head_dim or 0, a.v_head_dim or 0
+        query = nope + rope
+        query_rank = a.q_lora_rank or 0
+        into = width * query_rank + query_rank * heads * query if query_rank else width * heads * query
+        latent = width * (a.kv_lora_rank + rope) + a.kv_lora_rank * heads * (nope + value)
+        parameters = into + latent + heads * value * width
+        qkv, key_value = heads * (query + nope + value), heads * (nope + rope + value)
+    else:
+        query = value = a.head_dim or 0
+        key_value = 2 * (a.kv_heads or 0) * query
+        qkv = heads * query + key_value
+        parameters = width * (qkv + heads * value)
+    every = a.global_layer_every
+    local = 0.0 if a.sliding_window is None else layers * (1 - 1 / every if every else 1.0)
+    return ModelInputs(
+        layers=layers,
+        moe_layers=a.moe_layers,
+        width=width,
+        vocab=a.vocab or 0,
+        heads=heads,
+        qkv_width=qkv,
+        out_width=heads * value,
+        key_value_width=key_value,
+        attention_parameters=a.attention_parameters or parameters,
+        score_width=heads * (query + value),
+        up_projections=2 if a.gated_mlp else 1,
+        sequential_blocks=1 if a.parallel_block else 2,
+        mlp_width=a.d_ff or 0,
+        experts=a.experts,
+        experts_per_token=a.experts_per_token,
+        expert_mlp_width=a.expert_d_ff or 0,
+        shared_mlp_width=a.shared_experts * (a.expert_d_ff or 0),
+        tied_embeddings=float(a.tied_embeddings),
+        window=a.sliding_window or 0,
+        local_layers=local,
+    )
+
+
+def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
+    """Bytes of operands and of the training state.
+
+    JAX keeps fp32 parameters, or all of its state in bf16 where the workload says so; PyTorch stacks keep bf16
+    parameters with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
+    """
+    framework = framework_class(w.framework)
+    moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
+    master = framework in (None, "megatron", "nemo")
+    kernel = attention_class(w.attention) or "flash"
+    name = (w.framework or "").casefold()
+    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp")
+    gathers = gathers_logits(w)
+    accumulates = "fp32" if name == "megatron-lm" else "bf16"
+    reduced = OPERAND_BYTES["fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"]
+    narrow = not master and w.weight_precision == "bf16"
+    parameter = 2.0 if master or narrow else 4.0
+    sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
+    return WorkloadInputs(
+        batch=w.global_batch or 0,
+        sequence=w.sequence_length or 0,
+        operand_bytes=OPERAND_BYTES[precision_class(w.precision)],
+        parameter_bytes=parameter,
+        gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
+        reduce_bytes=reduced,
+        gather_bytes=(reduced if not w.zero_stage or gathers else 0.0) + (parameter if w.zero_stage else 0.0),
+        logit_bytes=GATHERED_LOGIT_BYTES if gathers else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        loss_chunks=w.loss_chunks or 1,
+        vocab_parallel_loss=float(not gathers),
+        xla=float(framework in ("jax", "maxtext")),
+        overlaps_reduction=float(framework != "megatron"),
+        regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
+        optimizer_bytes=moments / 2 if narrow else moments + (FP32_MASTER if master else 0.0),
+        fused_attention=float(kernel == "flash"),
+        score_passes=SCORE_PASSES[kernel],
+        score_bytes=SCORE_BYTES[kernel],
+        unfused_norm=float(gated_eager and not has_fused_norm(w)),
+        unfused_glu=float(gated_eager),
+        zero_stage=float(w.zero_stage or 0),
+        weights_over_tokens=float(framework == "maxtext"),
+        sequence_parallel=float(sharded),
+    )
+
+
+def has_fused_norm(w: Workload) -> bool:
+    """Whether RMS norms are one kernel each, as in XLA, Transformer Engine and Apex, on which Megatron stands."""
+    apex = framework_class(w.framework) == "megatron" and not gathers_logits(w)
+    return apex or "rms" in (w.attention or "").casefold()
+
+
+def gathers_logits(w: Workload) -> bool:
+    """Whether the stack gathers logits for the loss and keeps gathered activations."""
+    return (w.framework or "").casefold().startswith(GATHERS_LOGITS)
+
+
+def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
+    """Rates of one JAX device."""
+    chip, share = hardware.chip, hardware.chip.devices
+    half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
+    peak = chip.peak_flops.get(precision_class(workload.precision), half)
+    ported = not has_kernel_of_the_chip(workload.attention, workload.framework)
+    used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
+    if chip.torus is not None:
+        link = hardware.ring_bandwidth(used) / max(len(used), 1) / 2 or chip.torus.link_bandwidth
+        domain, latency = hardware.devices_per_slice, chip.torus.latency
+    else:
+        assert chip.scaleup is not None
+        link, domain, latency = chip.scaleup.bandwidth, chip.scaleup.domain, chip.scaleup.latency
+    return HardwareInputs(
+        tpu=float(chip.kind == "tpu"),
+        peak_matmul=peak / share,
+        peak_bf16=half / share,
+        peak_attention=half / share * (chip.ported_attention if ported else 1.0),
+        hbm_bytes=chip.hbm_bytes / share,
+        hbm_bandwidth=chip.hbm_bandwidth / share,
+        link_bandwidth=link / share,
+        torus_axes=max(len(used), 1),
+        scaleup_domain=domain,
+        link_latency=latency,
+        network_bandwidth=chip.network.bandwidth / share,
+        network_latency=chip.network.latency,
+    )
+
+
+def plan_inputs(plans: Sequence[Plan], workload: Workload) -> PlanInputs:
+    """Plans as arrays of shape (plans,).
+
+    A plan that does not say what it recomputes is taken to recompute everything. Microbatches that are unknown hold
+    one sequence each in a pipeline; else there is one microbatch.
+    """
+    replica, data, seq, model, expert, stage = np.array([plan.ici.degrees for plan in plans], dtype=float).T
+    far = dict(zip(AXES, np.array([plan.dcn.degrees for plan in plans], dtype=float).T, strict=True))
+    remat = [plan.remat or Remat.FULL for plan in plans]
+    shards = replica * data * expert * far["replica"] * far["data"] * far["expert"]
+    stages = stage * far["stage"]
+    microbatches = np.array([plan.microbatches or 0 for plan in plans])
+    unknown = np.where(stages > 1, np.maximum((workload.global_batch or 0) / shards, 1.0), 1.0)
+    shares = np.array([REMAT_SHARES[policy] for policy in remat]).T
+    return PlanInputs(
+        replica=replica, data=data, seq=seq * far["seq"], model=model * far["model"], expert=expert * far["expert"],
+        stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],
+        microbatches=np.where(microbatches > 0, microbatches, unknown),
+        pipeline_repeats=np.where(stages > 1, [plan.pipeline_repeats for plan in plans], 1).astype(float),
+        recompute_qkv=shares[0], recompute_out=shares[1], recompute_mlp=shares[2], recompute_attention=shares[3],
+        recompute_elementwise=shares[4], kept_layer=shares[5], kept_qkv=shares[6], kept_out=shares[7],
+        kept_mlp=shares[8],
+        host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
+        host_activations=np.array([offloads_activations(plan) for plan in plans], dtype=float),
+    )  # fmt: skip
+
+
+def offloads_activations(plan: Plan) -> bool:
+    """Whether the inputs of layers go to host memory."""
+    return "activations" in plan.offload or plan.remat is Remat.OFFLOAD

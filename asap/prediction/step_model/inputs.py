@@ -1,0 +1,254 @@
+"""One training step in numbers: what every formula of this room reads.
+
+Each field is a float, or an array of shape (cases,): plans of one model, or runs of many models. A formula is written
+once and broadcasts over both. Switches are 1 for yes and 0 for no.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInputs:
+    """Shapes of the decoder. Widths are in elements."""
+
+    layers: Number
+    """Decoder layers."""
+    moe_layers: Number
+    """Those whose MLP is a mixture of experts."""
+    width: Number
+    """Of the residual stream (d_model)."""
+    vocab: Number
+    """Entries of the vocabulary."""
+    heads: Number
+    """Query heads."""
+    qkv_width: Number
+    """Of queries, keys and values together."""
+    out_width: Number
+    """Of what attention hands to its output projection."""
+    key_value_width: Number
+    """Of keys and values together."""
+    attention_parameters: Number
+    """Parameters of the attention of one layer."""
+    score_width: Number
+    """Of queries and values over all heads: two FLOPs each for a query and a key."""
+    up_projections: Number
+    """Matrices into the MLP: 2 with a gate, else 1."""
+    sequential_blocks: Number
+    """What a layer adds to its residual stream one after the other: attention, then MLP (2), or both at once (1)."""
+    mlp_width: Number
+    """Hidden width of a dense MLP (d_ff)."""
+    experts: Number
+    """Routed experts of an MoE layer; 0 in a dense model."""
+    experts_per_token: Number
+    """Routed experts that a token visits."""
+    expert_mlp_width: Number
+    """Hidden width of one expert."""
+    shared_mlp_width: Number
+    """Hidden width of all shared experts together."""
+    tied_embeddings: Number
+    """Switch: the embedding is the output matrix as well."""
+    window: Number
+    """Keys that a query of a local layer can see."""
+    local_layers: Number
+    """Layers with sliding-window attention."""
+
+    @property
+    def moe_share(self) -> Number:
+        """Share of the layers that are MoE."""
+        return self.moe_layers / self.layers
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadInputs:
+    """What a step works on, and how the training stack stores and computes it."""
+
+    batch: Number
+    """Sequences of a step, whole job."""
+    sequence: Number
+    """Tokens of a sequence."""
+    operand_bytes: Number
+    """Bytes of an element of a matrix multiplication's operands."""
+    parameter_bytes: Number
+    """Bytes of a parameter as it is held between steps."""
+    gradient_bytes: Number
+    """Bytes of an accumulated gradient."""
+    reduce_bytes: Number
+    """Bytes of a gradient in its reduce-scatter."""
+    gather_bytes: Number
+    """Bytes a parameter in the all-gather that follows: of gradients, or of parameters after a sharded update."""
+    optimizer_bytes: Number
+    """Bytes a parameter of optimizer state, with the master copy."""
+    fused_attention: Number
+    """Switch: the kernel keeps scores on the chip."""
+    score_passes: Number
+    """HBM passes over the score matrix, forward."""
+    score_bytes: Number
+    """Bytes that a score keeps in HBM for the backward pass."""
+    unfused_norm: Number
+    """Switch: a norm is several kernels."""
+    unfused_glu: Number
+    """Switch: gate and product of a gated MLP are kernels of their own, with one more tensor to keep."""
+    logit_bytes: Number
+    """Bytes a logit, with its gradient and copies."""
+    loss_chunks: Number
+    """Parts in which the loss is computed."""
+    vocab_parallel_loss: Number
+    """Switch: logits stay split over the tensor axis."""
+    regathers_activations: Number
+    """Switch: what sequence parallelism gathered is not kept but gathered again for the backward pass."""
+    xla: Number
+    """Switch: XLA compiles the step."""
+    overlaps_reduction: Number
+    """Switch: gradients are reduced during the backward pass."""
+    zero_stage: Number
+    """ZeRO stage, 0 to 3."""
+    weights_over_tokens: Number
+    """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
+    sequence_parallel: Number
+    """Switch: norms and residuals are split over the tensor axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareInputs:
+    """Rates of one device and of what joins devices."""
+
+    tpu: Number
+    """Switch: a TPU on a torus; else a GPU on NVLink and a fabric."""
+    peak_matmul: Number
+    """FLOP/s in the precision of the workload."""
+    peak_bf16: Number
+    """FLOP/s in bf16."""
+    peak_attention: Number
+    """FLOP/s in bf16 that a fused attention kernel can use."""
+    hbm_bytes: Number
+    """Bytes."""
+    hbm_bandwidth: Number
+    """Bytes/s."""
+    link_bandwidth: Number
+    """Bytes/s in one direction: of one ICI link, or into NVLink."""
+    torus_axes: Number
+    """Axes of the torus that are longer than 1."""
+    scaleup_domain: Number
+    """Devices that ICI or NVLink joins."""
+    link_latency: Number
+    """Seconds a hop on ICI or NVLink."""
+    network_bandwidth: Number
+    """Bytes/s into the network between nodes or slices."""
+    network_latency: Number
+    """Seconds a hop there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """The plan. Degrees within a slice, and over slices (``dcn_``); ``seq``, ``model`` and ``expert`` hold both."""
+
+    replica: Number
+    """Degree of plain data parallelism."""
+    data: Number
+    """Degree of data parallelism with sharded parameters (FSDP)."""
+    seq: Number
+    """Degree of context parallelism."""
+    model: Number
+    """Degree of tensor parallelism."""
+    expert: Number
+    """Degree of expert parallelism."""
+    stage: Number
+    """Pipeline stages."""
+    dcn_replica: Number
+    """Degree of plain data parallelism over slices."""
+    dcn_data: Number
+    """Degree of FSDP over slices."""
+    dcn_stage: Number
+    """Pipeline stages over slices."""
+    microbatches: Number
+    """Microbatches of a step."""
+    pipeline_repeats: Number
+    """Virtual stages that a device holds."""
+    recompute_qkv: Number
+    """Share of the projections before attention that the backward pass computes again."""
+    recompute_out: Number
+    """Share of the projection after attention."""
+    recompute_mlp: Number
+    """Share of the MLP."""
+    recompute_attention: Number
+    """Share of attention itself."""
+    recompute_elementwise: Number
+    """Share of the elementwise operations."""
+    kept_layer: Number
+    """Share of all of a layer's tensors that is kept for the backward pass."""
+    kept_qkv: Number
+    """Share kept of what the projections before attention write."""
+    kept_out: Number
+    """Share kept of what the projection after attention writes."""
+    kept_mlp: Number
+    """Share kept of what the MLP writes."""
+    host_optimizer: Number
+    """Switch: optimizer state lies in host memory."""
+    host_activations: Number
+    """Switch: the inputs of layers lie in host memory."""
+
+    @property
+    def stages(self) -> Number:
+        """Pipeline stages of the job."""
+        return self.stage * self.dcn_stage
+
+    @property
+    def replicas(self) -> Number:
+        """Devices that hold the same shard of the parameters; ZeRO shards the state over them."""
+        return self.replica * self.dcn_replica
+
+    @property
+    def fsdp(self) -> Number:
+        """Degree of FSDP within a slice and over slices."""
+        return self.data * self.dcn_data
+
+    @property
+    def batch_shards(self) -> Number:
+        """Parts into which the batch is divided."""
+        return self.replicas * self.fsdp * self.expert
+
+    @property
+    def recompute_layer(self) -> Number:
+        """Largest share of a matrix multiplication of a layer that is computed again."""
+        return np.maximum(self.recompute_mlp, np.maximum(self.recompute_qkv, self.recompute_out))
+
+
+@dataclass(frozen=True, slots=True)
+class StepInputs:
+    """Model, workload, hardware and plan of one step, or of many at once."""
+
+    model: ModelInputs
+    workload: WorkloadInputs
+    hardware: HardwareInputs
+    plan: PlanInputs
+
+    @property
+    def layers_per_stage(self) -> Number:
+        """Layers of the fullest pipeline stage."""
+        return np.ceil(self.model.layers / self.plan.stages)
+
+
+Part = TypeVar("Part", ModelInputs, WorkloadInputs, HardwareInputs, PlanInputs)
+
+
+def stack(steps: Sequence[StepInputs]) -> StepInputs:
+    """The inputs of many steps as one, each field an array."""
+    return StepInputs(
+        _stack([inputs.model for inputs in steps]),
+        _stack([inputs.workload for inputs in steps]),
+        _stack([inputs.hardware for inputs in steps]),
+        _stack([inputs.plan for inputs in steps]),
+    )
+
+
+def _stack(parts: Sequence[Part]) -> Part:
+    names = [field.name for field in fields(parts[0])]
+    columns = {name: np.concatenate([np.atleast_1d(getattr(part, name)) for part in parts]) for name in names}
+    return type(parts[0])(**columns)

@@ -1,0 +1,50 @@
+"""Settings that a run does not state, inferred: the least recomputation and accumulation that fits.
+
+Recomputation costs time and saves memory, so a tuned run uses no more of it than it needs; the same holds for
+microbatches. Performance recipes of NeMo and Megatron-Core keep activations: they use fused attention, and recompute
+single modules, which costs little.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asap.hardware.slices import Slice
+from asap.models import Architecture, Workload
+from asap.plans import Plan, Remat
+from asap.prediction.step_model.encoding import step_inputs
+from asap.prediction.step_model.groups import framework_class
+from asap.prediction.step_model.memory import memory
+
+REMAT_LADDER = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
+KEEPS_ACTIVATIONS = ("nemo",)
+HBM_TARGET = 0.97  # share of the HBM that runs of this kind are driven to
+
+
+def infer_remat(
+    plan: Plan, architecture: Architecture, workload: Workload, hardware: Slice, counts: Sequence[int | None] = ()
+) -> Plan:
+    """The plan with a policy and one of ``counts`` microbatches: the first combination that fits, or the last."""
+    policies = (
+        (plan.remat,)
+        if plan.remat
+        else REMAT_LADDER[:1]
+        if framework_class(workload.framework) in KEEPS_ACTIVATIONS
+        else REMAT_LADDER
+    )
+    counts = counts or (plan.microbatches,)
+    plans = [plan.model_copy(update={"remat": policy, "microbatches": n}) for n in counts for policy in policies]
+    if len(plans) == 1:
+        return plans[0]
+    inputs = step_inputs(plans, architecture, workload, hardware)
+    fits = memory(inputs).total <= HBM_TARGET * inputs.hardware.hbm_bytes
+    return plans[int(np.argmax(fits))] if np.any(fits) else plans[-1]
+
+
+def candidate_microbatches(plan: Plan, workload: Workload) -> tuple[int | None, ...]:
+    """Numbers of microbatches that a run may have used: powers of two if it states none and is not of MaxText."""
+    unstated = plan.microbatches is None and plan.degree("stage") == 1
+    if not unstated or framework_class(workload.framework) in ("maxtext", None):
+        return (plan.microbatches,)
+    most = max((workload.global_batch or 1) // plan.batch_shards, 1)
+    return tuple(2**power for power in range(most.bit_length()))

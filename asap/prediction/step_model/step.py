@@ -1,0 +1,123 @@
+"""Time of a whole step: compute, exposed communication, the pipeline bubble, the optimizer's update."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.prediction.step_model.communication import communication
+from asap.prediction.step_model.compute import compute
+from asap.prediction.step_model.constants import Constants
+from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.memory import parameters_per_device
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds of one step by part; ``exposed`` ones add up to ``total``."""
+
+    compute: Number
+    hbm: Number
+    overhead: Number
+    tensor: Number
+    tensor_exposed: Number
+    sequence: Number
+    sequence_exposed: Number
+    expert: Number
+    expert_exposed: Number
+    data: Number
+    data_exposed: Number
+    replica: Number
+    replica_exposed: Number
+    slices: Number
+    slices_exposed: Number
+    stage: Number
+    stage_exposed: Number
+    bubble: Number
+    optimizer: Number
+    total: Number
+
+
+def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
+    """Seconds of one training step."""
+    layout = inputs.plan
+    comp, comm = compute(inputs, constants), communication(inputs, constants)
+    layers = inputs.layers_per_stage
+    count = layout.microbatches
+
+    matmul = layers * (comp.layer_matmul + comp.layer_attention) + comp.head_matmul
+    hbm = layers * comp.layer_hbm + comp.head_hbm
+    tensor = layers * comm.tensor_layer
+    sequence = layers * comm.sequence_layer
+    expert = layers * comm.expert_layer
+    busy = matmul + hbm
+    tensor_exposed = constants.tensor_exposure * tensor
+    sequence_exposed = constants.tensor_exposure * sequence
+    expert_exposed = constants.expert_exposure * expert
+    device = comp.layer_matmul + comp.layer_attention + comp.layer_hbm
+    device = device + (tensor_exposed + sequence_exposed + expert_exposed) / layers
+    overhead = layers * _overhead(inputs, constants, device) + constants.microbatch_overhead
+    data_exposed = exposed(comm.gather_microbatch, busy, constants.gather_exposure, constants)
+    stage_exposed = constants.stage_exposure * comm.stage_microbatch
+    slowest = busy + overhead + tensor_exposed + sequence_exposed + expert_exposed + data_exposed + stage_exposed
+    head = comp.head_matmul + comp.head_hbm
+    bubble = (layout.stages - 1) * (slowest - head) / layout.pipeline_repeats
+
+    backward = busy * 2 / 3 * inputs.workload.overlaps_reduction
+    replica_exposed = exposed(comm.replica_step, backward, constants.replica_exposure, constants)
+    slices_exposed = exposed(comm.slice_step, backward, constants.replica_exposure, constants)
+    update = _update(inputs, constants)
+    total = count * slowest + bubble + replica_exposed + slices_exposed + update + constants.step_overhead
+    return StepTime(
+        compute=count * matmul,
+        hbm=count * hbm,
+        overhead=count * overhead + constants.step_overhead,
+        tensor=count * tensor,
+        tensor_exposed=count * tensor_exposed,
+        sequence=count * sequence,
+        sequence_exposed=count * sequence_exposed,
+        expert=count * expert,
+        expert_exposed=count * expert_exposed,
+        data=count * comm.gather_microbatch,
+        data_exposed=count * data_exposed,
+        replica=comm.replica_step,
+        replica_exposed=replica_exposed,
+        slices=comm.slice_step,
+        slices_exposed=slices_exposed,
+        stage=count * comm.stage_microbatch,
+        stage_exposed=count * stage_exposed,
+        bubble=bubble,
+        optimizer=update,
+        total=total,
+    )
+
+
+def exposed(busy: Number, cover: Number, share: Number, constants: Constants) -> Number:
+    """What overlap leaves of a collective: a share that never hides, and all that outlasts its cover."""
+    hidden = np.minimum(np.maximum(1 - share, 0.0) * busy, constants.overlap_window * cover)
+    return busy - hidden
+
+
+def _overhead(inputs: StepInputs, constants: Constants, device: Number) -> Number:
+    """Launches of a layer: a fixed cost for each pass, and what the host's launching outlasts the device by.
+
+    Small models are launch-bound: the device waits for the host (PyTorch CUDA semantics, asynchronous execution).
+    """
+    layout = inputs.plan
+    passes, moe_share = 3 + layout.recompute_layer, inputs.model.moe_share
+    launch = constants.kernel_floor * (1 - moe_share) + constants.expert_floor * moe_share
+    launch = launch + constants.collective_floor * (layout.model > 1)
+    launch = np.asarray(launch * passes * (1 - inputs.hardware.tpu), dtype=np.float64)
+    return constants.layer_overhead * passes + _longer(launch, device) - device
+
+
+def _longer(first: Number, second: Number) -> Number:
+    """The longer of two times, smoothly: the norm of order 4 (squares, which are fast)."""
+    return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
+
+
+def _update(inputs: StepInputs, constants: Constants) -> Number:
+    """The optimizer reads gradients and states and writes states and parameters once: bound by HBM."""
+    work, layout = inputs.workload, inputs.plan
+    owned = parameters_per_device(inputs) / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
+    size = owned * (work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes)
+    return size / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)

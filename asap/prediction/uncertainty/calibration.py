@@ -1,0 +1,140 @@
+"""The calibration as data: constants with their group effects, folds, residuals, and the region that they cover.
+
+``calibration.json`` is written by ``scripts/calibrate`` and by nothing else.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from asap.core.errors import ConfigError
+from asap.prediction.step_model.constants import NAMES, Constants
+from asap.prediction.step_model.groups import Groups
+from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+
+BUNDLED = Path(__file__).with_name("calibration.json")
+DIMENSIONS = tuple(field.name for field in fields(Groups))
+
+
+class Constant(BaseModel):
+    """A constant for all, and the factors by which groups deviate from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: float
+    effects: dict[str, dict[str, float]] = Field(default_factory=dict, description="dimension → group → factor")
+
+    def of(self, groups: Mapping[str, str | None]) -> float:
+        """The value for a run of these groups; a group that was never seen has no effect."""
+        factors = (self.effects.get(dimension, {}).get(group or "", 1.0) for dimension, group in groups.items())
+        return self.value * math.prod(factors)
+
+
+class Widths(BaseModel):
+    """Half-widths of the 90 % interval of ln(measured / predicted), by distance: one for each bin, not decreasing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edges: tuple[float, ...] = Field(description="distances at which the next bin begins")
+    half_widths: tuple[float, ...]
+
+    def at(self, distance: float) -> float:
+        """The half-width at a distance, growing without bound beyond the last edge."""
+        bin_ = sum(distance >= edge for edge in self.edges)
+        last = self.edges[-1] if self.edges else 0.0
+        return self.half_widths[bin_] * max(1.0, 1.0 + (distance - last) / 4)
+
+
+class Region(BaseModel):
+    """What the development runs covered: ranges of log2 features, and the groups that occurred."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    low: dict[str, float]
+    high: dict[str, float]
+    chips: tuple[str, ...]
+    frameworks: tuple[str, ...]
+    precisions: tuple[str, ...]
+
+
+class AllocatorOverhead(BaseModel):
+    """Factors from modelled to reserved bytes. A plan fits if the reserved bytes are within the HBM."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scale: float = Field(default=1.0, description="of all parts, at the required confidence that the plan fits")
+    reuse: float = Field(default=1.0, description="of temporaries, on top of scale")
+    low: float = Field(default=1.0, description="lower end of the 90 % interval, over the reserved bytes")
+    high: float = Field(default=1.0, description="its upper end")
+
+
+class Fit(BaseModel):
+    """One fit: of all development runs, or of all but one source's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    constants: dict[str, Constant]
+    region: Region
+    step_widths: Widths
+    residual_transfer: ResidualTransfer = ResidualTransfer()
+    anchored_widths: Widths = Field(description="of a step that is anchored to a measured one")
+    ratio_widths: Widths = Field(description="of the ratio of two steps, neither measured")
+    allocator_overheads: dict[str, AllocatorOverhead] = Field(description="by allocator")
+
+    def overhead(self, allocator: str) -> AllocatorOverhead:
+        """Of this allocator; none for one that no run used."""
+        return self.allocator_overheads.get(allocator, AllocatorOverhead())
+
+    def resolve(self, groups: Sequence[Groups]) -> Constants:
+        """The constants of many runs as arrays."""
+        named = [asdict(group) for group in groups]
+        return Constants(**{name: np.array([self.constants[name].of(group) for group in named]) for name in NAMES})
+
+    def resolve_one(self, groups: Groups) -> Constants:
+        """The constants of one run as numbers."""
+        named = asdict(groups)
+        return Constants(**{name: self.constants[name].of(named) for name in NAMES})
+
+
+class Calibration(BaseModel):
+    """Everything fitted to the development runs, with its date and its error on left-out sources."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal["asap.calibration/2"] = "asap.calibration/2"
+    date: str
+    rows: dict[str, int] = Field(description="development runs by source")
+    error: dict[str, float] = Field(description="of runs whose source was left out")
+    full: Fit
+    without: dict[str, Fit] = Field(description="source → the fit that never saw it")
+    utilisation: dict[str, dict[str, float]] = Field(
+        description="chip → source → median MFU, for the constant-mfu baseline"
+    )
+
+    def fit_for(self, source: str | None) -> Fit:
+        """The fit that may be used on a run of this source: never one that saw it."""
+        return self.without.get(source or "", self.full)
+
+
+def load_calibration(path: Path | None = None) -> Calibration:
+    """The bundled calibration, or one of your own.
+
+    Raises:
+        ConfigError: the file cannot be read or is not a calibration.
+    """
+    return _load(path or BUNDLED)
+
+
+@cache
+def _load(path: Path) -> Calibration:
+    try:
+        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError) as error:
+        raise ConfigError("is not a calibration", where=str(path), hint="write one with scripts/calibrate") from error

@@ -1,0 +1,50 @@
+"""From one measured run to others: the modelled step, scaled by what the model missed in the run that is known.
+
+The residual has two parts. What the runs of a group share, such as their network, transfers to another plan; what
+belongs to one plan alone, such as a kernel that suits its shapes, does not. The shared part falls with the distance
+between the plans (kriging of the residuals: Cressie, *Statistics for Spatial Data*, section 3.2).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.plans import AXES, Plan, Remat
+
+_REMAT_COST = {
+    None: 0.0, Remat.NONE: 0.0, Remat.SELECTIVE: 0.25, Remat.MINIMAL: 0.5, Remat.SAVE_DOT_EXCEPT_MLP: 0.75,
+    Remat.SAVE_QKV_PROJ: 0.75, Remat.SAVE_OUT_PROJ: 0.75, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
+}  # fmt: skip
+
+
+def plan_distance(plan: Plan, other: Plan) -> float:
+    """Doublings by which two plans differ: degrees, microbatches, virtual stages.
+
+    Recomputation counts up to one, and so does each part that only one of them keeps in host memory.
+    """
+    distance = sum(abs(math.log2(plan.degree(axis) / other.degree(axis))) for axis in AXES) / 2
+    distance += abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2
+    distance += abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2
+    distance += len({*plan.offload} ^ {*other.offload})
+    return distance + abs(_REMAT_COST[plan.remat] - _REMAT_COST[other.remat])
+
+
+class ResidualTransfer(BaseModel):
+    """The share of a run's residual ln(measured / modelled) that other plans have too: all of it under the same plan.
+
+    What exceeds the limit transfers whole: no plan explains so much, so it belongs to the machine or the measurement.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edges: tuple[float, ...] = Field(default=(), description="distances at which the next bin begins")
+    shares: tuple[float, ...] = Field(default=(1.0,), description="of each bin, not increasing")
+    limit: float = Field(default=math.inf, ge=0, description="residual within which nine in ten runs lie")
+
+    def expected(self, residual: NDArray | float, distance: NDArray | float) -> NDArray[np.float64]:
+        """The residual expected at plans this far away (:func:`plan_distance`)."""
+        bins = np.searchsorted(self.edges, distance, side="right")
+        share = np.where(np.asarray(distance) == 0, 1.0, np.array(self.shares)[bins])
+        return residual - (1 - share) * np.clip(residual, -self.limit, self.limit)

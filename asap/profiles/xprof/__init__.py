@@ -1,0 +1,1 @@
+"""XProf's conversion of a run, and what is read of a profile without it."""

@@ -1,0 +1,110 @@
+"""XProf's converter, called on links in a folder of its own.
+
+XProf caches its result beside its input under the name of the folder alone, and would answer for a file that has
+been replaced since. So every conversion works on links in a fresh folder, which also leaves the user's clean.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ProfileError
+from asap.core.text import plain
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+MANGLED = 0.01
+"""Share of U+FFFD above which a binary file went through a text decoder; a random file holds one in 16 million."""
+
+TOOLS: dict[str, int | None] = {
+    "overview_page": None,
+    "roofline_model": None,
+    "memory_profile": 1,
+    "hlo_stats": None,
+    "kernel_stats": None,
+}
+"""Tool → how many hosts it takes, ``None`` for all.
+
+The first fills XProf's cache for those that take all; small tables come last, as nothing is left to do beside them.
+"""
+
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+_SAMPLE = 2**22
+
+
+def convert_bare(files: Sequence[Path]) -> dict[str, bytes]:
+    """What XProf returns for each tool, as it is.
+
+    Raises:
+        ProfileError: XProf cannot read a file.
+    """
+    with linked(files) as links:
+        return {tool: run_tool(tool, links[:hosts], files) for tool, hosts in TOOLS.items()}
+
+
+@contextmanager
+def linked(files: Sequence[Path]) -> Iterator[list[Path]]:
+    """Links to the files in a fresh folder; copies where links cannot be made."""
+    with tempfile.TemporaryDirectory(prefix="asap-") as folder:
+        links = [Path(folder) / f"{number}.xplane.pb" for number in range(len(files))]
+        for link, file in zip(links, files, strict=True):
+            try:
+                link.symlink_to(file.absolute())
+            except OSError:
+                shutil.copyfile(file, link)
+        yield links
+
+
+def run_tool(tool: str, links: Sequence[Path], files: Sequence[Path]) -> bytes:
+    """What XProf returns for one tool.
+
+    Raises:
+        ProfileError: XProf cannot read a file.
+    """
+    try:
+        output, converted = _xprof().xspace_to_tools_data(links, tool, {})
+    except RuntimeError as error:
+        output, converted = str(error).encode(), False
+    if not converted:
+        raise _unreadable(links, files, output.decode(errors="replace"))
+    return output
+
+
+@cache
+def _xprof() -> Any:
+    """XProf's converter without its chatter: the library reads the level of logging once, when it is loaded."""
+    before = os.environ.get(_LOG_LEVEL)
+    os.environ[_LOG_LEVEL] = "3"
+    try:
+        from xprof.convert import _pywrap_profiler_plugin
+    finally:
+        del os.environ[_LOG_LEVEL]
+        if before is not None:
+            os.environ[_LOG_LEVEL] = before
+    return _pywrap_profiler_plugin
+
+
+def _unreadable(links: Sequence[Path], files: Sequence[Path], reason: str) -> ProfileError:
+    """The refusal of XProf, on the file that it concerns."""
+    named = [file for link, file in zip(links, files, strict=False) if str(link) in reason]
+    suspects = named or list(files)
+    for link, file in zip(links, files, strict=False):
+        reason = reason.replace(str(link), file.name)
+    where = plain(suspects[0] if len(suspects) == 1 else suspects[0].parent)
+    if any(_is_mangled(file) for file in suspects):
+        return ProfileError("was copied as text, which destroys it", where=where, hint="copy it again as binary")
+    message = f"cannot be read as a profile; XProf says: {plain(reason, 200)}"
+    return ProfileError(message, where=where, hint="it may be cut off, or no profile at all")
+
+
+def _is_mangled(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            sample = stream.read(_SAMPLE)
+    except OSError:
+        return False
+    return sample.count(REPLACEMENT) * len(REPLACEMENT) > MANGLED * len(sample)

@@ -1,0 +1,1 @@
+"""A recorded session, run again offline and compared."""

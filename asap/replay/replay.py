@@ -1,0 +1,87 @@
+"""Replays a recorded session offline: the model's answers as recorded, the tools for real.
+
+The replay is a session of its own, compared with the recorded one record by record.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from asap.agents.settings import BUILTIN, Settings
+from asap.core.errors import BadInputError, NotFoundError
+from asap.core.text import plain
+from asap.experiments import Experiment, ExperimentStore
+from asap.replay.comparison import Divergence, comparable_steps, first_divergence
+from asap.replay.turns import RecordedTurn, is_result, recorded_name, recorded_turns
+from asap.sharding_memory import Kind, Worklog, new_session_name, read_session, verify_session
+
+REPLAY = "replay"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A session and its replay: the result byte for byte, and the first record that differs by more than rounding."""
+
+    session: str
+    replayed_as: str
+    steps: int
+    same_result: bool
+    divergence: Divergence | None
+
+    @property
+    def verdict(self) -> str:
+        """How the result compares."""
+        if self.same_result:
+            return "the same, byte for byte"
+        return "different" if self.divergence else "the same up to rounding"
+
+
+def replay(session: str, store: ExperimentStore, progress: Callable[[str], None] = lambda stage: None) -> Replay:
+    """Run a session again and compare.
+
+    Raises:
+        NotFoundError: there is no such session, or it holds no analysis.
+        BadInputError: its records were altered, or cannot be read.
+    """
+    verdict = verify_session(session)
+    if not verdict.ok:
+        raise BadInputError(f"cannot be replayed: {verdict.reason}", where=session)
+    turns = list(recorded_turns(read_session(session)))
+    if not any(turn.opened for turn in turns):
+        raise NotFoundError("holds no analysis to replay", where=session, hint="asap memory list shows others")
+    again = new_session_name()
+    _run(turns, session, again, store, progress)
+    replayed = list(recorded_turns(read_session(again)))
+    one, other = comparable_steps(turns), comparable_steps(replayed, {again: recorded_name(turns, session)})
+    results = [[text for record, text in steps if is_result(record)] for steps in (one, other)]
+    return Replay(session, again, len(one), results[0] == results[1], first_divergence(one, other))
+
+
+def _run(
+    turns: Sequence[RecordedTurn], session: str, again: str, store: ExperimentStore, progress: Callable[[str], None]
+) -> None:
+    from asap.agents.llm.recorded import recorded_model
+    from asap.agents.settings_sources import read_settings
+    from asap.agents.workflow.analyze import analyze
+
+    Worklog(again).append(Kind.NOTE, {"event": REPLAY, "of": session})
+    with recorded_model(session, [record for turn in turns for record in turn.records]) as name:
+        for turn in turns:
+            progress(plain(turn.text, 60))
+            opened = turn.opened
+            if opened is not None:
+                record = Experiment.model_validate(opened)
+                target = record.id if store.has(record.id) else turn.text.removeprefix("analyze ")
+                analyze(
+                    target, store=store, amend=lambda _, to=record: to, settings=read_settings(model=name),
+                    session=again, compile_options=turn.compile_options, progress=progress,
+                )  # fmt: skip
+            elif any(is_result(record) for record in turn.records):
+                _replay_message(turn, again, store, name)
+
+
+def _replay_message(turn: RecordedTurn, again: str, store: ExperimentStore, name: str) -> None:
+    from asap.chat import restore
+    from asap.chat.chat import Chat
+
+    settings = Settings(model=BUILTIN if turn.model == BUILTIN else name)
+    Chat(restore(again, store), settings).turn(turn.text, lambda piece: None)

@@ -1,0 +1,73 @@
+"""The facts of a profile as labels, cells and rows. Plain text, not escaped."""
+
+from asap.core.text import plain
+from asap.core.units import GIB, format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.profiles import Gap, Kpis, Operation, Roofline
+from asap.reports.phrases import UNKNOWN
+
+NAME_WIDTH = 48
+
+
+def kpi_facts(kpis: Kpis) -> list[tuple[str, str]]:
+    """Label and value of each KPI, unknown ones included."""
+    return [
+        ("step time", format_seconds(kpis.step_time_s) if kpis.step_time_s is not None else UNKNOWN),
+        ("duty cycle", _share(kpis.duty_cycle)),
+        ("communication", _share(kpis.communication)),
+        ("idle", _share(kpis.idle)),
+        ("input", _share(kpis.input)),
+        ("goodput", _share(kpis.goodput)),
+    ]
+
+
+def operation_cells(operation: Operation) -> tuple[str, str, str, str]:
+    """Share of the time, bound, roofline efficiency and name of an operation."""
+    bound = "opaque" if operation.opaque else operation.bound
+    efficiency = "" if operation.opaque else _share(operation.roofline_efficiency, "")
+    return format_percent(operation.fraction, 2), bound, efficiency, operation.name
+
+
+def operation_row(operation: Operation) -> tuple[str, ...]:
+    """An operation as `asap profile ops` lists it."""
+    return (
+        format_percent(operation.fraction, 2),
+        format_seconds(operation.time_s) if operation.time_s is not None else "",
+        f"{operation.occurrences:g}" if operation.occurrences is not None else "",
+        _share(operation.flop_utilisation, ""),
+        format_rate(operation.memory_bandwidth, "B/s") if operation.memory_bandwidth is not None else "",
+        operation.category,
+        plain(operation.name, NAME_WIDTH),
+        plain(operation.shape or "", NAME_WIDTH),
+        operation.source or "",
+    )
+
+
+def roofline_facts(roofline: Roofline) -> list[tuple[str, str]]:
+    """The roof and the program under it."""
+    flops, bandwidth = roofline.peak_flop_rate, roofline.peak_hbm_bandwidth
+    return [
+        ("peak FLOP rate", format_rate(flops, "FLOP/s") if flops else UNKNOWN),
+        ("peak HBM bandwidth", f"{bandwidth / GIB:.1f} GiB/s" if bandwidth else UNKNOWN),
+        ("ridge point", f"{significant(roofline.ridge_point)} FLOP/byte" if roofline.ridge_point else UNKNOWN),
+        ("bound", roofline.program_bound),
+        ("efficiency", _share(roofline.program_efficiency)),
+    ]
+
+
+def roofline_row(operation: Operation) -> tuple[str, ...]:
+    """An operation as `asap profile roofline` lists it."""
+    share, bound, efficiency, name = operation_cells(operation)
+    flops = format_rate(operation.flops, "FLOP") if operation.flops is not None else ""
+    moved = format_bytes(operation.bytes_accessed) if operation.bytes_accessed is not None else ""
+    return share, flops, moved, bound, efficiency, plain(name, NAME_WIDTH)
+
+
+def missing(gaps: tuple[Gap, ...]) -> str:
+    """What a profile does not tell, and the capture that would tell it."""
+    captures = list(dict.fromkeys(gap.capture for gap in gaps if gap.capture))
+    advice = f". Capture with {'; '.join(captures)}" if captures else ""
+    return "; ".join(gap.what.rstrip(".") for gap in gaps) + advice + "."
+
+
+def _share(fraction: float | None, unknown: str = UNKNOWN) -> str:
+    return unknown if fraction is None else format_percent(fraction)

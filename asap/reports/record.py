@@ -1,0 +1,170 @@
+"""A record on one screen: what is known of a run, and what is not, with what that costs."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.core.text import plain
+from asap.core.units import significant
+from asap.experiments import Experiment
+from asap.models import Architecture
+from asap.models.parameters import count_parameters
+from asap.plans.axes import MEANINGS
+from asap.plans.launchers import TITLES, launch_lines, stack_of
+from asap.plans.plan import AXES, Plan
+
+UNKNOWN = "unknown"
+LABEL_WIDTH = 15
+_BILLION, _MILLION = 1e9, 1e6
+_MOST_FLAGS, _MOST_NOTES = 4, 3
+_MEMORY = ("precision", "weight_precision", "optimizer", "zero_stage", "loss_chunks", "attention", "sequence_parallel")
+_MEMORY_KEYS = ("mu_dtype", "grad_dtype", "opt_type", "quantization", "remat_policy")
+_COSTS = {
+    "hardware": "no prediction, no plan is checked against the devices",
+    "model": "predictions by ratios of a profile only, no HBM",
+    "plan": "nothing can be proposed from a profile",
+    "batch": "no prediction of the step",
+    "sequence": "no prediction of the step",
+    "remat": "the least recomputation that fits is assumed",
+    "precision": "bf16 is assumed",
+    "measured step": "predictions start from the architecture, with a wider interval",
+    "profile": "no bottleneck can be named",
+}
+
+
+def print_record(experiment: Experiment, console: Console) -> None:
+    """Print a record; values wrap beside their labels."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=LABEL_WIDTH)
+    grid.add_column(overflow="fold")
+    for label, value in record_facts(experiment):
+        grid.add_row(Text(label, style="bold cyan"), Text(value))
+    console.print(Text(plain(experiment.id), style="bold"))
+    console.print(grid)
+
+
+def record_facts(experiment: Experiment) -> list[tuple[str, str]]:
+    """Label and value, unknown ones last with what they cost. Plain text, not escaped."""
+    plan, work = experiment.plan, experiment.workload
+    facts = [
+        ("description", experiment.description or ""),
+        ("hardware", _hardware(experiment)),
+        ("model", _model(experiment.model)),
+        ("batch", _batch(experiment)),
+        ("plan", f"{plan} ({_meaning(plan)})" if plan else UNKNOWN),
+        (TITLES[stack_of(work.framework)].split()[0], _in_words(experiment)),
+        ("numerics", ", ".join(_numerics(experiment)) or UNKNOWN),
+        ("software", ", ".join(filter(None, (work.framework, experiment.code_version)))),
+        ("environment", _environment(experiment.environment)),
+        ("measured", _measured(experiment)),
+        ("unknown", "; ".join(f"{what}: {_COSTS[what]}" for what in _unknown(experiment)) or "nothing that counts"),
+        ("notes", _notes(experiment.notes)),
+    ]
+    return [(label, plain(value)) for label, value in facts if value]
+
+
+def _hardware(experiment: Experiment) -> str:
+    found = experiment.hardware
+    if not (found.name or found.chip or found.devices):
+        return UNKNOWN
+    shape = "x".join(map(str, found.topology)) if found.topology else None
+    parts = [found.name or found.chip or "unknown chip", shape, f"{found.devices} devices" if found.devices else None]
+    parts += [f"{found.slices} slices"] if found.slices > 1 else []
+    return ", ".join(part for part in parts if part)
+
+
+def _model(model: Architecture | None) -> str:
+    if model is None:
+        return UNKNOWN
+    shapes = [f"{model.layers} layers"] if model.layers else []
+    shapes += [f"width {model.d_model}"] if model.d_model else []
+    shapes += [f"{model.experts} experts, {model.experts_per_token} a token"] if model.experts else []
+    try:
+        count = count_parameters(model)
+    except InsufficientEvidenceError:
+        return ", ".join([model.name or "unnamed", *shapes, f"{', '.join(model.missing())} unknown"])
+    size = f"{_amount(count.total)} parameters"
+    active = f"{_amount(count.active)} active" if model.is_moe else None
+    return ", ".join(part for part in (model.name or "unnamed", size, active, *shapes) if part)
+
+
+def _amount(count: int) -> str:
+    unit, name = (_BILLION, "B") if count >= _BILLION else (_MILLION, "M")
+    return f"{significant(count / unit)} {name}"
+
+
+def _batch(experiment: Experiment) -> str:
+    work = experiment.workload
+    if work.global_batch is None and work.sequence_length is None:
+        return UNKNOWN
+    count = f"{work.global_batch} sequences" if work.global_batch else "unknown number of sequences"
+    length = f"{work.sequence_length} tokens" if work.sequence_length else "unknown length"
+    return f"{count} of {length}" + (f", {work.tokens:,} tokens a step" if work.tokens else "")
+
+
+def _meaning(plan: Plan) -> str:
+    """What the axes are: ``FSDP 16, tensor parallelism 4``."""
+    used = [f"{MEANINGS[axis]} {plan.degree(axis)}" for axis in AXES if plan.degree(axis) > 1]
+    return ", ".join(used) or "one device"
+
+
+def _in_words(experiment: Experiment) -> str:
+    """The plan in the words of its stack."""
+    plan, stack = experiment.plan, stack_of(experiment.workload.framework)
+    if plan is None:
+        return ""
+    try:
+        return launch_lines(plan, stack, {}).replace("\n", " ")
+    except PlanError:
+        return ""
+
+
+def _numerics(experiment: Experiment) -> Iterable[str]:
+    work, plan, settings = experiment.workload, experiment.plan, experiment.hyperparameters
+    if plan is not None and plan.remat is not None:
+        yield f"remat {plan.remat.value}"
+    if plan is not None and plan.offload:
+        yield f"offload {'+'.join(plan.offload)}"
+    for field in _MEMORY:
+        value = getattr(work, field)
+        if value not in (None, False):
+            yield field.replace("_", " ") if value is True else f"{field.replace('_', ' ')} {value}"
+    yield from (f"{key}={plain(settings[key], 30)}" for key in _MEMORY_KEYS if settings.get(key) not in (None, ""))
+
+
+def _environment(environment: dict[str, str]) -> str:
+    shown = [f"{key}={plain(value, 60)}" for key, value in list(environment.items())[:_MOST_FLAGS]]
+    rest = len(environment) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _measured(experiment: Experiment) -> str:
+    parts = [f"step {experiment.measured} ({experiment.measured.source})"] if experiment.measured else []
+    parts += [f"profile {experiment.profile_path}"] if experiment.profile_path else []
+    parts += [f"facts of {experiment.facts_path}"] if experiment.facts_path else []
+    parts += [f"goodput {experiment.goodput:.0%}"] if experiment.goodput else []
+    return ", ".join(parts) or "nothing"
+
+
+def _unknown(experiment: Experiment) -> list[str]:
+    plan, work, model = experiment.plan, experiment.workload, experiment.model
+    told = {
+        "hardware": experiment.hardware.chip,
+        "model": model is not None and not model.missing(),
+        "plan": plan,
+        "batch": work.global_batch,
+        "sequence": work.sequence_length,
+        "remat": plan is None or plan.remat,
+        "precision": work.precision,
+        "measured step": experiment.measured or experiment.profile_path or experiment.facts_path,
+        "profile": experiment.profile_path or experiment.facts_path,
+    }
+    return [what for what, known in told.items() if not known]
+
+
+def _notes(notes: tuple[str, ...]) -> str:
+    rest = len(notes) - _MOST_NOTES
+    return "; ".join(plain(note, 160) for note in notes[:_MOST_NOTES]) + (f"; {rest} more: --all" if rest > 0 else "")

@@ -1,0 +1,1 @@
+"""A Study: one experiment with its profile, its hardware and its diagnosis."""

@@ -1,0 +1,170 @@
+"""A Study: one experiment with its profile, its hardware and its diagnosis, looked up once."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError, NotFoundError, PlanError
+from asap.core.text import plain
+from asap.diagnosis.diagnose import diagnose
+from asap.diagnosis.diagnosis import Diagnosis
+from asap.diagnosis.shares import Shares, shares_of
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.hardware import Chip, Slice, find_chip, resolve_hardware
+from asap.plans import Plan
+from asap.plans.validity import Constraints, require_valid, violations
+from asap.profiles import Profile, read_profile
+from asap.study.measurements import check_measurements, stated_profile
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything that is known of a run before anything is proposed."""
+
+    experiment: Experiment
+    profile: Profile | None
+    slice: Slice | None
+    constraints: Constraints
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that runs now, if it is known."""
+        return self.experiment.plan
+
+    @cached_property
+    def chip(self) -> Chip | None:
+        """What it runs on: by the record, else by what the profile calls its device."""
+        if self.slice is not None:
+            return self.slice.chip
+        named = find_chip(self.profile.device_type) if self.profile and self.profile.device_type else None
+        return named.chip if named else None
+
+    @cached_property
+    def shares(self) -> Shares | None:
+        """Where the time goes, if there is a profile."""
+        return shares_of(self.profile, self.chip) if self.profile else None
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What holds the run back."""
+        only_a_time = self.profile is not None and self.profile.stated and not self.profile.operations
+        return diagnose(None if only_a_time else self.profile, self.plan, self.chip)
+
+
+def open_study(
+    target: str,
+    store: ExperimentStore,
+    amend: Callable[[Experiment], Experiment] | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Study:
+    """Look up an experiment ID, or take a profile's path as an experiment of its own.
+
+    Args:
+        target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``.
+        store: where experiments are kept.
+        amend: fills in what the user states beside the record, such as a plan.
+        progress: told what is being read.
+
+    Raises:
+        NotFoundError: neither an ID nor a path.
+        PlanError: the plan does not fit the number of devices.
+        ProfileError: the profile cannot be read.
+    """
+    experiment, profile = _look_up(target, store, progress)
+    return study_of(amend(experiment) if amend is not None else experiment, profile)
+
+
+def study_of(experiment: Experiment, profile: Profile | None = None) -> Study:
+    """A study of a record that need not be in a store.
+
+    Raises:
+        ConfigError: the hardware contradicts itself, or the measurement cannot be of this run.
+        PlanError: the plan does not fit the number of devices.
+    """
+    hardware, notes = _hardware(experiment.hardware)
+    if profile is None and experiment.measured is not None:
+        profile = stated_profile(experiment.measured)
+    if profile is not None and profile.kpis.goodput is None and experiment.goodput is not None:
+        kpis = profile.kpis.model_copy(update={"goodput": experiment.goodput})
+        profile = profile.model_copy(update={"kpis": kpis})
+    warnings = dict.fromkeys((*notes, *experiment.notes, *(profile.warnings if profile else ())))
+    study = Study(experiment, profile, hardware, _constraints(experiment, hardware), tuple(warnings))
+    doubts = check_measurements(experiment, profile, hardware)
+    return replace(study, warnings=(*doubts, *study.warnings, *_check_incumbent(study)))
+
+
+def read_plan(study: Study, text: str) -> Plan:
+    """A plan in the text form; the settings and the DCN mesh that it leaves out are those of the plan that runs.
+
+    Raises:
+        PlanError: it is not a plan, or breaks a rule that can be checked.
+    """
+    plan = Plan.parse(text).completed_by(study.plan)
+    require_valid(plan, study.constraints)
+    return plan
+
+
+def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> tuple[Experiment, Profile | None]:
+    if store.has(target):
+        experiment = store.get(target)
+        paths = store.resolve(experiment)
+        if paths.profile is not None:
+            return experiment, read_profile(paths.profile, progress=progress)
+        return experiment, _stated(paths.facts) if paths.facts else None
+    path = Path(target).expanduser()
+    if path.exists() or "/" in target or target.endswith(".pb"):
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in path.resolve().name)
+        experiment = Experiment(id=name.strip("-._")[:128] or "profile", profile_path=str(path))
+        return experiment, read_profile(path, progress=progress)
+    try:
+        return store.get(target), None
+    except NotFoundError as error:
+        raise NotFoundError("no such experiment, and no such path", where=error.where, hint=error.hint) from None
+
+
+def _stated(path: Path) -> Profile:
+    try:
+        return Profile.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise NotFoundError("the stated facts of this experiment are gone", where=str(path)) from error
+    except (ValueError, ValidationError) as error:
+        raise ConfigError(f"stated facts cannot be read: {plain(error, 200)}", where=str(path)) from error
+
+
+def _hardware(reference: HardwareReference) -> tuple[Slice | None, tuple[str, ...]]:
+    name = reference.name or reference.chip
+    if name is None:
+        return None, ()
+    if find_chip(reference.chip or name) is None and reference.chip is not None:
+        return None, (f"Nothing is known of the chip {plain(reference.chip, 40)!r}: its limits cannot be used.",)
+    resolved = resolve_hardware(name, reference.topology, reference.slices, reference.devices)
+    return resolved.slice, resolved.notes
+
+
+def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
+    plan = experiment.plan
+    if hardware is not None and hardware.chip.torus is not None:
+        slices, devices = hardware.slices, hardware.devices_per_slice
+    else:
+        slices = plan.dcn.devices if plan else experiment.hardware.slices
+        total = hardware.devices if hardware else experiment.hardware.devices or (plan.devices if plan else None)
+        devices = total // slices if total else None
+    return Constraints.of(experiment.model, experiment.workload, devices, slices)
+
+
+def _check_incumbent(study: Study) -> tuple[str, ...]:
+    if study.plan is None:
+        return ()
+    broken = violations(study.plan, study.constraints)
+    fatal = next((v for v in broken if v.rule in {"devices", "slices"}), None)
+    if fatal is not None:
+        raise PlanError(fatal.sentence, where=f"plan of {study.experiment.id}", hint=f"it is {study.plan}")
+    return tuple(f"The plan that ran breaks a rule: {violation.sentence}." for violation in broken)

@@ -1,0 +1,1 @@
+"""Traces of real runs: read, replayed as an execution graph, changed and predicted."""

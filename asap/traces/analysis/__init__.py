@@ -1,0 +1,1 @@
+"""What a replayed trace says: iterations, breakdown, stragglers, critical path, quality."""

@@ -1,0 +1,137 @@
+"""Where the time of a rank goes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.traces.collectives import match
+from asap.traces.graph.graph import Graph
+from asap.traces.graph.host import find_launches
+from asap.traces.operations import collective_kind
+from asap.traces.trace import NS, Integers, OperationKind, RankTrace
+
+
+class Breakdown(NamedTuple):
+    """Seconds of the recorded window of a rank.
+
+    The first five add up to the window; ``waiting_s`` is a part of the exposed communication.
+    """
+
+    exposed_compute_s: float
+    """Only computing, copying or clearing memory."""
+    exposed_communication_s: float
+    """Only communicating."""
+    overlap_s: float
+    """Communicating and working at the same time."""
+    host_s: float
+    """The device has nothing to do until the host launches the next operation."""
+    idle_s: float
+    """The device pauses between operations that were launched in time."""
+    waiting_s: float
+    """Only communicating, and that is waiting for a rank that has not come yet."""
+    exposed_by_collective_s: dict[str, float]
+    """Exposed communication by kind of collective; several at once share the time."""
+
+    @property
+    def window_s(self) -> float:
+        """All of it."""
+        return sum(self[:5])
+
+
+class RankTimes(NamedTuple):
+    """When the operations of a rank ran, and when each was launched; by row."""
+
+    start: Integers
+    end: Integers
+    launched: Integers
+    arrival: Integers
+    """When the last rank came to the collective; its own start for all other operations."""
+    window: tuple[int, int]
+
+
+def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
+    """For each rank, from ``graph.measured`` or ``graph.replayed``."""
+    starts = [times[nodes.operation_start] for nodes in graph.nodes]
+    arrivals = [start.copy() for start in starts]
+    for rows in match(graph.trace.ranks) if len(graph.nodes) > 1 else ():
+        last = max(start[row] for start, row in zip(starts, rows, strict=True))
+        for arrival, row in zip(arrivals, rows, strict=True):
+            arrival[row] = last
+    found = []
+    for rank, nodes, start, arrival in zip(graph.trace.ranks, graph.nodes, starts, arrivals, strict=True):
+        launches = find_launches(rank)
+        ends = times[nodes.call_end]
+        launched = np.where(launches.known, ends[launches.call], np.iinfo(np.int64).min) if len(ends) else start * 0
+        mine = np.concatenate([times[every] for every in vars(nodes).values()])
+        window = (int(mine.min()), int(mine.max()))
+        found.append(RankTimes(start, times[nodes.operation_end], launched, arrival, window))
+    return found
+
+
+def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
+    """What the device did at each moment of the window."""
+    communicates = rank.operations.kind == OperationKind.COMMUNICATION
+    moments = np.unique(np.concatenate([times.start, times.end, times.arrival, times.window]))
+    length = np.diff(moments)
+    works = _active(moments, times.start[~communicates], times.end[~communicates]) > 0
+    transfers = _active(moments, times.start[communicates], times.end[communicates])
+    waits = _active(moments, times.start[communicates], np.minimum(times.arrival, times.end)[communicates])
+    exposed = (transfers > 0) & ~works
+    quiet = (transfers == 0) & ~works
+    host = _host(moments, quiet, times)
+    share = np.where(exposed, length / np.maximum(transfers, 1), 0)
+
+    def seconds(mask: NDArray[np.bool_]) -> float:
+        return NS * float(length[mask].sum())
+
+    return Breakdown(
+        exposed_compute_s=seconds(works & (transfers == 0)),
+        exposed_communication_s=seconds(exposed),
+        overlap_s=seconds(works & (transfers > 0)),
+        host_s=NS * host,
+        idle_s=seconds(quiet) - NS * host,
+        waiting_s=seconds(exposed & (waits == transfers)),
+        exposed_by_collective_s=_by_collective(rank, times, moments, share),
+    )
+
+
+def utilisation(rank: RankTrace, times: RankTimes, parts: int) -> list[float]:
+    """Share of each part of the window in which the device did something."""
+    edges = np.linspace(*times.window, parts + 1)
+    moments = np.unique(np.concatenate([times.start, times.end, edges.astype(np.int64)]))
+    busy = np.diff(moments) * (_active(moments, times.start, times.end) > 0)
+    total = np.concatenate([[0], np.cumsum(busy)])
+    at = total[np.searchsorted(moments, edges.astype(np.int64))]
+    return [float(share) for share in np.diff(at) / np.maximum(np.diff(edges), 1)]
+
+
+def _active(moments: Integers, start: Integers, end: Integers) -> Integers:
+    """How many of the intervals hold each piece of time between two moments."""
+    change = np.zeros(len(moments) + 1, dtype=np.int64)
+    np.add.at(change, np.searchsorted(moments, start), 1)
+    np.add.at(change, np.searchsorted(moments, np.maximum(start, end)), -1)
+    return np.cumsum(change)[: len(moments) - 1]
+
+
+def _host(moments: Integers, quiet: NDArray[np.bool_], times: RankTimes) -> int:
+    """Of the quiet time, how much passed before the next operation had been launched; after the last one, all."""
+    order = np.argsort(times.start, kind="stable")
+    begin, end = moments[:-1][quiet], moments[1:][quiet]
+    following = np.searchsorted(times.start[order], end)
+    is_last = following == len(order)
+    launched = times.launched[order[np.minimum(following, len(order) - 1)]]
+    launched = np.where(is_last, end, launched)
+    return int((np.clip(launched, begin, end) - begin).sum())
+
+
+def _by_collective(
+    rank: RankTrace, times: RankTimes, moments: Integers, share: NDArray[np.float64]
+) -> dict[str, float]:
+    total = np.concatenate([[0.0], np.cumsum(share)])
+    found: dict[str, float] = {}
+    for row in np.flatnonzero(rank.operations.kind == OperationKind.COMMUNICATION):
+        kind = collective_kind(rank.names[rank.operations.name[row]]) or "collective"
+        first, last = np.searchsorted(moments, (times.start[row], times.end[row]))
+        found[kind] = found.get(kind, 0.0) + NS * float(total[last] - total[first])
+    return found

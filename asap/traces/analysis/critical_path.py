@@ -1,0 +1,116 @@
+"""The chain of waits that decides when the run ends, and what lies on it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from asap.traces.graph.graph import Cause, Edges, Graph
+from asap.traces.operations import collective_kind, compute_class
+from asap.traces.trace import NS, Integers, OperationKind
+
+BEFORE = "before its recording began"
+"""What a part of the path is due to where the recording has no more to say."""
+
+
+class Part(NamedTuple):
+    """What lies on the path under one name on one rank."""
+
+    rank: int
+    category: str
+    """``host``, ``launch``, ``compute``, ``communication``, ``copy``, ``memset``, ``pause`` or ``unknown``."""
+    name: str
+    time_s: float
+    share: float
+    occurrences: int
+
+
+def path_edges(graph: Graph) -> Integers:
+    """Rows of the edges of the critical path, from the start of the trace to its last moment, as replayed."""
+    edges, time = graph.edges, graph.replayed
+    tight = np.flatnonzero(time[edges.source] + edges.weight == time[edges.target])
+    deciding = np.full(len(time), -1, dtype=np.int64)
+    deciding[edges.target[tight]] = tight
+    sources = edges.source.tolist()
+    node, path = int(np.argmax(time)), []
+    following = deciding.tolist()
+    while (edge := following[node]) >= 0:
+        path.append(edge)
+        node = sources[edge]
+    return np.array(path[::-1], dtype=np.int64)
+
+
+def critical_path(graph: Graph) -> list[Part]:
+    """What lies on the path, largest first."""
+    edges = graph.edges.take(path_edges(graph))
+    labels = _Labels(graph)
+    seconds: dict[tuple[int, str, str], float] = defaultdict(float)
+    count: dict[tuple[int, str, str], int] = defaultdict(int)
+    for source, target, weight, cause in _rows(edges):
+        if weight:
+            key = labels.of(source, target, Cause(cause))
+            seconds[key] += NS * weight
+            count[key] += 1
+    total = sum(seconds.values()) or 1.0
+    parts = [Part(*key, time_s, time_s / total, count[key]) for key, time_s in seconds.items()]
+    return sorted(parts, key=lambda part: -part.time_s)
+
+
+def _rows(edges: Edges) -> Sequence[tuple[int, int, int, int]]:
+    return np.stack([edges.source, edges.target, edges.weight, edges.cause], axis=1).tolist()
+
+
+class _Labels:
+    """What a node stands for: the rank, and the row of its operation or call."""
+
+    def __init__(self, graph: Graph):
+        self._ranks = graph.trace.ranks
+        self._rank, self._operation, self._call = (np.full(len(graph.measured), -1) for _ in range(3))
+        self._starts = np.zeros(len(graph.measured), dtype=bool)
+        for number, nodes in enumerate(graph.nodes):
+            for start, end, rows in (
+                (nodes.operation_start, nodes.operation_end, self._operation),
+                (nodes.call_start, nodes.call_end, self._call),
+                (nodes.step_start, nodes.step_end, None),
+            ):
+                self._rank[start] = self._rank[end] = number
+                self._starts[start] = True
+                if rows is not None:
+                    rows[start] = rows[end] = np.arange(len(start))
+
+    def of(self, source: int, target: int, cause: Cause) -> tuple[int, str, str]:
+        """Rank, category and name of the time that an edge takes."""
+        rank = self._ranks[self._rank[target]].rank
+        if cause is Cause.BEGIN:
+            return rank, "unknown", BEFORE
+        if cause is Cause.HOST:
+            return rank, "host", self._host(source, target)
+        if cause is Cause.LAUNCH:
+            return rank, "launch", "launch latency"
+        if cause is Cause.STREAM:
+            return rank, "pause", "between operations"
+        if cause is Cause.BLOCKED:
+            return rank, "host", "return from waiting for the device"
+        return self._device(source if cause is Cause.INFERRED else target)
+
+    def _host(self, source: int, target: int) -> str:
+        call = int(self._call[target])
+        if call < 0 or self._starts[target] or not self._starts[source] or self._call[source] != call:
+            return "between calls"
+        trace = self._ranks[self._rank[target]]
+        return trace.names[trace.calls.name[call]]
+
+    def _device(self, node: int) -> tuple[int, str, str]:
+        trace = self._ranks[self._rank[node]]
+        row = int(self._operation[node])
+        kind = OperationKind(int(trace.operations.kind[row]))
+        return trace.rank, kind.name.lower(), _described(trace.names[trace.operations.name[row]])
+
+
+def _described(name: str) -> str:
+    """A collective by its kind, a kernel by the class that its name tells, or by its name."""
+    if kind := collective_kind(name):
+        return kind
+    found = compute_class(name)
+    return name if found == "other" else f"{found}: {name}"

@@ -1,0 +1,80 @@
+"""Times of steps on the host and of iterations on the device, measured and replayed."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from asap.traces.graph.graph import Graph, RankNodes
+from asap.traces.graph.host import find_launches
+from asap.traces.trace import NS, Integers, RankTrace
+
+NO_STEP = -1
+
+
+class Times(NamedTuple):
+    """One duration in seconds, as recorded and as the graph has it."""
+
+    measured_s: float
+    replayed_s: float
+
+    @property
+    def error(self) -> float:
+        """Relative error of the replay."""
+        return self.replayed_s / self.measured_s - 1 if self.measured_s else 0.0
+
+
+def step_times(graph: Graph, nodes: RankNodes) -> list[Times]:
+    """Marked steps, on the thread that marked them."""
+    return [_between(graph, int(a), int(b)) for a, b in zip(nodes.step_start, nodes.step_end, strict=True)]
+
+
+def device_iterations(graph: Graph, rank: RankTrace, nodes: RankNodes) -> list[Times]:
+    """Iterations as the device sees them.
+
+    From the last operation of a step to that of the next: a device that runs behind its host takes longer than the
+    host's step. Executions of a module, and a single step, last from their first operation to their last.
+    """
+    step = step_of_operations(rank)
+    spans, lasts = [], []
+    for number in range(max(len(rank.steps), 1)):
+        rows = np.flatnonzero(step == number)
+        if len(rows):
+            spans.append(_span(graph, nodes, rows))
+            lasts.append(_last(graph, nodes, rows))
+    if rank.executions or len(lasts) < 2:
+        return spans
+    return [Times(NS * (b[0] - a[0]), NS * (b[1] - a[1])) for a, b in pairwise(lasts)]
+
+
+def step_of_operations(rank: RankTrace) -> Integers:
+    """Number of the step that launched each operation, or in which it ran if the trace has no launches at all.
+
+    Without marked steps all operations are of step 0.
+    """
+    operations = rank.operations
+    if not rank.steps:
+        return np.zeros(len(operations), dtype=np.int64)
+    launches = find_launches(rank)
+    if launches.known.any():
+        moment = np.where(launches.known, rank.calls.start[launches.call], np.iinfo(np.int64).min)
+    else:
+        moment = operations.start
+    starts = np.array([step.start for step in rank.steps])
+    ends = np.array([step.end for step in rank.steps])
+    step = np.searchsorted(starts, moment, side="right") - 1
+    return np.where((step >= 0) & (moment <= ends[np.maximum(step, 0)]), step, NO_STEP)
+
+
+def _between(graph: Graph, first: int, last: int) -> Times:
+    return Times(*(NS * float(times[last] - times[first]) for times in (graph.measured, graph.replayed)))
+
+
+def _span(graph: Graph, nodes: RankNodes, rows: Integers) -> Times:
+    start, end = nodes.operation_start[rows], nodes.operation_end[rows]
+    return Times(*(NS * float(times[end].max() - times[start].min()) for times in (graph.measured, graph.replayed)))
+
+
+def _last(graph: Graph, nodes: RankNodes, rows: Integers) -> tuple[int, int]:
+    end = nodes.operation_end[rows]
+    return int(graph.measured[end].max()), int(graph.replayed[end].max())

@@ -1,0 +1,159 @@
+"""The results as a contract: ``asap.trace/1``."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.traces.analysis.quality import QualityVerdict
+
+SCHEMA = "asap.trace/1"
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class _Document(_Result):
+    version: Literal["asap.trace/1"] = Field(default=SCHEMA, alias="schema")
+
+
+class Timing(_Result):
+    """A duration as it was recorded and as the graph replays it."""
+
+    label: str = Field(default="", description="number or name of the step")
+    measured_s: float
+    replayed_s: float
+    error: float = Field(description="of the replay, relative")
+
+
+class Parts(_Result):
+    """Seconds of a rank's window. The first five add up to it; waiting is a part of exposed communication."""
+
+    exposed_compute_s: float = Field(description="working and not communicating")
+    exposed_communication_s: float = Field(description="communicating and not working")
+    overlap_s: float = Field(description="both at once")
+    host_s: float = Field(description="nothing to do until the host launches the next operation")
+    idle_s: float = Field(description="pauses between operations that were launched in time")
+    waiting_s: float | None = Field(
+        description="of the exposed communication: waiting for a rank that has not come yet; null where only one rank "
+        "of several is at hand, for then it cannot be told from transfer"
+    )
+    exposed_by_collective_s: dict[str, float] = Field(description="exposed communication by kind of collective")
+    window_s: float
+
+
+class RankReport(_Result):
+    """One rank."""
+
+    rank: int
+    device: str | None
+    steps: list[Timing] = Field(description="marked steps, on the host")
+    device_iterations: list[Timing] = Field(description="iterations as the device sees them")
+    breakdown: Parts = Field(description="of the replay")
+    measured_breakdown: Parts
+    utilisation: list[float] = Field(description="busy share of each twentieth of the window, as measured")
+    unexplained: float = Field(description="start delay that no edge explains, as a share of the device's time")
+
+
+class Quality(_Result):
+    """How far the graph can be believed."""
+
+    verdict: QualityVerdict
+    unexplained: float = Field(description="of the worst rank")
+    inferred_waits: int = Field(description="waits that were concluded from times because no record states them")
+
+
+class PathPart(_Result):
+    """What lies on the critical path under one name."""
+
+    rank: int
+    category: str
+    name: str
+    time_s: float
+    share: float
+    occurrences: int
+
+
+class Shortening(_Result):
+    """What the step would take without one class of work."""
+
+    change: str
+    step_time_s: float
+
+
+class StragglerReport(_Result):
+    """A rank that others waited for."""
+
+    rank: int
+    last: int = Field(description="collectives to which it came last")
+    waited_for_s: float = Field(description="what each other rank waited for it on average, in all")
+
+
+class ReplayReport(_Document):
+    """``asap trace replay``."""
+
+    format: str
+    step_time_s: Timing = Field(description="of the slowest rank, median over iterations")
+    ranks: list[RankReport]
+    quality: Quality
+    clock_spread_s: float | None = Field(description="between ranks after alignment; null for one rank")
+    matched_collectives: int
+    stragglers: list[StragglerReport]
+    critical_path: list[PathPart] = Field(description="largest first; the shares add up to 1")
+    shortened_by: list[Shortening]
+    notes: list[str]
+
+
+class RankContents(_Result):
+    """What the trace of one rank holds."""
+
+    rank: int
+    world_size: int | None
+    device: str | None
+    steps: list[str]
+    threads: int
+    streams: list[str]
+    calls: int
+    operations: int
+    collectives: int
+    device_span_s: float
+    unexplained: float
+
+
+class TraceReport(_Document):
+    """``asap trace load``."""
+
+    format: str
+    ranks: list[RankContents]
+    clock_spread_s: float | None
+    quality: Quality
+    notes: list[str] = Field(description="what is missing, and what was not understood")
+
+
+class Estimate(_Result):
+    """A step time with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class PathShares(_Result):
+    """Of the critical path of the changed graph, how much is as traced, how much scaled, how much modelled."""
+
+    traced: float
+    scaled: float
+    modelled: float
+
+
+class WhatIfReport(_Document):
+    """``asap trace what-if``."""
+
+    changes: list[str]
+    measured_s: float = Field(description="step time as recorded")
+    replayed_s: float = Field(description="step time of the unchanged graph")
+    step_time_s: Estimate
+    speedup: float = Field(description="measured over predicted")
+    shares: PathShares
+    quality: Quality
+    notes: list[str]

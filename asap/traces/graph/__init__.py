@@ -1,0 +1,1 @@
+"""The execution graph: what waits for what."""

@@ -1,0 +1,140 @@
+"""Build the execution graph of a trace."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.traces.collectives import match
+from asap.traces.graph.device import device_edges, operations_before
+from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
+from asap.traces.graph.host import find_launches, host_edges, without_pollers
+from asap.traces.graph.streams import inferred_edges, wait_edges, wait_pairs
+from asap.traces.trace import Integers, RankTrace, Trace
+
+
+def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
+    """The graph of all ranks.
+
+    Args:
+        trace: of the run.
+        without: causes that are left out, to see what they explain.
+    """
+    trace = replace(trace, ranks=[without_pollers(rank) for rank in trace.ranks])
+    nodes, measured = _number(trace.ranks)
+    parts: list[Edges] = []
+    for rank, mine in zip(trace.ranks, nodes, strict=True):
+        parts += _edges_of(rank, mine, measured, without)
+    matched = match(trace.ranks) if len(trace.ranks) > 1 else []
+    edges = Edges.join(parts)
+    if Cause.COLLECTIVE not in without and matched:
+        edges = _joined(trace.ranks, nodes, matched, edges)
+    edges = edges.take(~np.isin(edges.cause, list(without)))
+    return _ordered(trace, nodes, measured, edges, len(matched))
+
+
+def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
+    """Nodes in the order operations, calls, steps of each rank; the root comes first."""
+    nodes, times, count = [], [np.zeros(1, dtype=np.int64)], 1
+    for rank in ranks:
+        numbers = []
+        steps = np.array([(step.start, step.end) for step in rank.steps], dtype=np.int64).reshape(-1, 2).T
+        tables = (
+            (rank.operations.start, rank.operations.end),
+            (rank.calls.start, rank.calls.end),
+            (steps[0], steps[1]),
+        )
+        for start, end in tables:
+            pairs = np.stack([start, end], axis=1)
+            number = count + np.arange(pairs.size).reshape(-1, 2)
+            times.append(pairs.ravel())
+            numbers.append(number)
+            count += pairs.size
+        operations, calls, marks = numbers
+        nodes.append(RankNodes(*calls.T, *operations.T, *marks.T))
+    return nodes, np.concatenate(times)
+
+
+def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers, without: Collection[Cause]) -> list[Edges]:
+    launches, before = find_launches(rank), operations_before(rank)
+    pairs = wait_pairs(rank, launches)
+    parts = host_edges(rank, nodes, launches)
+    parts += device_edges(rank, nodes, launches, before, free=~np.isin(np.arange(len(rank.operations)), pairs[:, 0]))
+    parts.append(wait_edges(nodes, pairs))
+    explaining = Edges.join(parts)
+    explaining = explaining.take(~np.isin(explaining.cause, list(without)))
+    parts.append(inferred_edges(rank, nodes, delays(measured, explaining)[nodes.operation_start]))
+    return parts
+
+
+def delays(measured: Integers, edges: Edges) -> Integers:
+    """How much later each node was than its edges explain, in nanoseconds; zero for nodes without any."""
+    explained = np.full(len(measured), np.iinfo(np.int64).min)
+    np.maximum.at(explained, edges.target, measured[edges.source] + edges.weight)
+    return np.where(explained == np.iinfo(np.int64).min, 0, np.maximum(measured - explained, 0))
+
+
+def _joined(ranks: Sequence[RankTrace], nodes: Sequence[RankNodes], matched: Sequence[Integers], edges: Edges) -> Edges:
+    """A collective takes one time on all ranks, the shortest that was seen, from when the last of them has come.
+
+    On the rank that came last it did not wait; what others took longer is waiting.
+    """
+    rows = np.array(matched)
+    start = np.stack([mine.operation_start[column] for mine, column in zip(nodes, rows.T, strict=True)], axis=1)
+    end = np.stack([mine.operation_end[column] for mine, column in zip(nodes, rows.T, strict=True)], axis=1)
+    durations = [
+        rank.operations.end[column] - rank.operations.start[column] for rank, column in zip(ranks, rows.T, strict=True)
+    ]
+    transfer = np.min(durations, axis=0)
+    count = len(ranks)
+    source = np.repeat(start, count, axis=1).ravel()
+    target = np.tile(end, (1, count)).ravel()
+    together = Edges.of(source, target, np.repeat(transfer, count * count), Cause.COLLECTIVE)
+    alone = (edges.cause == Cause.DURATION) & np.isin(edges.target, end.ravel())
+    return Edges.join([edges.take(~alone), together])
+
+
+def _ordered(trace: Trace, nodes: Sequence[RankNodes], measured: Integers, edges: Edges, matched: int) -> Graph:
+    """Number the nodes in time and order the edges by target. What would run against time is no cause."""
+    order = np.argsort(measured, kind="stable")
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    renumbered = Edges(number[edges.source], number[edges.target], edges.weight, edges.cause)
+    renumbered = renumbered.take(renumbered.source < renumbered.target)
+    renumbered = renumbered.take(np.argsort(renumbered.target, kind="stable"))
+    return Graph(trace, measured[order], renumbered, [mine.renumbered(number) for mine in nodes], matched)
+
+
+def ordered(graph: Graph, edges: Edges) -> tuple[Graph, Integers]:
+    """The graph with other edges, which may run against measured time; and where each edge was.
+
+    Raises:
+        InsufficientEvidenceError: some would have to wait for themselves.
+    """
+    rank_of = _topological(len(graph.measured), edges)
+    renumbered = Edges(rank_of[edges.source], rank_of[edges.target], edges.weight, edges.cause)
+    rows = np.argsort(renumbered.target, kind="stable")
+    measured = np.empty_like(graph.measured)
+    measured[rank_of] = graph.measured
+    nodes = [mine.renumbered(rank_of) for mine in graph.nodes]
+    return replace(graph, measured=measured, edges=renumbered.take(rows), nodes=nodes), rows
+
+
+def _topological(nodes: int, edges: Edges) -> Integers:
+    """Place of each node in an order in which sources come first (Kahn, 1962)."""
+    by_source = np.argsort(edges.source, kind="stable")
+    first = np.searchsorted(edges.source[by_source], np.arange(nodes + 1)).tolist()
+    targets = edges.target[by_source].tolist()
+    missing = np.bincount(edges.target, minlength=nodes).tolist()
+    ready = [node for node in range(nodes) if not missing[node]]
+    for node in ready:
+        for target in targets[first[node] : first[node + 1]]:
+            missing[target] -= 1
+            if not missing[target]:
+                ready.append(target)
+    if len(ready) < nodes:
+        raise InsufficientEvidenceError("with this change ranks would wait for each other in a circle")
+    place = np.empty(nodes, dtype=np.int64)
+    place[ready] = np.arange(nodes)
+    return place

@@ -1,0 +1,141 @@
+"""What device operations wait for on their own: their launch, and the operation before on their stream."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
+from asap.traces.graph.host import Launches
+from asap.traces.trace import Integers, OperationKind, RankTrace
+
+SMALL_GAP = 20_000
+"""Nanoseconds: a longer pause between two operations is waiting, not the price of starting one. Of 27,000 kernels on
+V100, A100, H100 and MI300X, 95 % follow the one before within 4 µs where they were launched in time."""
+
+
+KERNELS_AND_COPIES = (
+    (OperationKind.COMPUTE, OperationKind.COMMUNICATION),
+    (OperationKind.COPY,),
+    (OperationKind.MEMSET,),
+)
+"""Kinds of operation that start alike; the first of each group shows how."""
+
+
+class Before(NamedTuple):
+    """For each operation the one before on its stream, ``-1`` for the first."""
+
+    row: Integers
+
+
+def operations_before(rank: RankTrace) -> Before:
+    """Operations are ordered by start, so a stable sort by stream puts each behind the one before."""
+    lane = rank.operations.lane
+    order = np.argsort(lane, kind="stable")
+    before = np.full(len(lane), -1, dtype=np.int64)
+    same = lane[order][1:] == lane[order][:-1]
+    before[order[1:][same]] = order[:-1][same]
+    return Before(before)
+
+
+def device_edges(
+    rank: RankTrace, nodes: RankNodes, launches: Launches, before: Before, free: NDArray[np.bool_]
+) -> list[Edges]:
+    """Durations, launches and the order of each stream.
+
+    Times between them are those typical of the trace, of operations that are ``free``: that wait for no other stream.
+    """
+    operations = rank.operations
+    start, end = nodes.operation_start, nodes.operation_end
+    durations = operations.end - operations.start if rank.durations is None else rank.durations
+    parts = [Edges.of(start, end, durations, Cause.DURATION)]
+    parts += _launched(rank, nodes, launches, before, free)
+    parts += _in_order(rank, nodes, before, stream_gaps(rank, launches, before, free))
+    if not launches.known.any():
+        parts.append(_pauses(rank, nodes, before))
+    unanchored = np.flatnonzero((before.row < 0) & ~launches.known & ~np.isin(np.arange(len(start)), rank.waits[:, 0]))
+    parts.append(Edges.of(np.full(len(unanchored), ROOT), start[unanchored], operations.start[unanchored], Cause.BEGIN))
+    return parts
+
+
+def _in_order(rank: RankTrace, nodes: RankNodes, before: Before, gaps: Integers) -> list[Edges]:
+    """Each operation starts when the one before on its stream has ended.
+
+    Branches of a CUDA graph share the number of a stream and overlap: there the start follows from the start before.
+    """
+    operations = rank.operations
+    start, end = nodes.operation_start, nodes.operation_end
+    row = np.flatnonzero(before.row >= 0)
+    source = before.row[row]
+    overlaps = operations.start[row] < operations.end[source]
+    one, other = row[~overlaps], row[overlaps]
+    after = operations.start[other] - operations.start[source[overlaps]]
+    return [
+        Edges.of(end[source[~overlaps]], start[one], gaps[one], Cause.STREAM),
+        Edges.of(start[source[overlaps]], start[other], after, Cause.STREAM),
+    ]
+
+
+def _pauses(rank: RankTrace, nodes: RankNodes, before: Before) -> Edges:
+    """Where no launch was recorded at all, a pause before or after an execution of the module is the host's."""
+    operations = rank.operations
+    bounds = np.sort([moment for step in rank.steps for moment in (step.start, step.end)])
+    rows = np.setdiff1d(np.flatnonzero(before.row >= 0), rank.waits[:, 0])
+    free, start = operations.end[before.row[rows]], operations.start[rows]
+    at_bound = np.searchsorted(bounds, start, side="right") > np.searchsorted(bounds, free)
+    outside = np.searchsorted(bounds, start, side="right") % 2 == 0
+    host = rows[(start - free > SMALL_GAP) & (at_bound | outside)]
+    gap = operations.start[host] - operations.end[before.row[host]]
+    return Edges.of(nodes.operation_end[before.row[host]], nodes.operation_start[host], gap, Cause.HOST)
+
+
+def stream_gaps(rank: RankTrace, launches: Launches, before: Before, free: NDArray[np.bool_]) -> Integers:
+    """For each operation the usual pause after the one before, if it was launched in time.
+
+    The mean over its kind, for many short pauses add up. Pauses above ``SMALL_GAP`` are waiting, and so are many of
+    those before collectives, which start like other kernels.
+    """
+    operations = rank.operations
+    rows = np.flatnonzero(before.row >= 0)
+    ended = operations.end[before.row[rows]]
+    launched = np.where(launches.known[rows], rank.calls.end[launches.call[rows]], ended) if len(rank.calls) else ended
+    gap = operations.start[rows] - ended
+    in_time = (launched + SMALL_GAP <= ended) | ~launches.known[rows]
+    usual = in_time & free[rows] & (gap >= 0) & (gap <= SMALL_GAP)
+    gaps = np.zeros(len(operations), dtype=np.int64)
+    for kinds in KERNELS_AND_COPIES:
+        mine = gap[usual & (operations.kind[rows] == kinds[0])]
+        gaps[np.isin(operations.kind, kinds)] = int(mine.mean()) if len(mine) else 0
+    return gaps
+
+
+def _launched(
+    rank: RankTrace, nodes: RankNodes, launches: Launches, before: Before, free: NDArray[np.bool_]
+) -> list[Edges]:
+    """An operation starts a typical time after the call that launches it has ended; collectives as other kernels do.
+
+    One that starts while its call still runs was launched within it, after the host had prepared it (staged a copy,
+    loaded a kernel): how long that took is host time.
+    """
+    operations, calls = rank.operations, rank.calls
+    rows = np.flatnonzero(launches.known)
+    call = launches.call[rows]
+    ended = np.where(before.row[rows] >= 0, operations.end[before.row[rows]], np.iinfo(np.int64).min)
+    within = operations.start[rows] <= calls.end[call]
+    parts = []
+    latency, idle = _latency(operations.start[rows], calls.end[call], ended)
+    for kinds in KERNELS_AND_COPIES:
+        after = ~within & np.isin(operations.kind[rows], kinds)
+        usual = latency[after & idle & free[rows] & (operations.kind[rows] == kinds[0])]
+        typical = int(np.percentile(usual, 50, method="lower")) if len(usual) else 0
+        parts.append(Edges.of(nodes.call_end[call[after]], nodes.operation_start[rows[after]], typical, Cause.LAUNCH))
+    offset, idle = _latency(operations.start[rows[within]], calls.start[call[within]], ended[within])
+    least = int(offset[idle].min()) if idle.any() else 0
+    prepared = np.where(idle, offset, np.minimum(offset, least))
+    parts.append(Edges.of(nodes.call_start[call[within]], nodes.operation_start[rows[within]], prepared, Cause.LAUNCH))
+    return parts
+
+
+def _latency(start: Integers, launched: Integers, free: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Time from launch to start, and whether the stream had nothing else to do by then."""
+    return start - launched, free <= launched

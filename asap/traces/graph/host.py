@@ -1,0 +1,149 @@
+"""What host threads wait for: themselves, and the device where a call blocks."""
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
+from asap.traces.trace import Integers, OperationKind, RankTrace
+
+_SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w*Synchronize(?:_\w+)?|(?:cuda|hip)Free")
+"""``cudaFree`` and ``hipFree`` wait for the device, as the CUDA and HIP runtime references say."""
+
+
+FULL_QUEUE = 512
+"""Operations launched and not over. A CUDA context holds about a thousand entries, of which events and waits take some:
+on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
+
+LONG_CALL = 20_000
+"""Nanoseconds that a launch seldom takes unless it waits: 95 % of launches on V100, A100, H100 and MI300X take less."""
+
+
+class Launches(NamedTuple):
+    """For each operation the call that launched it, ``-1`` where the trace has none."""
+
+    call: Integers
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Operations whose launch is in the trace."""
+        return self.call >= 0
+
+
+def find_launches(rank: RankTrace) -> Launches:
+    """Join operations and calls by their correlation."""
+    order = np.argsort(rank.calls.correlation, kind="stable")
+    ordered = rank.calls.correlation[order]
+    place = np.searchsorted(ordered, rank.operations.correlation)
+    place = np.minimum(place, max(len(ordered) - 1, 0))
+    if not len(ordered):
+        return Launches(np.full(len(rank.operations), -1))
+    found = (ordered[place] == rank.operations.correlation) & (rank.operations.correlation >= 0)
+    return Launches(np.where(found, order[place], -1))
+
+
+def without_pollers(rank: RankTrace) -> RankTrace:
+    """Leave out the calls of threads that launch nothing: they only look whether something is done."""
+    thread = rank.caller[rank.calls.lane]
+    launches = find_launches(rank)
+    working = np.unique(thread[launches.call[launches.known]])
+    if rank.step_lane >= 0:
+        working = np.append(working, rank.caller[rank.step_lane])
+    return replace(rank, calls=rank.calls.take(np.isin(thread, working)))
+
+
+def host_edges(rank: RankTrace, nodes: RankNodes, launches: Launches) -> list[Edges]:
+    """Each thread in its order, with the gaps that were measured; blocking calls end when the device is done."""
+    blocking = _blocking(rank, launches)
+    parts = [
+        Edges.of(nodes.operation_end[blocking.operation], nodes.call_end[blocking.call], blocking.delay, Cause.BLOCKED)
+    ]
+    thread = rank.caller[rank.calls.lane]
+    working = set(thread.tolist())
+    if rank.step_lane >= 0:
+        working.add(int(rank.caller[rank.step_lane]))
+    for lane in sorted(working):
+        calls = np.flatnonzero(thread == lane)
+        parts += _chain(rank, nodes, calls, lane, blocking)
+    return parts
+
+
+class _Blocking(NamedTuple):
+    """Calls that return when an operation has ended, and how long after it they typically do."""
+
+    call: Integers
+    operation: Integers
+    delay: Integers
+
+
+def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocking: _Blocking) -> list[Edges]:
+    points = [nodes.call_start[calls], nodes.call_end[calls]]
+    times = [rank.calls.start[calls], rank.calls.end[calls]]
+    if rank.step_lane >= 0 and rank.caller[rank.step_lane] == lane:
+        points += [nodes.step_start, nodes.step_end]
+        times += [np.array([step.start for step in rank.steps]), np.array([step.end for step in rank.steps])]
+    point, time = np.concatenate(points), np.concatenate(times)
+    order = np.lexsort((point, time))
+    point, time = point[order], time[order]
+    gap = np.diff(time)
+    place = {int(node): i for i, node in enumerate(point[1:])}
+    for call, alone in zip(nodes.call_end[blocking.call].tolist(), blocking.delay.tolist(), strict=True):
+        if call in place:
+            gap[place[call]] = min(gap[place[call]], alone)
+    begin = Edges.of(np.array([ROOT]), point[:1], time[:1], Cause.BEGIN)
+    return [begin, Edges.of(point[:-1], point[1:], gap, Cause.HOST)]
+
+
+def _blocking(rank: RankTrace, launches: Launches) -> _Blocking:
+    """Calls that ended after an operation that they waited for.
+
+    What passes between the two is what such a call takes with nothing to wait for: the median of its sort.
+    """
+    sorts = (_synchronising(rank), _copying(rank, launches), _throttled(rank, launches))
+    delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
+    typical = [np.full(len(delay), _median(delay)) for delay in delays]
+    call, operation = (np.concatenate(column).astype(np.int64) for column in zip(*sorts, strict=True))
+    return _Blocking(call, operation, np.concatenate(typical))
+
+
+def _synchronising(rank: RankTrace) -> tuple[Integers, Integers]:
+    """A synchronising call waits for the last operation that ended while it ran."""
+    by_name = np.array([bool(_SYNCHRONISING.fullmatch(name)) for name in rank.names], dtype=bool)
+    call = np.flatnonzero(by_name[rank.calls.name])
+    operation = _last_ended(rank, rank.calls.end[call])
+    inside = (operation >= 0) & (rank.operations.end[operation] > rank.calls.start[call])
+    return call[inside], operation[inside]
+
+
+def _copying(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
+    """A copying call that outlasts its copy waited for it."""
+    copies = np.flatnonzero(launches.known & (rank.operations.kind == OperationKind.COPY))
+    call = launches.call[copies]
+    outlasts = rank.operations.end[copies] <= rank.calls.end[call]
+    return call[outlasts], copies[outlasts]
+
+
+def _throttled(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
+    """A launch that takes long while the queue of launches is full waits until an operation ends."""
+    calls = rank.calls
+    call = np.unique(launches.call[launches.known])
+    launched = np.sort(calls.start[launches.call[launches.known]])
+    ended = np.sort(rank.operations.end[launches.known])
+    outstanding = np.searchsorted(launched, calls.end[call], side="right") - np.searchsorted(ended, calls.end[call])
+    operation = _last_ended(rank, calls.end[call])
+    full = (outstanding >= FULL_QUEUE) & (calls.end[call] - calls.start[call] > LONG_CALL) & (operation >= 0)
+    return call[full], operation[full]
+
+
+def _last_ended(rank: RankTrace, moment: Integers) -> Integers:
+    """The operation that ended last before each moment, ``-1`` for none."""
+    by_end = np.argsort(rank.operations.end, kind="stable")
+    place = np.searchsorted(rank.operations.end[by_end], moment, side="right") - 1
+    return np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
+
+
+def _median(values: Integers) -> int:
+    return int(np.median(values)) if len(values) else 0

@@ -1,0 +1,115 @@
+"""Load a trace: find its files, read each rank, put all on one clock."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from asap.core.errors import BadInputError, NotFoundError
+from asap.core.text import plain
+from asap.profiles.locate import locate
+from asap.traces.clocks import align
+from asap.traces.trace import RankTrace, Trace
+
+EXPECTED = "give Kineto *.json[.gz], *.xplane.pb or *_thunks.csv[.gz] files, or a folder of them"
+_KINETO, _XPLANE, _THUNKS = "kineto", "xplane", "nsys-jax"
+_LOG_FOLDERS = ("plugins", "profile")
+"""Where TensorBoard keeps the runs of a log directory."""
+
+_SUFFIXES = {
+    ".json": _KINETO,
+    ".json.gz": _KINETO,
+    ".xplane.pb": _XPLANE,
+    "thunks.csv": _THUNKS,
+    "thunks.csv.gz": _THUNKS,
+}
+
+
+def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = lambda stage: None) -> Trace:
+    """Read all ranks of one run, or those that are at hand.
+
+    Args:
+        paths: files or folders, all of one format.
+        progress: is told what is being read.
+
+    Raises:
+        NotFoundError: a path does not exist, or a folder holds no trace.
+        BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
+        InsufficientEvidenceError: a file holds no device activity.
+    """
+    files = [file for path in paths for file in _files(Path(path).expanduser())]
+    formats = {_format(file) for file in files}
+    if len(formats) > 1:
+        raise BadInputError(f"are traces of several formats: {', '.join(sorted(formats))}", hint="give one run")
+    (found,) = formats
+    ranks: list[RankTrace] = []
+    for file in files:
+        progress(f"reading {file.name}")
+        ranks += _numbered_on(_read(file, found), len(ranks)) if found == _XPLANE else _read(file, found)
+    return _assembled(found, ranks)
+
+
+def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
+    """Each host counts its devices from zero."""
+    if not before:
+        return list(devices)
+    return [replace(device, rank=before + i) for i, device in enumerate(devices)]
+
+
+def _assembled(found: str, ranks: list[RankTrace]) -> Trace:
+    ranks = sorted(ranks, key=lambda rank: rank.rank)
+    for one, other in pairwise(ranks):
+        if one.rank == other.rank:
+            hint = "give the files of one run, a file a rank"
+            raise BadInputError(f"two files are of rank {one.rank}", hint=hint)
+    ranks, spread = align(ranks)
+    origin = min(rank.first for rank in ranks)
+    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks))
+
+
+def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
+    sizes = {rank.world_size for rank in ranks} - {None}
+    expected = max((size for size in sizes if size), default=len(ranks))
+    notes = [f"rank {rank.rank}: {note}" for rank in ranks for note in rank.notes]
+    if len(ranks) < expected:
+        missing = (
+            "waiting for other ranks cannot be told from transfer"
+            if len(ranks) == 1
+            else ("a collective may wait for a rank that is not here")
+        )
+        notes.append(f"{len(ranks)} of {expected} ranks: {missing}")
+    return tuple(notes)
+
+
+def _read(file: Path, found: str) -> list[RankTrace]:
+    if found == _XPLANE:
+        from asap.traces.readers.xplane import read_xplane
+
+        return read_xplane(file)
+    if found == _THUNKS:
+        from asap.traces.readers.thunks import read_thunks
+
+        return [read_thunks(file)]
+    from asap.traces.readers.kineto import read_kineto
+
+    return [read_kineto(file)]
+
+
+def _format(file: Path) -> str:
+    for suffix, found in _SUFFIXES.items():
+        if file.name.endswith(suffix):
+            return found
+    raise BadInputError("is not a trace by its name", where=plain(file), hint=EXPECTED)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise NotFoundError("does not exist", where=plain(path), hint=EXPECTED)
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(tuple(_SUFFIXES)))
+    if not files and any((path / folder).is_dir() for folder in _LOG_FOLDERS):
+        return list(locate(path).files)
+    if not files:
+        raise NotFoundError("holds no trace", where=plain(path), hint=EXPECTED)
+    return files

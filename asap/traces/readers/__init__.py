@@ -1,0 +1,1 @@
+"""Readers of events, one a format."""

@@ -1,0 +1,191 @@
+"""A TPU core: one operation after the other, and links that carry transfers in order.
+
+An asynchronous operation shows as ``-start`` and ``-done`` on the line of the core; its ``-done`` is waiting. The time
+that the transfer itself takes is not recorded: it is the time of those of the same link that began with the link idle
+and were waited for, by bytes.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
+from statistics import median
+
+import numpy as np
+
+from asap.profiles.collectives import base_name, collective_of, opcode
+from asap.traces.readers.rows import Numbering
+from asap.traces.readers.xspace import Line, Plane
+from asap.traces.trace import NO_CORRELATION, Events, OperationKind, RankTrace, Step
+
+_OPERATIONS, _MODULES = "XLA Ops", "XLA Modules"
+_CORE = "core"
+_HOST_MEMORY = "S(5)"
+_NAME = re.compile(r"%?([\w.-]+)")
+_STARTED = re.compile(r"%([\w.-]*start[\w.-]*)")
+_SHAPE = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
+_MINIMUM_WAIT = 1_000
+"""Nanoseconds: a ``-done`` that takes less did not wait."""
+
+
+@dataclass
+class _Transfer:
+    link: str
+    name: str
+    issued: int
+    size: int
+    issuer: int
+    done: int = -1
+    done_row: int = -1
+    waited: bool = False
+    start: int = -1
+    duration: int = 0
+
+
+def read_core(plane: Plane, number: int) -> RankTrace | None:
+    """The trace of one core; None if it ran nothing."""
+    lines = {line.name: line for line in plane.lines}
+    if _OPERATIONS not in lines or not len(lines[_OPERATIONS].start):
+        return None
+    reader = _Core(plane, _leaves(lines[_OPERATIONS]))
+    transfers = reader.transfers()
+    rows = [*reader.rows, *(reader.row_of(transfer) for transfer in transfers)]
+    order = np.lexsort(np.array(rows)[:, [3, 2]].T)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    pairs = []
+    for row, transfer in enumerate(transfers, start=len(reader.rows)):
+        pairs += [(row, transfer.issuer), (transfer.done_row, row)]
+    own = [end - start for _, _, start, end, _, _ in reader.rows] + [transfer.duration for transfer in transfers]
+    return RankTrace(
+        rank=number,
+        names=list(reader.names),
+        lanes=list(reader.lanes),
+        calls=Events.of([]),
+        operations=Events.of(rows),
+        spans=Events.of([]),
+        steps=_executions(plane, lines.get(_MODULES)),
+        caller=np.arange(len(reader.lanes)),
+        executions=True,
+        durations=np.array(own, dtype=np.int64)[order],
+        waits=place[np.array(pairs, dtype=np.int64).reshape(-1, 2)],
+        notes=("a TPU profile does not say when the host launched: pauses between executions are kept as they are",),
+    )
+
+
+class _Core:
+    def __init__(self, plane: Plane, line: Line):
+        self.names: Numbering[str] = Numbering()
+        self.lanes: Numbering[str] = Numbering()
+        self.rows: list[tuple[int, ...]] = []
+        self._transfers: list[_Transfer] = []
+        self._open: dict[str, _Transfer] = {}
+        columns = (line.metadata.tolist(), line.start.tolist(), line.end.tolist())
+        for metadata, start, end in zip(*columns, strict=True):
+            self._add(plane.names.get(metadata, ""), start, end)
+
+    def _add(self, expression: str, start: int, end: int) -> None:
+        found = _NAME.match(expression)
+        name = found.group(1) if found else expression
+        does = opcode(expression) or base_name(name)
+        if does.endswith("-done") and (transfer := self._open.pop(_started_by(expression), None)):
+            transfer.done, transfer.done_row, transfer.waited = end, len(self.rows), end - start > _MINIMUM_WAIT
+            start = end
+        is_half = does.endswith(("-start", "-done"))
+        kind = OperationKind.COMMUNICATION if collective_of(name, does)[0] and not is_half else OperationKind.COMPUTE
+        self.rows.append((self.names[name], self.lanes[_CORE], start, end, NO_CORRELATION, kind))
+        if does.endswith("-start"):
+            link, size = _link(does, expression), _bytes(expression)
+            transfer = _Transfer(link, name.replace("-start", ""), end, size, issuer=len(self.rows) - 1)
+            self._open[name] = transfer
+            self._transfers.append(transfer)
+
+    def row_of(self, transfer: _Transfer) -> tuple[int, ...]:
+        """A collective communicates; what goes to or from the host, or between memories, is a copy."""
+        kind = OperationKind.COMMUNICATION if collective_of(transfer.name)[0] else OperationKind.COPY
+        name, lane = self.names[transfer.name], self.lanes[transfer.link]
+        end = min(transfer.start + transfer.duration, max(transfer.done, transfer.start))
+        return name, lane, transfer.start, end, NO_CORRELATION, kind
+
+    def transfers(self) -> list[_Transfer]:
+        """Those that were done, with when their link carried them."""
+        links: dict[str, list[_Transfer]] = defaultdict(list)
+        for transfer in self._transfers:
+            if transfer.done >= 0:
+                links[transfer.link].append(transfer)
+        for queue in links.values():
+            _carry(queue, _time_a_byte(queue))
+        return [transfer for queue in links.values() for transfer in queue]
+
+
+def _started_by(expression: str) -> str:
+    """``copy-done((…) %copy-start.2)`` → ``copy-start.2``."""
+    found = _STARTED.search(expression.partition("(")[2])
+    return found.group(1) if found else ""
+
+
+def _time_a_byte(queue: list[_Transfer]) -> float:
+    """Nanoseconds: the median over transfers that found their link idle and were waited for.
+
+    If there is none, over all that were waited for, from when their link was free.
+    """
+    free, alone, waited = 0, [], []
+    for transfer in queue:
+        rate = (transfer.done - transfer.issued) / max(transfer.size, 1)
+        if transfer.waited:
+            waited.append((transfer.done - max(transfer.issued, free)) / max(transfer.size, 1))
+            alone += [rate] if transfer.issued + _MINIMUM_WAIT >= free else []
+        free = transfer.done
+    return median(alone or waited or [0.0])
+
+
+def _carry(queue: list[_Transfer], rate: float) -> None:
+    free = 0
+    for transfer in queue:
+        transfer.start = max(transfer.issued, free)
+        transfer.duration = round(rate * transfer.size)
+        free = min(transfer.start + transfer.duration, transfer.done)
+
+
+def _link(does: str, expression: str) -> str:
+    """The wire that an operation uses: one for each direction to and from the host, one between chips."""
+    if collective_of(does.replace("-start", ""))[0]:
+        return "interconnect"
+    result, _, operands = expression.partition(does + "(")
+    if _HOST_MEMORY in operands:
+        return "host to device"
+    return "device to host" if _HOST_MEMORY in result else "memory"
+
+
+def _bytes(expression: str) -> int:
+    """Size of the first shape: what a transfer moves."""
+    found = _SHAPE.search(expression.partition("=")[2])
+    if not found:
+        return 1
+    kind, bits, dimensions = found.groups()
+    count = prod(int(length) for length in dimensions.split(",") if length)
+    return count * (1 if kind == "pred" else int(bits or 8)) // 8 or 1
+
+
+def _leaves(line: Line) -> Line:
+    """Without the operations that contain others: the time of a loop is that of its body."""
+    order = np.lexsort((-line.end, line.start))
+    lasting = order[line.end[order] > line.start[order]]
+    contains = np.append(line.start[lasting][1:], np.iinfo(np.int64).max) < line.end[lasting]
+    order = np.setdiff1d(order, lasting[contains])
+    order = order[np.lexsort((line.end[order], line.start[order]))]
+    return Line(line.name, line.metadata[order], line.start[order], line.end[order], line.correlation[order])
+
+
+def _executions(plane: Plane, modules: Line | None) -> list[Step]:
+    """Runs of the module that took most of the time."""
+    if modules is None or not len(modules.start):
+        return []
+    totals: dict[int, int] = defaultdict(int)
+    for metadata, time in zip(modules.metadata.tolist(), (modules.end - modules.start).tolist(), strict=True):
+        totals[metadata] += time
+    main = max(totals, key=lambda metadata: totals[metadata])
+    mine = np.flatnonzero(modules.metadata == main)
+    label = plane.names.get(main, "").partition("(")[0]
+    runs = zip(modules.start[mine].tolist(), modules.end[mine].tolist(), strict=True)
+    return [Step(f"{label} {i}", start, end) for i, (start, end) in enumerate(runs)]

@@ -1,0 +1,146 @@
+"""What the commands answer, from a trace and its graph."""
+
+from collections.abc import Sequence
+
+from asap.core.errors import AsapError
+from asap.core.text import plain
+from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, utilisation
+from asap.traces.analysis.critical_path import critical_path
+from asap.traces.analysis.iterations import Times, device_iterations, step_times
+from asap.traces.analysis.quality import unexplained, verdict
+from asap.traces.analysis.report import (
+    Estimate,
+    Parts,
+    PathPart,
+    PathShares,
+    Quality,
+    RankContents,
+    RankReport,
+    ReplayReport,
+    Shortening,
+    StragglerReport,
+    Timing,
+    TraceReport,
+    WhatIfReport,
+)
+from asap.traces.analysis.step_time import step_time
+from asap.traces.analysis.stragglers import stragglers
+from asap.traces.graph.graph import Cause, Graph, RankNodes
+from asap.traces.trace import NS, OperationKind, RankTrace
+from asap.traces.what_if.apply import apply
+from asap.traces.what_if.change import Change, parse_change
+from asap.traces.what_if.predict import predict_change
+
+NAME_LENGTH = 120
+PATH_PARTS = 20
+UTILISATION_PARTS = 20
+QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:dataloader", "remove:copy")
+
+
+def describe(graph: Graph) -> TraceReport:
+    """What a trace holds and how well it is explained."""
+    trace = graph.trace
+    ranks = [_contents(rank, share) for rank, share in zip(trace.ranks, unexplained(graph), strict=True)]
+    spread, notes = trace.clock_spread_s, list(trace.notes)
+    return TraceReport(format=trace.format, ranks=ranks, clock_spread_s=spread, quality=_quality(graph), notes=notes)
+
+
+def report_replay(graph: Graph) -> ReplayReport:
+    """How the graph replays, where the time of each rank goes and what decides it."""
+    trace = graph.trace
+    measured, replayed = rank_times(graph, graph.measured), rank_times(graph, graph.replayed)
+    columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
+    return ReplayReport(
+        format=trace.format,
+        step_time_s=_timing(step_time(graph)),
+        ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
+        quality=_quality(graph),
+        clock_spread_s=trace.clock_spread_s,
+        matched_collectives=graph.matched,
+        stragglers=[StragglerReport(**found._asdict()) for found in stragglers(graph, graph.measured)],
+        critical_path=[
+            PathPart(**part._replace(name=plain(part.name, NAME_LENGTH))._asdict())
+            for part in critical_path(graph)[:PATH_PARTS]
+        ],
+        shortened_by=_shortened(graph),
+        notes=list(trace.notes),
+    )
+
+
+def report_what_if(graph: Graph, changes: Sequence[Change]) -> WhatIfReport:
+    """What a step takes after all changes.
+
+    Raises:
+        InsufficientEvidenceError: the trace does not hold what a change concerns, or does not explain enough.
+    """
+    found = predict_change(graph, changes)
+    return WhatIfReport(
+        changes=[str(change) for change in changes],
+        measured_s=found.measured,
+        replayed_s=found.replayed,
+        step_time_s=Estimate(value=found.value, low=found.low, high=found.high),
+        speedup=found.measured / found.value if found.value else float("inf"),
+        shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=0.0),
+        quality=_quality(graph),
+        notes=list(graph.trace.notes),
+    )
+
+
+def _shortened(graph: Graph) -> list[Shortening]:
+    found = []
+    for question in QUESTIONS:
+        try:
+            changed = apply(graph, [parse_change(question)])
+        except AsapError:
+            continue
+        found.append(Shortening(change=question, step_time_s=step_time(changed.graph).replayed_s))
+    return sorted(found, key=lambda shortening: shortening.step_time_s)
+
+
+def _quality(graph: Graph) -> Quality:
+    worst = max(unexplained(graph))
+    inferred = int((graph.edges.cause == Cause.INFERRED).sum())
+    return Quality(verdict=verdict(worst), unexplained=worst, inferred_waits=inferred)
+
+
+def _contents(rank: RankTrace, share: float) -> RankContents:
+    return RankContents(
+        rank=rank.rank,
+        world_size=rank.world_size,
+        device=rank.device,
+        steps=[plain(step.label, NAME_LENGTH) for step in rank.steps],
+        threads=len(set(rank.calls.lane.tolist())),
+        streams=[plain(rank.lanes[lane], NAME_LENGTH) for lane in sorted(set(rank.operations.lane.tolist()))],
+        calls=len(rank.calls),
+        operations=len(rank.operations),
+        collectives=int((rank.operations.kind == OperationKind.COMMUNICATION).sum()),
+        device_span_s=NS * rank.device_span,
+        unexplained=share,
+    )
+
+
+def _rank(
+    graph: Graph, rank: RankTrace, nodes: RankNodes, measured: RankTimes, replayed: RankTimes, share: float
+) -> RankReport:
+    steps = zip(rank.steps, step_times(graph, nodes), strict=True)
+    communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
+    waits_known = graph.matched > 0 or not communicates
+    return RankReport(
+        rank=rank.rank,
+        device=rank.device,
+        steps=[_timing(times, step.label) for step, times in steps],
+        device_iterations=[_timing(times) for times in device_iterations(graph, rank, nodes)],
+        breakdown=_parts(breakdown(rank, replayed), waits_known),
+        measured_breakdown=_parts(breakdown(rank, measured), waits_known),
+        utilisation=utilisation(rank, measured, UTILISATION_PARTS),
+        unexplained=share,
+    )
+
+
+def _timing(times: Times, label: str = "") -> Timing:
+    return Timing(label=plain(label, NAME_LENGTH), error=times.error, **times._asdict())
+
+
+def _parts(found: Breakdown, waits_known: bool) -> Parts:
+    parts = Parts(window_s=found.window_s, **found._asdict())
+    return parts if waits_known else parts.model_copy(update={"waiting_s": None})

@@ -1,0 +1,130 @@
+"""A trace as columns: what the hosts called, what the devices ran, and which step it belongs to.
+
+Times are integer nanoseconds after the start of the trace: epoch microseconds in a double are a quarter of a
+microsecond apart, which is enough to cut a dependency.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+NS = 1e-9
+NO_CORRELATION = -1
+
+
+class OperationKind(IntEnum):
+    """What an operation of a device does."""
+
+    COMPUTE = 0
+    COMMUNICATION = 1
+    COPY = 2
+    MEMSET = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Rows of one sort of event, ordered by start.
+
+    ``lane`` is an index into ``RankTrace.lanes``: the thread of a call or span, the stream of an operation.
+    """
+
+    name: Integers
+    lane: Integers
+    start: Integers
+    end: Integers
+    correlation: Integers
+    kind: Integers
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, ...]] | Integers) -> "Events":
+        """From rows of name, lane, start, end, correlation and kind."""
+        table = np.asarray(rows, dtype=np.int64).reshape(-1, 6)
+        return cls(*table[np.lexsort((table[:, 3], table[:, 2]))].T.copy())
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, rows: NDArray[np.bool_] | Integers) -> "Events":
+        """Some of the rows, in their order."""
+        columns = (self.name, self.lane, self.start, self.end, self.correlation, self.kind)
+        return Events(*(column[rows] for column in columns))
+
+    def shifted(self, by: int) -> "Events":
+        """The same rows, ``by`` nanoseconds earlier."""
+        return replace(self, start=self.start - by, end=self.end - by)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One marked step of the training loop, or one execution of its module."""
+
+    label: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class RankTrace:
+    """What one rank recorded.
+
+    ``waits`` holds pairs of rows of ``operations``: the first does not start before the second has ended.
+    ``caller`` gives, for each lane, the thread that it is in line with: a thread that runs backward passes works while
+    its caller waits, so both are one sequence. ``executions`` says that steps are executions of a module, each timed by
+    itself from its first operation to its last; else they follow each other without a pause. ``durations`` is what the
+    operations take, where that is not from their start to their end.
+    """
+
+    rank: int
+    names: Sequence[str]
+    lanes: Sequence[str]
+    calls: Events
+    operations: Events
+    spans: Events
+    steps: Sequence[Step]
+    caller: Integers
+    executions: bool = False
+    durations: Integers | None = None
+    waits: Integers = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    step_lane: int = -1
+    world_size: int | None = None
+    device: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def shifted(self, by: int) -> "RankTrace":
+        """The same events, ``by`` nanoseconds earlier."""
+        return replace(
+            self,
+            calls=self.calls.shifted(by),
+            operations=self.operations.shifted(by),
+            spans=self.spans.shifted(by),
+            steps=[Step(step.label, step.start - by, step.end - by) for step in self.steps],
+        )
+
+    @property
+    def first(self) -> int:
+        """When the first call, operation or step started."""
+        starts = [int(events.start.min()) for events in (self.calls, self.operations) if len(events)]
+        return min(starts + [step.start for step in self.steps])
+
+    @property
+    def device_span(self) -> int:
+        """From the first to the last operation, in nanoseconds."""
+        return int(self.operations.end.max() - self.operations.start.min())
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """All ranks that are at hand, on one clock.
+
+    ``clock_spread_s`` is how far apart the ranks see the end of one collective, once their clocks are aligned (largest
+    over ranks of the median over collectives); None for one rank.
+    """
+
+    format: str
+    ranks: Sequence[RankTrace]
+    clock_spread_s: float | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""What another run would take: changes of an execution graph, and the step time of the changed graph."""

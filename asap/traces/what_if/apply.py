@@ -1,0 +1,155 @@
+"""Change a graph."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.traces.analysis.iterations import step_of_operations
+from asap.traces.graph.build import ordered
+from asap.traces.graph.device import operations_before
+from asap.traces.graph.graph import Cause, Edges, Graph
+from asap.traces.graph.host import find_launches
+from asap.traces.trace import Integers, OperationKind, RankTrace
+from asap.traces.what_if.change import DATALOADER, HOST, Action, Change
+from asap.traces.what_if.select import dataloader_time, selected_operations
+
+Masks = Sequence[NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """A graph, and which of its edges do not have their traced weight."""
+
+    graph: Graph
+    scaled: NDArray[np.bool_]
+
+
+def apply(graph: Graph, changes: Sequence[Change]) -> Changed:
+    """Make all changes, one after the other.
+
+    Raises:
+        InsufficientEvidenceError: the trace does not hold what a change concerns.
+    """
+    changed = Changed(graph, np.zeros(len(graph.edges), dtype=bool))
+    for change in changes:
+        changed = _applied(changed, change)
+    return changed
+
+
+def _applied(changed: Changed, change: Change) -> Changed:
+    graph = changed.graph
+    if change.what == HOST:
+        return _scaled(changed, graph.edges.cause == Cause.HOST, change.factor)
+    if change.what == DATALOADER:
+        loading = dataloader_time(graph)
+        weight = graph.edges.weight - ((1 - change.factor) * loading).astype(np.int64)
+        return Changed(graph.with_weights(weight), changed.scaled | (loading > 0))
+    masks = selected_operations(graph, change.what)
+    if change.action is Action.OVERLAP:
+        return _overlapped(changed, masks)
+    if change.action is Action.SERIALISE:
+        return _serialised(changed, masks)
+    scaled = _scaled(changed, _time_of(graph, masks), change.factor)
+    return _freed(scaled, masks) if change.action is Action.REMOVE else scaled
+
+
+def _scaled(changed: Changed, mask: NDArray[np.bool_], factor: float) -> Changed:
+    edges = changed.graph.edges
+    weight = np.where(mask, np.rint(edges.weight * factor).astype(np.int64), edges.weight)
+    return Changed(changed.graph.with_weights(weight), changed.scaled | mask)
+
+
+def _time_of(graph: Graph, masks: Masks) -> NDArray[np.bool_]:
+    """Edges that hold the time of these operations: their own, and that of what waits from their start."""
+    edges = graph.edges
+    start, end = _ends(graph, masks)
+    own = np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE)) & np.isin(edges.target, end)
+    return own | (np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM)) & np.isin(edges.source, start))
+
+
+def _freed(changed: Changed, masks: Masks) -> Changed:
+    """Nobody waits for another rank in what is removed, and its launch takes no time."""
+    graph, edges = changed.graph, changed.graph.edges
+    start, end = _ends(graph, masks)
+    begin_of = dict(zip(end.tolist(), start.tolist(), strict=True))
+    own_start = np.array([begin_of.get(target, -1) for target in edges.target.tolist()])
+    across = (edges.cause == Cause.COLLECTIVE) & (own_start >= 0) & (own_start != edges.source)
+    launches = (edges.cause == Cause.HOST) & np.isin(edges.target, _launching(graph, masks))
+    weight = np.where(launches, 0, edges.weight)
+    edges = replace(edges, weight=weight).take(~across)
+    return Changed(graph.with_edges(edges), (changed.scaled | launches)[~across])
+
+
+def _launching(graph: Graph, masks: Masks) -> Integers:
+    """Ends of the calls that launch nothing but these operations."""
+    found = []
+    for rank, nodes, mask in zip(graph.trace.ranks, graph.nodes, masks, strict=True):
+        call = find_launches(rank).call
+        found.append(nodes.call_end[np.setdiff1d(call[mask & (call >= 0)], call[~mask])])
+    return np.concatenate(found)
+
+
+def _ends(graph: Graph, masks: Masks) -> tuple[Integers, Integers]:
+    pairs = list(zip(graph.nodes, masks, strict=True))
+    start = np.concatenate([nodes.operation_start[mask] for nodes, mask in pairs])
+    return start, np.concatenate([nodes.operation_end[mask] for nodes, mask in pairs])
+
+
+def _overlapped(changed: Changed, masks: Masks) -> Changed:
+    """Other work waits for the last of these operations in each step alone, across streams and on their own stream."""
+    masks = [_but_the_last(rank, mask) for rank, mask in zip(changed.graph.trace.ranks, masks, strict=True)]
+    graph, edges = changed.graph, changed.graph.edges
+    start, end = _ends(graph, masks)
+    others = np.concatenate(
+        [
+            nodes.operation_start[rank.operations.kind != OperationKind.COMMUNICATION]
+            for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True)
+        ]
+    )
+    crossing = np.isin(edges.cause, (Cause.WAIT, Cause.INFERRED, Cause.STREAM)) & np.isin(edges.target, others)
+    dropped = crossing & (np.isin(edges.source, end) | np.isin(edges.source, start))
+    around = _around(graph, masks)
+    joined = Edges.join([edges.take(~dropped), around])
+    scaled = np.concatenate([changed.scaled[~dropped], np.zeros(len(around), dtype=bool)])
+    return _reordered(graph, joined, scaled)
+
+
+def _but_the_last(rank: RankTrace, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    step = step_of_operations(rank)
+    rows = np.flatnonzero(mask)
+    _, first_from_the_end = np.unique(step[rows][::-1], return_index=True)
+    kept = mask.copy()
+    kept[rows[::-1][first_from_the_end]] = False
+    return kept
+
+
+def _around(graph: Graph, masks: Masks) -> Edges:
+    """The order of each stream without these operations."""
+    source, target = [], []
+    for rank, nodes, mask in zip(graph.trace.ranks, graph.nodes, masks, strict=True):
+        kept = np.flatnonzero(~mask)
+        before = operations_before(replace(rank, operations=rank.operations.take(kept))).row
+        later = np.flatnonzero(before >= 0)
+        source.append(nodes.operation_end[kept[before[later]]])
+        target.append(nodes.operation_start[kept[later]])
+    return Edges.of(np.concatenate(source), np.concatenate(target), 0, Cause.STREAM)
+
+
+def _serialised(changed: Changed, masks: Masks) -> Changed:
+    """On each rank, these operations and whatever starts next to them run one after the other."""
+    graph = changed.graph
+    source, target = [], []
+    for nodes, mask in zip(graph.nodes, masks, strict=True):
+        alone = np.flatnonzero(mask[1:] | mask[:-1])
+        source.append(nodes.operation_end[alone])
+        target.append(nodes.operation_start[alone + 1])
+    order = Edges.of(np.concatenate(source), np.concatenate(target), 0, Cause.STREAM)
+    joined = Edges.join([graph.edges, order])
+    return _reordered(graph, joined, np.concatenate([changed.scaled, np.zeros(len(order), dtype=bool)]))
+
+
+def _reordered(graph: Graph, edges: Edges, scaled: NDArray[np.bool_]) -> Changed:
+    graph, rows = ordered(graph, edges)
+    return Changed(graph, scaled[rows])

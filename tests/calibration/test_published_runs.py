@@ -1,0 +1,181 @@
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.calibration.dataset.rows import UnusableRowError, read_models, read_rows
+from asap.calibration.dataset.run_text import family_of, network_of, remat_of
+from asap.calibration.dataset.runs import PublishedRun, read_run, read_runs
+from asap.core.errors import ConfigError
+from asap.plans import Remat
+
+MODEL = {"model": "m", "n_layers": 32, "d_model": 4096, "d_ff": 14336, "n_heads": 32, "n_kv_heads": 8, "head_dim": 128,
+         "vocab": 32000, "activation": "swiglu"}  # fmt: skip
+ROW = {"id": "r", "source_key": "s", "model": "m", "hardware": "H100", "n_chips": 64, "status": "ok", "trust": "A",
+       "seq_len": 4096, "global_batch_seqs": 512, "tp": 4, "pp": 2, "micro_batch_seqs": 2, "step_time_s": 3.0,
+       "framework": "Megatron-LM", "remat": "full", "precision": "bf16"}  # fmt: skip
+
+
+def run(**changes) -> PublishedRun:
+    row = {key: value for key, value in (ROW | changes).items() if value is not None}
+    return read_run(row, {"m": MODEL})
+
+
+def test_degrees_of_a_gpu_row():
+    found = run()
+    assert str(found.plan.ici) == "replica=8 model=4 stage=2"
+    assert found.plan.microbatches == 32
+    assert found.plan.remat is Remat.FULL
+
+
+def test_fsdp_shards_parameters():
+    assert str(run(tp=1, pp=1, fsdp=64).plan.ici) == "data=64"
+    assert str(run(tp=1, pp=1, fsdp=8).plan.ici) == "replica=8 data=8"
+    assert str(run(tp=1, pp=1, zero_stage=3).plan.ici) == "data=64"
+
+
+def test_experts_are_taken_from_the_data_parallel_ranks():
+    assert str(run(tp=1, pp=1, ep=16).plan.ici) == "replica=4 expert=16"
+
+
+def test_a_mesh_of_jax_axes():
+    changes = {"hardware": "TPU v5e", "n_chips": 512, "tp": None, "pp": None, "micro_batch_seqs": None}
+    found = run(**changes, derived_ici_mesh={"fsdp": 16, "tensor": 16}, derived_dcn_mesh={"data": 2})
+    assert str(found.plan) == "data=16 model=16 dcn.replica=2 remat=full"
+    assert found.hardware.slices == 2
+
+
+def test_devices_of_a_chip_with_two():
+    changes = {"hardware": "TPU7x (Ironwood)", "n_chips": 128, "topology": "4x4x8", "micro_batch_seqs": None}
+    found = run(**changes, tp=None, pp=None, derived_ici_mesh={"fsdp": 256})
+    assert found.plan.devices == 256
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds"),
+    [
+        ({"step_time_s": None, "derived_step_time_s": 2.0}, 2.0),
+        ({"step_time_s": None, "tokens_per_s": 512 * 4096 / 4.0}, 4.0),
+        ({"step_time_s": None, "tokens_per_s_per_device": 512 * 4096 / 64 / 5.0}, 5.0),
+    ],
+)
+def test_step_time_from_what_there_is(changes, seconds):
+    assert run(**changes).step_time == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"hardware": "abacus"}, "unknown hardware"),
+        ({"model": "other"}, "unknown model"),
+        ({"trust": "C"}, "not trusted"),
+        ({"degrees_mismatch": True}, "not trusted"),
+        ({"status": "error: Other Error"}, "failed for another reason"),
+        ({"tp": 3}, "do not multiply"),
+        ({"tp": None, "pp": None}, "degrees unknown"),
+        ({"global_batch_seqs": None}, "batch unknown"),
+        ({"seq_len": None}, "sequence length unknown"),
+        ({"step_time_s": None}, "no step time"),
+        ({"step_time_s": -1.0}, "no step time"),
+        ({"n_chips": "many"}, "chips unknown"),
+        ({"derived_ici_mesh": {"fsdp": "x"}}, "broken row"),
+        ({"task": "lora"}, "LoRA"),
+        ({"precision": None}, "precision unknown"),
+    ],
+)
+def test_a_row_that_cannot_be_used_says_why(changes, reason):
+    with pytest.raises(UnusableRowError, match=reason):
+        run(**changes)
+
+
+def test_a_run_that_died_needs_no_time():
+    found = run(status="oom", step_time_s=None)
+    assert found.out_of_memory
+    assert found.step_time is None
+
+
+ANYTHING = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 10**9)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.lists(st.integers(), max_size=2)
+    | st.dictionaries(st.sampled_from(["fsdp", "tensor", "x"]), st.integers(-1, 64) | st.text(max_size=3))
+)
+
+
+KEYS = [*ROW, "ep", "cp", "vpp", "raw_config", "derived_ici_mesh", "topology", "zero_stage", "precision", "n_layers"]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), ANYTHING))
+def test_whatever_a_row_holds_it_is_a_run_or_a_reason(changes):
+    (found,) = read_runs([ROW | changes], {"m": MODEL})
+    assert isinstance(found, PublishedRun | str)
+    assert found
+
+
+def test_rows_are_runs_or_reasons():
+    found = list(read_runs([ROW, ROW | {"hardware": "abacus"}], {"m": MODEL}))
+    assert isinstance(found[0], PublishedRun)
+    assert found[1] == "unknown hardware"
+
+
+@pytest.mark.parametrize(
+    ("text", "policy", "offloaded"),
+    [
+        ("none", Remat.NONE, False),
+        ("every_layer", Remat.FULL, False),
+        ("nothing_saveable (scan)", Remat.FULL, False),
+        ("everything_saveable", Remat.NONE, False),
+        ("selective (attention)", Remat.SELECTIVE, False),
+        ("minimal_with_context", Remat.MINIMAL, False),
+        ("dots_with_no_batch_dims_saveable", Remat.MINIMAL, False),
+        ("qkv_proj_offloaded", Remat.OFFLOAD, True),
+        ("save_qkv_proj", Remat.SAVE_QKV_PROJ, False),
+        ("save_out_proj", Remat.SAVE_OUT_PROJ, False),
+        ("custom (decoder_layer_input=offload)", Remat.FULL, True),
+        ("custom (decoder_layer_input=offload, query_proj=offload)", Remat.OFFLOAD, True),
+        (None, None, False),
+    ],
+)
+def test_policies_in_free_text(text, policy, offloaded):
+    assert remat_of({"remat": text}) == (policy, offloaded)
+
+
+def test_networks_in_free_text():
+    assert network_of({"hardware_detail": "A100 80GB with 1600 Gbps node-node interconnect (RoCE)"}) == 2e11
+    assert network_of({"interconnect": "NVLink + 4x Omni-Path per node"}) == 5e10
+    assert network_of({"hardware_detail": "DGX-H100"}) is None
+
+
+def test_families():
+    assert family_of("LLAMA3_70B") == "llama"
+    assert family_of("abacus") == "other"
+
+
+def test_files_may_be_compressed(tmp_path):
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(ROW).encode()))
+    assert read_rows(path) == [ROW]
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '"text"', "nan nan"])
+def test_a_bad_line_is_named(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f"{json.dumps(ROW)}\n\n{line}\n")
+    with pytest.raises(ConfigError, match=r"rows\.jsonl:3"):
+        read_rows(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="absent"):
+        read_rows(tmp_path / "absent.jsonl")
+
+
+def test_models_are_found_by_alias(tmp_path):
+    path = tmp_path / "models.jsonl"
+    path.write_text(json.dumps(MODEL | {"alias": ["nick"]}))
+    assert set(read_models(path)) == {"m", "nick"}

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from asap.calibration.fit.regression import Regression
+from asap.hardware.names import resolve_hardware
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.prediction import load_calibration
+from asap.prediction.step_model.encoding import step_inputs
+from asap.prediction.step_model.groups import Groups
+from asap.prediction.step_model.inputs import stack
+from asap.prediction.step_model.step import predict_step
+
+MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
+WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
+PLANS = [Plan.parse(f"data={64 // n} model={n} remat={policy}") for n in (1, 2, 4, 8) for policy in ("none", "full")]
+CHIPS = ("h100-64", "a100-80gb-64")
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Inputs, groups and step times of runs that follow the calibrated model."""
+    singles = [(plan, resolve_hardware(chip).slice) for chip in CHIPS for plan in PLANS]
+    inputs = stack([step_inputs([plan], MODEL, WORK, hardware) for plan, hardware in singles])
+    groups = [Groups.of(hardware, WORK) for _, hardware in singles]
+    return inputs, groups, np.asarray(predict_step(inputs, load_calibration().full.resolve(groups)).total)
+
+
+def test_runs_that_follow_the_model_are_fitted(runs):
+    inputs, groups, times = runs
+    regression = Regression(inputs, groups, ["one"] * len(groups), times.tolist())
+    found = regression.fit(np.ones(len(groups), dtype=bool))
+    assert np.median(np.abs(regression.predict(found) - np.log(times))) < 0.05
+
+
+def test_one_outlier_moves_the_fit_little(runs):
+    inputs, groups, times = runs
+    wrong = times * np.where(np.arange(len(times)) == 3, 5.0, 1.0)
+    everything = np.ones(len(groups), dtype=bool)
+    clean, robust = (Regression(inputs, groups, ["one"] * len(groups), t.tolist()) for t in (times, wrong))
+    apart = robust.predict(robust.fit(everything)) - clean.predict(clean.fit(everything))
+    assert np.median(np.abs(apart)) < 0.05
+
+
+def test_a_run_that_is_left_out_does_not_count(runs):
+    inputs, groups, times = runs
+    use = np.arange(len(times)) != 3
+    wrong = np.where(use, times, 100 * times)
+    first, second = (Regression(inputs, groups, ["one"] * len(groups), t.tolist()).fit(use) for t in (times, wrong))
+    assert first == pytest.approx(second, abs=1e-4)

@@ -1,0 +1,27 @@
+import pytest
+
+from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
+from asap.core.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "choice", [REFERENCE_STEP, CompileOptions(maxtext=True, effort="least"), CompileOptions(train_step="mine:step")]
+)
+def test_whose_step_it_was_comes_back_from_a_record(choice):
+    assert CompileOptions.from_record(choice.to_record()) == choice
+
+
+def test_a_record_without_a_choice_is_of_the_reference_step():
+    assert CompileOptions.from_record({}) == REFERENCE_STEP
+
+
+def test_no_program_that_a_record_names_is_run(monkeypatch):
+    record = CompileOptions(maxtext=True, python="/tmp/theirs").to_record() | {"python": "/tmp/theirs"}
+    assert CompileOptions.from_record(record).python == ""
+    monkeypatch.setenv("ASAP_PYTHON", "/opt/maxtext/bin/python")
+    assert CompileOptions.from_record(record).python == "/opt/maxtext/bin/python"
+
+
+def test_two_steps_are_one_too_many():
+    with pytest.raises(UsageError, match="mutually exclusive"):
+        CompileOptions(train_step="mine:step", maxtext=True)

@@ -1,0 +1,102 @@
+"""What the pages show is true: their commands run and print what stands there, and all others are known."""
+
+import re
+import shlex
+
+import pytest
+import typer
+
+from asap.cli.app import app
+from documentation.pages import ROOT, Command, commands, folder, pages, shell_lines, with_outputs
+from documentation.runs import run_page
+
+PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
+RUN = [name for name, text in PAGES.items() if commands(text)]
+LINES = [(name, line) for name, text in PAGES.items() for line in shell_lines(text)]
+
+
+def asap_arguments(line: str) -> list[str] | None:
+    """The arguments of the ``asap`` command in a line of shell."""
+    words = shlex.split(line, comments=True)
+    if "asap" not in words:
+        return None
+    rest = words[words.index("asap") + 1 :]
+    return rest[: next((i for i, word in enumerate(rest) if word in {"|", "<", ">", "&&", "||"}), len(rest))]
+
+
+ASAP_LINES = [(name, line) for name, line in LINES if asap_arguments(line) is not None]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", RUN)
+def test_commands_of_a_page_run_and_print_what_it_shows(name, tmp_path):
+    text = PAGES[name]
+    for command, code, printed in run_page(commands(text), folder(text), tmp_path):
+        where = f"{name}:{command.line}: {command.text}\n{printed}"
+        assert code == 0, where
+        assert command.accepts(printed), f"{where}\nscripts/docs update writes what is printed now into the page"
+
+
+@pytest.mark.parametrize(("name", "line"), ASAP_LINES, ids=[f"{name}: {line}" for name, line in ASAP_LINES])
+def test_every_command_that_is_shown_is_known_with_its_options(name, line):
+    command, arguments = typer.main.get_command(app), asap_arguments(line) or []
+    while arguments and arguments[0] in getattr(command, "commands", {}):
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    command.make_context(command.name, arguments)
+
+
+def test_the_readme_shows_every_command():
+    shown = {words[0] for _, line in ASAP_LINES if (words := asap_arguments(line))}
+    assert shown >= set(typer.main.get_command(app).commands)
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_files_that_a_page_names_are_there(name):
+    named = re.findall(r"`((?:asap|scripts|tests|knowledge|docs|prompts|history_db)/[\w./-]*[\w/])`", PAGES[name])
+    assert not [path for path in named if "NAME" not in path and not (ROOT / path).exists()]
+
+
+PAGE = """```console
+$ asap one  # a comment
+first
+...
+last
+$ asap two
+```
+
+```sh
+asap three
+```
+"""
+
+
+def test_a_console_block_gives_commands_with_what_is_under_them():
+    one, two = commands(PAGE)
+    assert (one.text, one.shown, one.line) == ("asap one  # a comment", ("first", "...", "last"), 2)
+    assert (two.text, two.shown, two.line) == ("asap two", (), 6)
+    assert shell_lines(PAGE) == [one.text, two.text, "asap three"]
+
+
+def test_a_gap_stands_for_any_number_of_lines():
+    (one, two) = commands(PAGE)
+    assert one.accepts("first\nlast\n")
+    assert one.accepts("first\nmore\nand more\nlast\n")
+    assert not one.accepts("first\nlast\nmore\n")
+    assert not one.accepts("another\nlast\n")
+    assert two.accepts("anything")
+
+
+def test_names_of_sessions_may_differ():
+    shown = Command("asap x", ("session 20260101-000000-abcdef, whole",), 1)
+    assert shown.accepts("session 20261122-134632-925ca8, whole   \n")
+
+
+def test_an_update_keeps_the_gap_where_it_was():
+    (one, two) = commands(PAGE)
+    outputs = {one.line: one.updated("1\n2\n3\n4\n"), two.line: two.updated("5\n")}
+    assert with_outputs(PAGE, outputs) == PAGE.replace("first", "1").replace("last", "4")
+
+
+def test_a_block_that_begins_with_output_is_refused():
+    with pytest.raises(ValueError, match="line 2"):
+        commands("```console\nno command\n```\n")

@@ -1,0 +1,89 @@
+"""The site builds without a warning: no dead link, no page that cannot be found; and its reference is whole."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from markdown_it import MarkdownIt
+
+from asap.core.errors import AsapError
+from asap.plans.axes import AXES, axis_of
+from documentation.environment import VARIABLES
+from documentation.pages import ROOT, pages
+from documentation.reference import cli_page, commands, documents_page, settings_page
+
+
+@pytest.mark.process
+def test_the_site_builds_strictly(tmp_path):
+    pytest.importorskip("mkdocs", reason="extra docs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for page in ("index.html", "guide/index.html", "reference/cli/index.html", "reference/schemas/asap.ci-2.json"):
+        assert (tmp_path / "site" / page).is_file()
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_files_lead_somewhere(page):
+    reference = ROOT / "docs" / "reference"  # written when the site is built, which checks it
+    for target in links(page.read_text(encoding="utf-8")):
+        path = (page.parent / target.partition("#")[0]).resolve()
+        assert path.is_file() or path.parent == reference, f"{page.name}: {target}"
+
+
+def test_links_are_found_in_text_and_pictures():
+    assert links("[a](b.md#c) ![d](e.svg) [f](https://example.org) `[g](h.md)` [i](#j)") == ["b.md#c", "e.svg"]
+
+
+def links(text: str) -> list[str]:
+    """The relative links and pictures of a page."""
+    inline = [child for token in MarkdownIt().parse(text) for child in token.children or ()]
+    targets = [str(child.attrs.get("href") or child.attrs.get("src") or "") for child in inline]
+    return [target for target in targets if target and not re.match(r"[a-z]+:|#", target)]
+
+
+def test_the_reference_has_every_command_once():
+    names = [name for name, _ in commands()]
+    assert len(names) == len(set(names))
+    assert {"asap", "asap analyze", "asap memory replay", "asap ci comment"} <= set(names)
+    assert cli_page().count("Usage: asap") == len(names)
+
+
+def test_the_reference_has_every_environment_variable():
+    read = re.compile(r"[\"'](ASAP_[A-Z_]+)[\"']")
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "asap").rglob("*.py")]
+    named = {name for text in texts for name in read.findall(text)} - {"ASAP_ACTION"}  # a place in a template
+    assert named == {name for name in VARIABLES if name.startswith("ASAP_")}
+    assert not [name for name in VARIABLES if not any(name in text for text in texts)]
+
+
+def test_tables_of_the_reference_hold_together():
+    for page in (documents_page(), settings_page()):
+        rows = [line for line in page.splitlines() if line.startswith("|")]
+        assert rows
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 5}
+
+
+def test_the_architecture_names_every_room():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent.relative_to(ROOT / "asap") for path in (ROOT / "asap").glob("*/**/__init__.py")}
+    assert not [str(room) for room in rooms if f"`{room.name}/`" not in text]
+
+
+def test_the_table_of_axes_is_how_plans_are_read():
+    text = (ROOT / "docs" / "concepts" / "axes.md").read_text(encoding="utf-8")
+    rows = [re.findall(r"`(\w+)`", line) for line in text.splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows] == list(AXES)
+    for axis, *words in rows:
+        assert {axis_of(word) for word in words} == {("ici", axis)}
+
+
+def test_the_readme_names_every_exit_code():
+    def codes(error):
+        return {error.exit_code}.union(*(codes(below) for below in error.__subclasses__()))
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    sentence = re.search(r"Exit codes: 0 done, (.*?)\n\n", text.replace("\n", " ") + "\n\n", re.S)
+    assert sentence
+    assert codes(AsapError) <= {int(code) for code in re.findall(r"\b\d\b", sentence[1])}

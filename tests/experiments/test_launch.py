@@ -1,0 +1,250 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import AsapError, ConfigError
+from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from asap.experiments.launch import read_launch
+
+SCRIPT = """\
+#!/bin/bash
+# python3 -m MaxText.train commented.yml ici_fsdp_parallelism=1
+export FSDP=16
+OUTPUT=$(date)
+python3 -m MaxText.train configs/run.yml \\
+  run_name="my run" ici_fsdp_parallelism=${FSDP} per_device_batch_size=${BATCH:-4} \\
+  base_output_directory=${OUTPUT} steps=10; echo ici_tensor_parallelism=9
+"""
+
+
+def test_overrides_of_the_command_and_no_others_are_read():
+    launch = read_launch(SCRIPT)
+    assert launch.config == "configs/run.yml"
+    assert launch.overrides == (
+        "run_name=my run",
+        "ici_fsdp_parallelism=16",
+        "per_device_batch_size=4",
+        "steps=10",
+    )
+    assert launch.unknown == ("base_output_directory",)
+    assert launch.line == 5
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 src/MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8",
+        "python -m MaxText.train_compile MaxText/configs/base.yml ici_fsdp_parallelism=8",
+        "python -m maxtext.trainers.pre_train.train MaxText/configs/base.yml ici_fsdp_parallelism=8",
+        "X=1 nohup python3 MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8 2>&1 | tee log",
+    ],
+)
+def test_the_ways_of_starting_maxtext(command):
+    launch = read_launch(command)
+    assert (launch.config, launch.overrides) == ("MaxText/configs/base.yml", ("ici_fsdp_parallelism=8",))
+
+
+def test_hardware_of_a_launcher_around_the_command_is_read():
+    launch = read_launch(
+        'xpk workload create --tpu-type=v5p-512 --num-slices 2 --command "pip list && '
+        'python3 -m MaxText.train base.yml ici_fsdp_parallelism=256"'
+    )
+    assert (launch.hardware, launch.slices, launch.overrides) == ("v5p-512", 2, ("ici_fsdp_parallelism=256",))
+
+
+@given(st.text(alphabet="maxtext.train=\"'\\\n $({})-:;&|ab#`", max_size=200))
+def test_no_script_is_too_odd(script):
+    launch = read_launch(f"python -m MaxText.train {script}")
+    assert all("$" not in override for override in launch.overrides)
+
+
+def test_a_line_without_end_is_no_command():
+    assert read_launch("maxtext/" * 100_000 + " a=b") is None
+
+
+def test_a_variable_is_not_blown_up():
+    value = "x" * 10_000
+    launch = read_launch(f"A={value}\npython3 -m MaxText.train a.yml run_name={'$A' * 1_000} steps=5")
+    assert (launch.overrides, launch.unknown) == (("steps=5",), ("run_name",))
+
+
+@pytest.mark.parametrize("script", ["", "echo train.py a=b", "python train.py a.yml a=1", "'unclosed MaxText", "\\"])
+def test_other_scripts_have_none(script):
+    assert read_launch(script) is None
+
+
+RECIPE = """\
+export OUTPUT=""
+export NAME="$(date)-run"
+XLA_FLAGS=" \\
+  --xla_tpu_scoped_vmem_limit_kib=65536 \\
+  --xla_enable_async_all_gather=true "
+MAXTEXT_ARGS="\\
+model_name=llama2-7b \\
+per_device_batch_size=2 \\
+base_output_directory=${OUTPUT} \\
+run_name=${NAME}"
+
+xpk workload create \\
+  --device-type=v5p-64 \\
+  --num-slices=2 \\
+  --command="set -e && export LIBTPU_INIT_ARGS='${XLA_FLAGS}' && \\
+python3 -m MaxText.train MaxText/configs/base.yml ${MAXTEXT_ARGS} | tee train.log"
+"""
+
+
+def test_a_recipe_says_settings_flags_hardware_and_slices():
+    launch = read_launch(RECIPE)
+    assert launch.overrides == ("model_name=llama2-7b", "per_device_batch_size=2", "base_output_directory=")
+    assert launch.unknown == ("run_name",)
+    assert (launch.hardware, launch.slices) == ("v5p-64", 2)
+    flags = "--xla_tpu_scoped_vmem_limit_kib=65536 --xla_enable_async_all_gather=true"
+    assert launch.environment == {"LIBTPU_INIT_ARGS": flags}
+
+
+def test_exported_flags_and_settings_of_the_environment_are_read():
+    launch = read_launch(
+        'export LIBTPU_INIT_ARGS="--a=1\n--b=2"\nexport M_ICI_FSDP_PARALLELISM=8\nXLA_FLAGS=--c=3\n'
+        "python3 -m maxtext.trainers.pre_train.train base.yml steps=5"
+    )
+    assert launch.environment == {"LIBTPU_INIT_ARGS": "--a=1 --b=2"}
+    assert launch.overrides == ("steps=5", "ici_fsdp_parallelism=8")
+
+
+def test_defaults_of_variables_and_of_their_defaults_are_taken():
+    launch = read_launch(
+        "N=${1:-${N:-8}}\n"
+        'python3 -m MaxText.train "${A:-${B:-$PWD}/configs}"/base.yml ici_fsdp_parallelism="${N}" run_name=${NOBODY}'
+    )
+    assert launch.config == "./configs/base.yml"
+    assert (launch.overrides, launch.unknown) == (("ici_fsdp_parallelism=8",), ("run_name",))
+
+
+def test_arguments_that_are_no_settings_are_kept():
+    launch = read_launch("python3 -m MaxText.train base.yml enable_checkpointing: False steps=5")
+    assert launch.strays == ("enable_checkpointing:", "False")
+
+
+def add(path, *overrides: str) -> Experiment:
+    return read_configuration(path, overrides, Experiment(id="x"))
+
+
+def test_a_script_becomes_an_experiment(tmp_path):
+    (tmp_path / "run.sh").write_text(RECIPE)
+    experiment = add(tmp_path / "run.sh", "per_device_batch_size=4")
+    assert (experiment.hardware.chip, experiment.hardware.slices, experiment.hardware.devices) == ("v5p", 2, 64)
+    assert str(experiment.plan) == "data=32 dcn.replica=2 microbatches=1 remat=full"
+    assert experiment.workload.global_batch == 4 * 64
+    assert "65536" in experiment.environment["LIBTPU_INIT_ARGS"]
+    assert experiment.provenance["model"].startswith("run.sh:12: model_name")
+    assert not any("run_name" in note for note in experiment.notes)
+
+
+def test_a_script_that_calls_another_is_followed(tmp_path):
+    (tmp_path / "base.sh").write_text(
+        "N=${1:-4}\npython3 -m MaxText.train base.yml model_name=llama2-7b ici_fsdp_parallelism=$N\n"
+    )
+    (tmp_path / "big.sh").write_text("chmod +x base.sh\n./somewhere/base.sh 16\n")
+    assert add(tmp_path / "big.sh").plan.ici.data == 16
+
+
+DEFINITIONS = """\
+from benchmarks import xla_flags_library
+COMMON = {"dataset_type": "synthetic", "enable_checkpointing": False}
+small = _add(
+    models,
+    MaxTextModel(
+        model_name="small-8-v5e",
+        model_type="llama2-7b",
+        tuning_params={
+            **COMMON,
+            "per_device_batch_size": 2,
+            "ici_fsdp_parallelism": -1,
+            "remat_policy": "minimal",
+            "tokenizer_path": os.path.join("a", "b"),
+        },
+        xla_flags=(xla_flags_library.ONE + xla_flags_library.TWO),
+    ),
+)
+other = MaxTextModel(model_name="other", model_type="llama2-70b", tuning_params={}, xla_flags="")
+"""
+
+
+def test_a_literal_benchmark_definition_is_read_and_nothing_is_run(tmp_path):
+    path = tmp_path / "maxtext_model_configs.py"
+    path.write_text(f"raise SystemExit('run')\n{DEFINITIONS}")
+    (tmp_path / "xla_flags_library.py").write_text('_N = 3\nONE = f" --one={_N}"\nTWO = " --two" " --three"\n')
+    experiment = read_configuration(
+        path, ["model_name=small_8_v5e"], Experiment(id="x", hardware=refer_to_hardware("v5e-16")[0])
+    )
+    assert (experiment.model.name, str(experiment.plan)) == (
+        "llama2-7b",
+        "data=16 microbatches=1 remat=minimal",
+    )
+    assert experiment.environment["LIBTPU_INIT_ARGS"] == "--one=3 --two --three"
+    assert experiment.workload.global_batch == 32
+    with pytest.raises(ConfigError, match=r"defines 2 benchmarks .*name one: model_name="):
+        add(path)
+    with pytest.raises(ConfigError, match=r"has no benchmark smal .*nearest: small"):
+        add(path, "model_name=smal")
+
+
+def test_a_script_of_the_benchmark_runner_needs_the_definition(tmp_path):
+    script = tmp_path / "recipes" / "run.sh"
+    script.parent.mkdir()
+    script.write_text(
+        "python3 -m benchmarks.benchmark_runner xpk --device_type=v5e-16 --num_slices=2 --model_name=small_8_v5e\n"
+    )
+    with pytest.raises(ConfigError, match=r"run\.sh:1: runs the benchmark small_8_v5e, which MaxText defines in"):
+        add(script)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "maxtext_model_configs.py").write_text(DEFINITIONS)
+    experiment = add(script)
+    assert (experiment.hardware.chip, experiment.hardware.slices) == ("v5e", 2)
+    assert experiment.plan.dcn.replica == 2
+
+
+MANIFEST = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: "${NAME}"}
+spec:
+  replicatedJobs:
+    - name: slice-job
+      replicas: 2
+      template:
+        spec:
+          nodeSelector:
+            cloud.google.com/gke-tpu-accelerator: tpu-v6e-slice
+            cloud.google.com/gke-tpu-topology: 4x4
+          containers:
+          - command:
+            - bash
+            - -c
+            - |
+              echo XPK Start;
+              (export LIBTPU_INIT_ARGS='--a=1' && python3 -m MaxText.train base.yml model_name=llama2-7b run_name=$N) &
+              wait $!
+"""
+
+
+def test_a_manifest_says_command_chip_topology_and_slices(tmp_path):
+    (tmp_path / "k8s.yaml").write_text(MANIFEST)
+    experiment = add(tmp_path / "k8s.yaml")
+    assert (experiment.hardware.chip, experiment.hardware.topology, experiment.hardware.slices) == ("v6e", (4, 4), 2)
+    assert (experiment.plan.ici.data, experiment.plan.dcn.replica) == (16, 2)
+    assert experiment.environment == {"LIBTPU_INIT_ARGS": "--a=1"}
+    (tmp_path / "k8s.yaml").write_text("apiVersion: v1\nkind: Pod\n")
+    with pytest.raises(ConfigError, match="does not start MaxText"):
+        add(tmp_path / "k8s.yaml")
+
+
+@given(text=st.text(alphabet="mMaxText.train benchmrk_()[]{}='\"\\\n,:#$*+-\0", max_size=300))
+def test_whatever_starts_a_run_the_answer_is_an_experiment_or_one_clear_line(tmp_path_factory, text):
+    folder = tmp_path_factory.getbasetemp()
+    for name, start in (("x.sh", "python -m MaxText.train "), ("x.py", "MaxTextModel("), ("x.yaml", "kind: Pod\n")):
+        (folder / name).write_text(start + text)
+        with contextlib.suppress(AsapError):
+            add(folder / name)

@@ -1,0 +1,123 @@
+"""The line to paste, applied to the configuration that it is for."""
+
+import shlex
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from asap.core.errors import AsapError, PlanError
+from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from asap.plans import Mesh, Plan, Remat
+from asap.plans.maxtext.overrides import paste_line, to_overrides
+from asap.plans.maxtext.rematerialisation import PLACES
+
+DEVICES, TOPOLOGY = 64, (8, 8)
+DEGREE = st.sampled_from([1, 2, 4, 8])
+CONFIGURATIONS = st.fixed_dictionaries(
+    {"model_name": st.just("llama2-7b"), "run_name": st.just("a run"), "learning_rate": st.just(1e-4)},
+    optional={
+        "ici_fsdp_parallelism": st.sampled_from([-1, 4, 8, 16]),
+        "ici_fsdp_transpose_parallelism": st.sampled_from([1, 2]),
+        "ici_tensor_parallelism": DEGREE,
+        "ici_context_parallelism": st.sampled_from([1, 2]),
+        "ici_sequence_parallelism": st.sampled_from([1, 2]),
+        "ici_data_parallelism": st.sampled_from([-1, 1, 2]),
+        "dcn_data_parallelism": st.sampled_from([-1, 1]),
+        "per_device_batch_size": st.sampled_from([0.5, 1, 2, 3.0]),
+        "gradient_accumulation_steps": st.sampled_from([1, 2]),
+        "remat_policy": st.sampled_from(["full", "minimal", "minimal_with_context", "custom", "qkv_proj_offloaded"]),
+        "decoder_layer_input": st.sampled_from(PLACES[1:]),
+        "query_proj": st.sampled_from(PLACES),
+        "out_proj": st.sampled_from(PLACES),
+        "mlpwo": st.sampled_from(PLACES),
+        "mlpwi_0": st.sampled_from(PLACES),
+        "optimizer_memory_host_offload": st.booleans(),
+        "allow_split_physical_axes": st.booleans(),
+        "custom_mesh_and_rule": st.sampled_from(["pure-fsdp", "ep-as-dp", "pipeline-large-moe"]),
+        "num_vocab_tiling": st.sampled_from([1, 4]),
+        "mu_dtype": st.just("bfloat16"),
+    },
+)
+
+
+@st.composite
+def meshes(draw) -> Mesh:
+    left, degrees = DEVICES, {}
+    for axis in ("replica", "seq", "model"):
+        degrees[axis] = draw(st.sampled_from([d for d in (1, 2, 4, 8) if left % d == 0]))
+        left //= degrees[axis]
+    return Mesh(data=left, **degrees)
+
+
+def read(path, *overrides: str) -> Experiment:
+    hardware, _ = refer_to_hardware("v5e-64")
+    return read_configuration(path, overrides, Experiment(id="x", hardware=hardware))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    configuration=CONFIGURATIONS,
+    mesh=meshes(),
+    microbatches=st.sampled_from([1, 2]),
+    remat=st.none() | st.just(Remat.FULL),
+)
+def test_the_line_gives_the_plan_and_leaves_the_rest_as_it_is(
+    tmp_path_factory, configuration, mesh, microbatches, remat
+):
+    path = tmp_path_factory.getbasetemp() / "run.yml"
+    path.write_text("".join(f"{key}: {value}\n" for key, value in configuration.items()))
+    try:
+        before = read(path)
+    except AsapError:
+        assume(False)
+    wanted = before.plan.model_copy(update={"ici": mesh, "microbatches": microbatches})
+    if remat is not None:
+        wanted = wanted.model_copy(update={"remat": remat, "offload": ()})
+    batch = before.workload.global_batch
+    assume(batch % microbatches == 0)
+    try:
+        overrides = to_overrides(wanted, before.hyperparameters, global_batch=batch, topology=TOPOLOGY)
+    except PlanError:
+        assume(False)
+    after = read(path, *shlex.split(paste_line(overrides)))
+    assert after.plan == wanted
+    assert after.workload == before.workload
+    assert after.model == before.model
+    untouched = after.hyperparameters.keys() - overrides.keys()
+    assert {key: after.hyperparameters[key] for key in untouched} == {
+        key: before.hyperparameters[key] for key in before.hyperparameters.keys() - overrides.keys()
+    }
+    for key in overrides:
+        rest = [f"{other}={value}" for other, value in overrides.items() if other != key]
+        assert key == "allow_split_physical_axes" or _without(path, rest) != (wanted, batch)
+
+
+def _without(path, overrides):
+    try:
+        found = read(path, *overrides)
+    except AsapError:
+        return None
+    return found.plan, found.workload.global_batch
+
+
+def test_a_line_that_changes_nothing_is_empty(tmp_path):
+    (tmp_path / "run.yml").write_text("remat_policy: custom\nquery_proj: device\nici_tensor_parallelism: 4\n")
+    experiment = read(tmp_path / "run.yml")
+    batch = experiment.workload.global_batch
+    assert to_overrides(experiment.plan, experiment.hyperparameters, global_batch=batch) == {}
+
+
+def test_a_policy_tensor_by_tensor_stays_where_the_plan_leaves_it(tmp_path):
+    (tmp_path / "run.yml").write_text("remat_policy: custom\nquery_proj: device\nmlpwo: offload\n")
+    experiment = read(tmp_path / "run.yml")
+    plan = experiment.plan.with_ici(data=16, model=4)
+    assert to_overrides(plan, experiment.hyperparameters) == {"ici_tensor_parallelism": "4"}
+    full = plan.model_copy(update={"remat": Remat.FULL})
+    assert to_overrides(full, experiment.hyperparameters)["remat_policy"] == "full"
+
+
+@pytest.mark.parametrize("text", ["data=32 model=2", "data=4 seq=2 model=8"])
+def test_without_a_configuration_each_degree_is_said(text):
+    overrides = to_overrides(Plan.parse(text))
+    assert {key for key in overrides if key.startswith("ici_")} >= {"ici_data_parallelism", "ici_pipeline_parallelism"}

@@ -1,0 +1,66 @@
+"""A measured step without a profile: stated, or read from a training log."""
+
+import pytest
+
+from asap.core.errors import AsapError, ConfigError, UsageError
+from asap.experiments.measured_step import read_measured_step
+
+LINE = "I0804 metrics.py:196] completed step: {n}, seconds: {s}, TFLOP/s/device: 9.1, Tokens/s/device: {t}, loss: 9"
+
+
+@pytest.fixture
+def log(tmp_path):
+    def write(times: list[float], line: str = LINE, tokens: float = 8192) -> str:
+        path = tmp_path / "run.log"
+        path.write_text("\n".join(line.format(n=n, s=s, t=tokens / s) for n, s in enumerate(times)))
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("2.31s", 2.31), ("2310ms", 2.31), (" 2.31 sec", 2.31), ("2.31", 2.31), ("1.5 min", 90.0)]
+)
+def test_a_stated_time(said, seconds):
+    assert read_measured_step(said).seconds == pytest.approx(seconds)
+
+
+def test_the_steady_steps_of_a_log(log):
+    found = read_measured_step(log([41.2, 3.1, 2.30, 2.32, 2.31, 2.29, 2.33]))
+    assert found.seconds == pytest.approx(2.31)
+    assert (found.least, found.most, found.steps, found.left_out) == (2.29, 2.33, 5, 2)
+    assert found.tokens_per_device == pytest.approx(8192, rel=0.01)
+    assert str(found) == "2.31 s, the mean of 5 steady steps (2.29 s to 2.33 s; 2 of the warm-up left out)"
+
+
+def test_a_slow_step_later_is_part_of_the_spread(log):
+    found = read_measured_step(log([9.0, 2.0, 2.0, 2.0, 5.0, 2.0, 2.0]))
+    assert (found.most, found.steps, found.left_out) == (5.0, 6, 1)
+
+
+def test_a_log_of_megatron(log):
+    line = " iteration {n}/ 500 | consumed samples: 1 | elapsed time per iteration (ms): {s} | learning rate: 1 |"
+    assert read_measured_step(log([90000.0, 1200.5, 1199.5, 1200.0], line)).seconds == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no step here\n", "has no completed training step"),
+        ("completed step: 0, seconds: 9.1\ncompleted step: 1, seconds: 2.0\n", "steady steps"),
+        ("completed step: 0, seconds: 0.0\n", "has no completed training step"),
+        ("completed step: 0, seconds: 1.2.3\n", "has no completed training step"),
+    ],
+)
+def test_a_log_without_steady_steps(tmp_path, text, said):
+    path = tmp_path / "run.log"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read_measured_step(str(path))
+
+
+@pytest.mark.parametrize("said", ["soon", "0s", "-2s", "nan", "", "2.31 h", "9" * 40])
+def test_what_is_no_time(said):
+    with pytest.raises(AsapError) as caught:
+        read_measured_step(said)
+    assert isinstance(caught.value, UsageError)

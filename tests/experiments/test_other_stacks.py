@@ -1,0 +1,258 @@
+"""Configurations of other stacks: read by what they are, or told what to give instead."""
+
+import json
+
+import pytest
+
+from asap.core.errors import ConfigError
+from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from asap.experiments.shell_script import read_script
+from asap.models.parameters import count_parameters
+
+LLAMA3_8B = 8.03e9
+
+MEGATRON = """#!/bin/bash
+export NCCL_IB_TIMEOUT=19
+GPUS_PER_NODE=8
+NUM_NODES=${NUM_NODES:-8}   # of the cluster
+WORLD_SIZE=$(($GPUS_PER_NODE*$NUM_NODES))
+TP=${1:-4}
+FSDP=${FSDP:-0}
+MODEL_ARGS=(
+    --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
+    --num-attention-heads 32 --group-query-attention --num-query-groups 8
+    --seq-length 8192 --max-position-embeddings 8192 --position-embedding-type rope
+    --swiglu --untie-embeddings-and-output-weights --vocab-size 128256
+)
+if [[ "$FSDP" == "1" ]]; then
+    EXTRA="--use-megatron-fsdp"
+    MODEL_ARGS+=( --use-megatron-fsdp )
+else
+    MODEL_ARGS+=( --use-distributed-optimizer )
+fi
+torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NUM_NODES pretrain_gpt.py ${MODEL_ARGS[@]} \\
+    --tensor-model-parallel-size $TP --pipeline-model-parallel-size 2 --sequence-parallel \\
+    --micro-batch-size 2 --global-batch-size 256 --bf16 --recompute-granularity full
+"""
+
+NEMO = """
+trainer: {num_nodes: 8, devices: 8, precision: bf16}
+exp_manager: {name: llama}
+model:
+  micro_batch_size: 1
+  global_batch_size: 256
+  tensor_model_parallel_size: 4
+  pipeline_model_parallel_size: 4
+  virtual_pipeline_model_parallel_size: 2
+  encoder_seq_length: 8192
+  max_position_embeddings: ${.encoder_seq_length}
+  num_layers: 32
+  hidden_size: 4096
+  ffn_hidden_size: ${multiply:${divide:${.hidden_size}, 2}, 7}
+  num_attention_heads: 32
+  num_query_groups: 8
+  activation: fast-swiglu
+  position_embedding_type: rope
+  share_embeddings_and_output_weights: false
+  sequence_parallel: true
+  activations_checkpoint_granularity: selective
+  tokenizer: {library: huggingface, type: meta-llama/Meta-Llama-3-8B}
+  optim: {name: mcore_distributed_optim}
+"""
+
+BRIDGE = """
+model: {_target_: megatron.bridge.models.llama.LlamaModelProvider, num_layers: 32, hidden_size: 4096,
+  ffn_hidden_size: 14336, num_attention_heads: 32, num_query_groups: 8, gated_linear_unit: true, vocab_size: 128256,
+  share_embeddings_and_output_weights: false, position_embedding_type: rope, seq_length: 8192,
+  tensor_model_parallel_size: 2, pipeline_model_parallel_size: 1}
+train: {micro_batch_size: 1, global_batch_size: 128}
+ddp: {use_megatron_fsdp: true, data_parallel_sharding_strategy: optim_grads_params, use_distributed_optimizer: true}
+mixed_precision: bf16_with_fp8_current_scaling_mixed
+"""
+
+TITAN = """
+[model]
+name = "llama3"
+flavor = "8B"
+converters = ["float8"]
+[training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 4
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+"""
+
+DEEPSPEED = {
+    "train_micro_batch_size_per_gpu": 4,
+    "gradient_accumulation_steps": 2,
+    "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}},
+    "bf16": {"enabled": True},
+    "optimizer": {"type": "AdamW"},
+}
+HUGGING_FACE = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+    "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+}  # fmt: skip
+
+
+@pytest.fixture
+def read(tmp_path):
+    def call(name: str, text: str, *overrides: str, hardware: str | None = None) -> Experiment:
+        path = tmp_path / name
+        path.write_text(text)
+        empty = Experiment(id="x")
+        if hardware:
+            empty = empty.model_copy(update={"hardware": refer_to_hardware(hardware)[0]})
+        return read_configuration(path, overrides, empty)
+
+    return call
+
+
+def size(experiment: Experiment) -> float:
+    assert experiment.model is not None
+    return count_parameters(experiment.model).total
+
+
+def test_a_megatron_script(read):
+    run = read("train.sh", MEGATRON)
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "replica=8 model=4 stage=2 microbatches=16 remat=full"
+    assert run.hardware.devices == 64
+    work = run.workload
+    assert (work.global_batch, work.sequence_length, work.precision) == (256, 8192, "bf16")
+    assert (work.zero_stage, work.sequence_parallel, work.framework) == (1, True, "Megatron-Core")
+    assert run.environment == {"NCCL_IB_TIMEOUT": "19"}
+    assert run.provenance["model.layers"] == "train.sh:9: num_layers"
+
+
+def test_said_hardware_and_overrides_win_over_the_script(read):
+    run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
+    assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"
+    assert run.workload.optimizer == "sgd"
+    assert "the launcher starts 64 processes; 128 were said" in run.notes
+
+
+def test_a_branch_that_the_script_decides_is_taken(read):
+    sharded = read("train.sh", MEGATRON.replace("${FSDP:-0}", "1"))
+    assert str(sharded.plan).startswith("data=8 model=4")
+    assert sharded.workload.zero_stage == 3
+
+
+def test_a_branch_that_it_does_not_decide_is_left_out_and_named(read):
+    run = read("train.sh", MEGATRON.replace('"$FSDP" == "1"', '"$(hostname)" == "a"'))
+    assert run.workload.zero_stage is None
+    assert any("--use-distributed-optimizer under a condition" in note for note in run.notes)
+
+
+def test_a_sourced_file_beside_it_is_followed_and_another_leaves_precision_unknown(read, tmp_path):
+    script = MEGATRON.replace("--bf16", "").replace("TP=", "source ./common.sh\nTP=")
+    run = read("train.sh", script)
+    assert run.workload.precision is None
+    (tmp_path / "common.sh").write_text("EXTRA=(\n    --fp16\n)\n")
+    assert read("train.sh", script).workload.precision == "fp16"
+
+
+def test_arguments_in_json_and_in_a_test_case(read):
+    values = {
+        "num_layers": 12, "hidden_size": 512, "num_attention_heads": 8, "micro_batch_size": 4, "world_size": 8,
+        "tensor_model_parallel_size": 2, "global_batch_size": 32, "seq_length": 1024,
+    }  # fmt: skip
+    assert str(read("args.json", json.dumps(values)).plan) == "replica=4 model=2 microbatches=2 remat=none"
+    block = {"MODEL_ARGS": {f"--{key.replace('_', '-')}": value for key, value in values.items()}}
+    assert str(read("model_config.json", json.dumps(block)).plan) == "replica=4 model=2 microbatches=2 remat=none"
+
+
+def test_experts_as_megatron_lays_them(read):
+    moe = MEGATRON.replace("--bf16", "--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq [0]*2+[1]*30")
+    moe = moe.replace("--bf16", "--bf16 --expert-model-parallel-size 8")
+    run = read("moe.sh", moe)
+    assert run.model is not None
+    assert (run.model.experts, run.model.leading_dense_layers, run.model.expert_d_ff) == (64, 2, 1024)
+    assert str(run.plan) == "model=4 expert=8 stage=2 microbatches=16 remat=full"
+    whole = read("moe.sh", moe.replace("--bf16", "--bf16 --expert-tensor-parallel-size 1"))
+    assert str(whole.plan) == "replica=4 model=4 expert=2 stage=2 microbatches=16 remat=full"
+    assert any("lie whole over 8 devices" in note for note in whole.notes)
+
+
+def test_nemo(read):
+    run = read("llama3.yaml", NEMO)
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "replica=4 model=4 stage=4 microbatches=64 pipeline_repeats=2 remat=selective"
+    assert (run.workload.framework, run.workload.zero_stage, run.workload.precision) == ("NeMo", 1, "bf16")
+
+
+def test_megatron_bridge(read):
+    run = read("run_config.yaml", BRIDGE, hardware="h100-64")
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "data=32 model=2 microbatches=4 remat=none"
+    assert (run.workload.framework, run.workload.precision) == ("Megatron-Bridge", "fp8")
+
+
+def test_torchtitan(read):
+    run = read("llama3_8b.toml", TITAN, hardware="h100-64")
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "replica=2 data=8 model=4 microbatches=1 remat=minimal"
+    assert (run.workload.global_batch, run.workload.precision, run.workload.sequence_length) == (32, "fp8", 8192)
+    changed = read("llama3_8b.toml", TITAN, "parallelism.tensor_parallel_degree=8", hardware="h100-64")
+    assert str(changed.plan).startswith("replica=2 data=4 model=8")
+
+
+def test_without_hardware_that_is_said(read):
+    run = read("llama3_8b.toml", TITAN)
+    assert run.plan is None
+    assert any("add --hardware" in note for note in run.notes)
+
+
+def test_deepspeed_with_a_model_beside_it(read, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(HUGGING_FACE))
+    run = read("ds_config.json", json.dumps(DEEPSPEED), hardware="a100-16")
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "data=16 microbatches=2 offload=optimizer"
+    assert (run.workload.global_batch, run.workload.zero_stage, run.workload.precision) == (128, 3, "bf16")
+
+
+def test_a_deepspeed_file_to_be_tuned(read):
+    run = read("ds_config.json", '{"train_micro_batch_size_per_gpu": "auto", "autotuning": {}}', hardware="a100-16")
+    assert (str(run.plan), run.workload.global_batch) == ("replica=16", None)
+    assert any("the batch is not said" in note for note in run.notes)
+
+
+def test_deepspeed_without_a_model_says_what_to_give(read):
+    run = read("ds_config.json", json.dumps(DEEPSPEED), "model=llama3.1-8b", hardware="a100-16")
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    silent = read("ds_config.json", json.dumps(DEEPSPEED), hardware="a100-16")
+    assert any("has no model" in note for note in silent.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("tune.yaml", "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nbatch_size: 2", "torchtune recipe"),
+        ("axo.yml", "base_model: meta/x\nsequence_len: 512\nmodel_type: LlamaForCausalLM", "an Axolotl configuration"),
+        ("lev.yaml", "model: {type: llama}\ntrainer: {train_batch_size: 4, mp: x}", "a Levanter configuration"),
+        ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),
+        ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
+        ("recipe.py", "from nemo.collections import llm\n", "a NeMo or Megatron-Bridge recipe"),
+        ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
+        ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
+        ("other.toml", "[project]\nname = 'x'", "is no torchtitan configuration"),
+        ("broken.toml", "[model\n", "is not TOML"),
+        ("train.sh", MEGATRON.replace("--num-layers 32", "--num-layers 1e99"), "num_layers must be a whole number"),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_says_so(read, name, text, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        read(name, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_several_assignments_on_a_line_are_all_taken():
+    text = 'TP=4; PP=2\nexport CP=2 EP="1"\nMBS=1 && GBS=256\nARGS="\nSTEP=$(nproc); NODES=$((2 * 4))\n'
+    found = read_script(text)
+    assert found.variables == {"TP": "4", "PP": "2", "CP": "2", "EP": "1", "MBS": "1", "GBS": "256", "NODES": "8"}
+    assert found.exports == {"CP": "2", "EP": "1"}

@@ -1,0 +1,40 @@
+"""Fixtures of every room that runs the agents: a home, a store, the studies, the worklog."""
+
+import pytest
+
+from asap.agents.tools.study_cache import StudyCache
+from asap.experiments import ExperimentStore
+from asap.sharding_memory import Kind, read_session
+
+
+@pytest.fixture(scope="session")
+def shared_home(tmp_path_factory):
+    """One home for all tests of a room: the index of notes is written once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(shared_home):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASAP_HOME", str(shared_home))
+        yield shared_home
+
+
+@pytest.fixture
+def store():
+    return ExperimentStore()
+
+
+@pytest.fixture
+def studies(store):
+    return StudyCache(store)
+
+
+@pytest.fixture
+def log():
+    """What a session has on record, of some kinds only if they are named."""
+
+    def read(session: str, *kinds: Kind):
+        return [record for record in read_session(session) if not kinds or record.kind in kinds]
+
+    return read

@@ -1,0 +1,191 @@
+"""Language models that misbehave, each in its own way. They are registered with google-adk like any other."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from google.adk.models import LLMRegistry
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+
+from asap.agents.llm.planner import Planner
+from asap.agents.llm.turn import AgentTurn
+
+
+def say(text: str) -> LlmResponse:
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
+
+
+def call(tool: str, **arguments) -> LlmResponse:
+    function_call = types.FunctionCall(name=tool, args=arguments)
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(function_call=function_call)]))
+
+
+class Misbehaving(Planner):
+    """The built-in model, but for what one agent says."""
+
+    agent: str = "proposal"
+
+    def instead(self, turn: AgentTurn) -> LlmResponse | None:
+        """What it says; None for what the built-in model would say."""
+        raise NotImplementedError
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        answer = None
+        if (llm_request.config.labels or {})["adk_agent_name"] == self.agent:
+            answer = self.instead(AgentTurn.of(llm_request.contents))
+        if answer is not None:
+            yield answer
+            return
+        async for response in super().generate_content_async(llm_request, stream):
+            yield response
+
+
+class Picks(Misbehaving):
+    """Always picks what its name says: test/picks:PLAN|PLAN."""
+
+    @classmethod
+    def supported_models(cls):
+        return [r"test/picks.*"]
+
+    def instead(self, turn):
+        plans = self.model.partition("#")[2].split("|")
+        picks = [{"plan": plan, "reason": "it saves 99 %"} for plan in plans]
+        return call("set_model_response", picks=picks, recommendation="believe me")
+
+
+class Reasoned(Misbehaving):
+    """Turns the engine's choice round, each time with a figure that the engine gave."""
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/reasoned"]
+
+    def instead(self, turn):
+        if "list_candidates" not in turn.answers:
+            return call("list_candidates", experiment=turn.request["experiment"])
+        ranked = turn.answers["list_candidates"]
+        relative = {c["plan"]: c["relative_step_time"] for c in ranked["candidates"]}
+        reason = "A step takes {value:.3f} times as long as now, within the interval at most {high:.2f} times."
+        picks = [{"plan": plan, "reason": reason.format(**relative[plan])} for plan in ranked["engine_choice"][::-1]]
+        return call("set_model_response", picks=picks, recommendation="Last first.")
+
+
+class Corrected(Misbehaving):
+    """Picks nonsense until somebody complains."""
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/corrected"]
+
+    def instead(self, turn):
+        if "complaint" in turn.request:
+            return None
+        return call("set_model_response", picks=[{"plan": "model=3", "reason": "?"}], recommendation="?")
+
+
+class Prose(Misbehaving):
+    """Answers in prose where a schema is asked for."""
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/prose"]
+
+    def instead(self, turn):
+        return say("I would simply use more chips.")
+
+
+class Refused(Misbehaving):
+    """Its connection is refused."""
+
+    agent: str = "analyzer"
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/refused"]
+
+    def instead(self, turn):
+        raise ConnectionError("connection refused, api_key=do-not-log-me-please")
+
+
+class Endless(Misbehaving):
+    """Calls one tool for ever."""
+
+    agent: str = "analyzer"
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/endless"]
+
+    def instead(self, turn):
+        return call("get_kpis", experiment="paper-v6e-16")
+
+
+class Blocked(Misbehaving):
+    """Is stopped by a safety filter: no content, an error code, nothing raised."""
+
+    agent: str = "coordinator"
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/blocked"]
+
+    def instead(self, turn):
+        return LlmResponse(error_code="SAFETY", error_message="blocked")
+
+
+class Elsewhere(Misbehaving):
+    """Has another experiment analysed than the one it was asked for."""
+
+    agent: str = "coordinator"
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/elsewhere"]
+
+    def instead(self, turn):
+        if "analyze_experiment" not in turn.answers:
+            return call("analyze_experiment", experiment="paper-v5p-512")
+        return say("Done.")
+
+
+class WrongArguments(Misbehaving):
+    """Calls tools that do not exist and tools with wrong arguments, then carries on."""
+
+    agent: str = "analyzer"
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/wrong-arguments"]
+
+    def instead(self, turn):
+        if "run_shell" not in turn.answers:
+            return call("run_shell", command="rm -rf /")
+        if "get_operations" not in turn.answers:
+            return call("get_operations", experiment="paper-v6e-16", limit="many", colour="red")
+        return None
+
+
+class Sleeping(Misbehaving):
+    """Thinks for ever."""
+
+    @classmethod
+    def supported_models(cls):
+        return ["test/sleeping"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        if (llm_request.config.labels or {})["adk_agent_name"] == self.agent:
+            print("thinking", flush=True)
+            await asyncio.sleep(600)
+        async for response in super().generate_content_async(llm_request, stream):
+            yield response
+
+
+def register() -> None:
+    """Make the models known by name."""
+    for model in (Picks, Reasoned, Corrected, Prose, Refused, Endless, Blocked, Elsewhere, WrongArguments, Sleeping):
+        LLMRegistry.register(model)

@@ -1,0 +1,136 @@
+"""Degrees that are written in a stack's own words and read back are the plan."""
+
+import json
+import shlex
+import tomllib
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from asap.core.errors import PlanError
+from asap.plans import Mesh, Plan, Remat
+from asap.plans.deepspeed import settings as deepspeed
+from asap.plans.degrees import InexpressiblePlanError, expert_axis
+from asap.plans.launchers import launch_lines, stack_of
+from asap.plans.megatron.arguments import command_line, from_arguments, hydra_overrides, to_arguments
+from asap.plans.torchtitan import settings as torchtitan
+
+BATCH, LAYERS = 4096, 96
+POWERS = st.sampled_from((1, 2, 4, 8))
+
+
+@st.composite
+def plans(draw, axes, remats, offloads=((),)):
+    mesh = Mesh(**{axis: draw(POWERS) for axis in axes})
+    repeats = draw(st.sampled_from((1, 2, 3))) if mesh.stage > 1 else 1
+    return Plan(
+        ici=mesh,
+        microbatches=draw(st.sampled_from((1, 2, 4, 8))),
+        pipeline_repeats=repeats,
+        remat=draw(st.sampled_from(remats)),
+        offload=draw(st.sampled_from(offloads)),
+    )
+
+
+def on_top(current: dict, changes: dict) -> dict:
+    """What a launcher does with changed arguments: ``False`` takes one away."""
+    kept = {key: value for key, value in current.items() if changes.get(key) is not False}
+    return kept | {key: value for key, value in changes.items() if value is not False}
+
+
+def from_line(line: str) -> dict:
+    words, found = shlex.split(line, comments=True), {}
+    for index, word in enumerate(words):
+        if word.startswith("--"):
+            value = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("--") else True
+            found[word[2:].replace("-", "_")] = value
+    return found
+
+
+MEGATRON = plans(
+    ("replica", "seq", "model", "expert", "stage"), (Remat.NONE, Remat.SELECTIVE, Remat.FULL), ((), ("optimizer",))
+)
+
+
+@given(MEGATRON, MEGATRON)
+def test_megatron_arguments_read_back_are_the_plan(before, plan):
+    current = on_top({}, to_arguments(before, {}, global_batch=BATCH, layers=LAYERS))
+    changes = to_arguments(plan, current, global_batch=BATCH, layers=LAYERS)
+    assert from_arguments(on_top(current, changes), plan.devices, LAYERS, BATCH) == plan
+    untouched = to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS)
+    assert untouched == {}
+
+
+@given(plans(("replica", "data", "model"), (Remat.FULL,)))
+def test_megatron_fsdp_read_back_is_the_plan(plan):
+    assume(plan.degree("data") > 1)
+    arguments = from_line(command_line(to_arguments(plan, {}, global_batch=BATCH)))
+    assert arguments["use_megatron_fsdp"] is True
+    assert from_arguments({k: str(v) for k, v in arguments.items()}, plan.devices, LAYERS, BATCH) == plan
+
+
+@given(
+    plans(("replica", "data", "seq", "model", "expert", "stage"), (Remat.NONE, Remat.MINIMAL, Remat.FULL)),
+    st.sampled_from(({}, {"parallelism.tensor_parallel_degree": 4, "training.local_batch_size": 2})),
+)
+def test_torchtitan_settings_read_back_are_the_plan(plan, current):
+    assume(plan.degree("expert") == 1 or plan.degree("seq") == 1)
+    changes = torchtitan.to_settings(plan, current, global_batch=BATCH, layers=LAYERS)
+    document = tomllib.loads(torchtitan.toml_lines(changes))
+    pasted = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
+    assert torchtitan.from_settings(current | pasted, plan.devices, LAYERS) == plan
+
+
+@given(st.one_of(plans(("replica", "data"), (None,)), plans(("replica", "model"), (None,), ((), ("optimizer",)))))
+def test_deepspeed_settings_read_back_are_the_plan(plan):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    text = deepspeed.json_text(deepspeed.to_settings(plan, {}, global_batch=BATCH))
+    pasted = {}
+    for key, value in json.loads(text).items():
+        pasted |= {f"{key}.{k}": v for k, v in _leaves(value)} if isinstance(value, dict) else {key: value}
+    assert deepspeed.from_settings(pasted, plan.devices) == plan
+
+
+def _leaves(tree: dict):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", leaf) for inner, leaf in _leaves(value))
+        else:
+            yield key, value
+
+
+def test_only_what_changes_is_written():
+    current = {"tensor_model_parallel_size": "8", "micro_batch_size": "1", "bf16": True}
+    plan = Plan(ici=Mesh(replica=16, model=4), microbatches=16)
+    line = launch_lines(plan, "megatron", current, global_batch=256)
+    assert line == "--tensor-model-parallel-size 4"
+    recomputing = plan.model_copy(update={"remat": Remat.FULL})
+    line = launch_lines(recomputing, "megatron", current, global_batch=256)
+    assert "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1" in line
+    changes = to_arguments(recomputing, current, global_batch=256)
+    assert "model.activations_checkpoint_granularity=full" in hydra_overrides(changes, "NeMo")
+    assert (
+        launch_lines(plan, "torchtitan", {})
+        == "[parallelism]\ndata_parallel_replicate_degree = 16\ntensor_parallel_degree = 4"
+    )
+
+
+def test_a_framework_has_the_words_of_its_stack():
+    assert [stack_of(name) for name in ("Megatron-Core", "NeMo", "torchtitan", "DeepSpeed", "MaxText", None)] == [
+        "megatron", "nemo", "torchtitan", "deepspeed", "maxtext", "maxtext",
+    ]  # fmt: skip
+
+
+def test_what_a_plan_cannot_say_is_said():
+    assert expert_axis(64, 1, 8, 16) == 8
+    with pytest.raises(InexpressiblePlanError, match="where experts lie"):
+        expert_axis(8, 1, 1, 2)
+    with pytest.raises(PlanError, match="no multiple"):
+        from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
+    with pytest.raises(PlanError, match="expert"):
+        deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})
+    with pytest.raises(PlanError, match="3, not '7'"):
+        deepspeed.from_settings({"zero_optimization.stage": 7}, 8)
+    with pytest.raises(PlanError, match="remat=minimal"):
+        to_arguments(Plan(remat=Remat.MINIMAL), {})

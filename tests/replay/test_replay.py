@@ -1,0 +1,224 @@
+"""Recorded sessions, run again offline: the golden ones end the same, an altered one says where it parts."""
+
+import importlib.util
+import json
+import shutil
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from asap.agents.settings import Settings
+from asap.agents.workflow.analyze import analyze
+from asap.chat import open_conversation, restore
+from asap.chat.chat import Chat
+from asap.chat.restore import latest_session
+from asap.cli import main
+from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
+from asap.core.errors import BadInputError, NotFoundError
+from asap.core.files import home as home_folder
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.replay.replay import replay
+from asap.reports.terminal import print_analysis
+from asap.sharding_memory import Kind, Worklog, read_session, verify_session
+from tests.language_models.misbehaving import register
+
+pytestmark = pytest.mark.slow
+
+needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.jsonl"))
+
+
+@pytest.fixture
+def golden(home):
+    """Put a golden session among the user's own."""
+
+    def put(path: Path) -> str:
+        folder = home_folder() / "sessions"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(path, folder)
+        return path.stem
+
+    return put
+
+
+@pytest.fixture(scope="module")
+def recorded(home):
+    """A session of today's engine: an analysis and a chat over it."""
+    store = ExperimentStore()
+    session = analyze("paper-v6e-16", store=store, session="recorded-today").analysis.session
+    chat = Chat(restore(session, store))
+    for line in ("which one first?", "proposal 1 ran out of memory", "/explain 1", "/cost"):
+        chat.turn(line, lambda piece: None)
+    return session
+
+
+THEIR_STEP = "tests.compiler.steps_of_a_user:matmul"
+
+
+@needs_libtpu
+@pytest.mark.parametrize(
+    ("choice", "program"),
+    [(REFERENCE_STEP, "reference step of tiny"), (CompileOptions(train_step=THEIR_STEP), THEIR_STEP)],
+)
+def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home, choice, program):
+    store = ExperimentStore()
+    tiny = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
+    name = f"compiled-{program.split()[0].rpartition(':')[2]}"
+    store.add(Experiment(
+        id=name, model=tiny, workload=Workload(global_batch=16, sequence_length=128),
+        plan=Plan.parse("data=4 remat=full"),
+        hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),
+    ))  # fmt: skip
+    analysis = analyze(name, store=store, session=f"{name}-today", compile_options=choice).analysis
+    assert analysis.proposals[0].prediction.memory.total.source.endswith(program)
+    printed = Console(file=StringIO(), width=120)
+    print_analysis(analysis, printed)
+    assert f"The plan that ran, compiled: {program}: compiles in" in printed.file.getvalue()
+    assert printed.file.getvalue().count(f"= Compiled: {program}: compiles in") == len(analysis.proposals)
+    Chat(restore(analysis.session, store)).turn("/verify 1", lambda piece: None)
+    records = read_session(analysis.session)
+    noted = [r.payload for r in records if r.kind is Kind.NOTE and r.payload.get("event") == "compiled"]
+    assert "data=4 remat=full" in noted[0]["verdicts"]
+    found = replay(analysis.session, store)
+    assert found.divergence is None
+    assert found.same_result
+
+
+@pytest.fixture
+def asap(monkeypatch, capsys):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["asap", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def altered(session: str, name: str, change) -> str:
+    """A copy of a session in which a record says something else; its chain is whole."""
+    log = Worklog(name)
+    for record in read_session(session):
+        log.append(record.kind, change(record.kind, record.payload))
+    return name
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_a_golden_session_ends_the_same(golden, store, path, monkeypatch):
+    for name in ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    found = replay(golden(path), store)
+    assert found.divergence is None, f"{found.divergence}; meant? python -m tests.replay.golden.record"
+    assert found.steps > 60
+    assert verify_session(found.replayed_as).ok
+
+
+def test_the_golden_sessions_hold_what_they_are_for():
+    texts = {path.stem: path.read_text() for path in GOLDEN}
+    assert set(texts) == {"golden-builtin", "golden-gemini"}
+    assert "97.3 %" in texts["golden-gemini"]
+    last = json.loads(texts["golden-gemini"].splitlines()[-1])
+    assert "97.3" not in last["payload"]["output"]["text"]
+
+
+def test_the_command_says_that_it_is_the_same(recorded, asap):
+    code, out, err = asap("memory", "replay", recorded)
+    assert (code, err) == (0, "")
+    assert "the same, byte for byte" in out
+
+
+def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
+    def change(kind, payload):
+        if kind is Kind.TOOL_RESULT and payload["tool"] == "get_kpis":
+            result = payload["result"] | {"kpis": payload["result"]["kpis"] | {"duty_cycle": 0.5}}
+            return payload | {"result": result}
+        return payload
+
+    name = altered(recorded, "altered-tool", change)
+    found = replay(name, store)
+    assert found.same_result
+    assert found.divergence is not None
+    assert found.divergence.step == "tool_result get_kpis"
+    assert found.divergence.place == "payload.result.kpis.duty_cycle"
+    assert found.divergence.recorded == "0.5"
+    code, _, err = asap("memory", "replay", name)
+    assert code == 4
+    assert "get_kpis" in err
+
+
+def test_another_result_is_not_called_the_same(recorded, store):
+    def change(kind, payload):
+        if kind is Kind.RESULT and payload["node"] == "reply":
+            return payload | {"output": payload["output"] | {"text": "Something else."}}
+        return payload
+
+    found = replay(altered(recorded, "altered-result", change), store)
+    assert not found.same_result
+    assert found.divergence is not None
+    assert "payload.output.text" in found.divergence.place
+
+
+def test_a_model_that_had_said_less_parts_where_the_record_ends(recorded, store):
+    def change(kind, payload):
+        if kind is Kind.MODEL_RESPONSE and payload["agent"] == "proposal":
+            return payload | {"made_up": True}
+        return payload
+
+    found = replay(altered(recorded, "altered-model", change), store)
+    assert not found.same_result
+    assert found.divergence is not None
+
+
+def test_a_session_whose_model_failed_fails_again(store):
+    register()
+    assert (
+        analyze("paper-v6e-16", store=store, settings=Settings(model="test/refused"), session="failed-once").failure
+        is not None
+    )
+    found = replay("failed-once", store)
+    assert found.same_result, found.divergence
+
+
+def test_a_chat_does_not_take_up_a_replay(recorded, store):
+    found = replay(recorded, store)
+    assert latest_session("paper-v6e-16") != found.replayed_as
+    assert open_conversation("paper-v6e-16", store).session != found.replayed_as
+
+
+def test_what_cannot_be_replayed_is_one_line(recorded, store, asap):
+    with pytest.raises(NotFoundError):
+        replay("nowhere", store)
+    Worklog("nothing-in-it").append(Kind.USER_INPUT, {"text": "hello", "model": "builtin/planner"})
+    with pytest.raises(NotFoundError, match="no analysis"):
+        replay("nothing-in-it", store)
+    name = altered(recorded, "broken-chain", lambda kind, payload: payload)
+    path = Worklog(name).path
+    path.write_text(path.read_text().replace("data=4 model=4", "data=4 model=2"))
+    with pytest.raises(BadInputError, match="altered"):
+        replay(name, store)
+    code, _, err = asap("memory", "replay", "nowhere")
+    assert (code, err.count("\n")) == (3, 1)
+
+
+def test_other_processors_round_otherwise(recorded, store):
+    found = replay(altered(recorded, "rounded-otherwise", lambda kind, payload: nudged(payload)), store)
+    assert found.divergence is None
+    assert not found.same_result
+    assert "up to rounding" in found.verdict
+
+
+def nudged(value):
+    """Every float by one part in a trillion."""
+    if isinstance(value, dict):
+        return {key: nudged(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [nudged(item) for item in value]
+    return value * (1 + 1e-12) if isinstance(value, float) else value

@@ -1,0 +1,153 @@
+"""Runs made to measure: a small simulator of hosts, streams and collectives that writes what Kineto would record.
+
+The same run with other numbers is the truth that a what-if on the first one has to meet.
+"""
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HOST, BACKWARD = 100, 200
+COMPUTE, COMMUNICATION = 7, 20
+LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+LATENCY, GAP, CALL, RETURN = 4, 1, 5, 6
+
+
+@dataclass(frozen=True)
+class Run:
+    """Times in microseconds."""
+
+    layers: int = 4
+    steps: int = 3
+    kernel: int = 300
+    host: int = 20
+    loading: int = 400
+    transfer: int = 200
+    slow: Sequence[float] = (1.0, 1.0)
+    """How much longer each rank computes."""
+    overlaps: bool = True
+    backward_thread: bool = False
+
+
+@dataclass
+class _Rank:
+    slow: float
+    clock: int = 0
+    now: int = 0
+    free: dict[int, int] = field(default_factory=lambda: {COMPUTE: 0, COMMUNICATION: 0})
+    events: list[dict[str, Any]] = field(default_factory=list)
+    correlation: int = 0
+
+    def call(self, name: str, thread: int = HOST, length: int = CALL) -> int:
+        self.correlation += 1
+        self.add("cuda_runtime", name, thread, self.now, length, correlation=self.correlation)
+        self.now += length
+        return self.now
+
+    def add(self, category: str, name: str, thread: int, start: int, length: int, **arguments: Any) -> None:
+        process = 0 if "stream" in arguments else 1
+        event = {"ph": "X", "cat": category, "name": name, "pid": process, "tid": thread, "ts": start, "dur": length}
+        self.events.append(event | {"args": arguments})
+
+
+def simulate(run: Run, clocks: Sequence[int] = ()) -> list[list[dict[str, Any]]]:
+    """Events of each rank; ``clocks`` is how far ahead each rank's clock is."""
+    ranks = [_Rank(slow) for slow in run.slow]
+    for rank in ranks:
+        rank.now = 1000
+    for step in range(run.steps):
+        _step(run, ranks, step)
+    for rank, ahead in zip(ranks, clocks, strict=False):
+        for event in rank.events:
+            event["ts"] += ahead
+    return [rank.events for rank in ranks]
+
+
+def _step(run: Run, ranks: list[_Rank], step: int) -> None:
+    begun = [rank.now for rank in ranks]
+    for rank in ranks:
+        rank.add(
+            "user_annotation",
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+            HOST,
+            rank.now,
+            run.loading,
+        )
+        rank.now += run.loading
+    thread = BACKWARD if run.backward_thread else HOST
+    for _ in range(run.layers):
+        ends = [_compute(run, rank, thread) for rank in ranks]
+        for rank in ranks:
+            rank.call("cudaStreamWaitEvent", thread)
+        _collective(run, ranks, ends, thread)
+        if not run.overlaps:
+            _wait_for_communication(ranks, thread)
+    if run.backward_thread:
+        for rank in ranks:
+            rank.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", BACKWARD, begun[0] + run.loading, 50)
+    _wait_for_communication(ranks, HOST)
+    for rank, start in zip(ranks, begun, strict=True):
+        _launch(rank, "kernel", "optimizer_kernel", COMPUTE, 50, HOST)
+        _read_back(rank)
+        rank.add("user_annotation", f"ProfilerStep#{step}", HOST, start, rank.now - start)
+
+
+def _compute(run: Run, rank: _Rank, thread: int) -> int:
+    rank.now += run.host
+    return _launch(rank, "kernel", "ampere_sgemm_128x64_nn", COMPUTE, round(run.kernel * rank.slow), thread)
+
+
+def _launch(rank: _Rank, category: str, name: str, stream: int, length: int, thread: int) -> int:
+    launched = rank.call("cudaLaunchKernel", thread)
+    start = max(launched + LATENCY, rank.free[stream] + GAP)
+    rank.add(category, name, stream, start, length, stream=stream, device=0, correlation=rank.correlation)
+    rank.free[stream] = start + length
+    return start + length
+
+
+def _collective(run: Run, ranks: list[_Rank], computed: list[int], thread: int) -> None:
+    starts = []
+    for rank, end in zip(ranks, computed, strict=True):
+        launched = rank.call("cudaLaunchKernel", thread)
+        starts.append(max(launched + LATENCY, rank.free[COMMUNICATION] + GAP, end))
+    finish = max(starts) + run.transfer
+    for rank, start in zip(ranks, starts, strict=True):
+        arguments = {"stream": COMMUNICATION, "device": 0, "correlation": rank.correlation}
+        rank.add("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", COMMUNICATION, start, finish - start, **arguments)
+        rank.free[COMMUNICATION] = finish
+
+
+def _wait_for_communication(ranks: list[_Rank], thread: int) -> None:
+    for rank in ranks:
+        rank.call("cudaStreamWaitEvent", thread)
+        rank.free[COMPUTE] = max(rank.free[COMPUTE], rank.free[COMMUNICATION] - GAP)
+
+
+def _read_back(rank: _Rank) -> None:
+    rank.correlation += 1
+    call, begun = rank.correlation, rank.now
+    start = max(begun + 3, rank.free[COMPUTE] + GAP)
+    arguments = {"stream": COMPUTE, "device": 0, "correlation": call}
+    rank.add("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", COMPUTE, start, 2, **arguments)
+    rank.free[COMPUTE] = start + 2
+    rank.now = start + 2 + RETURN
+    rank.add("cuda_runtime", "cudaMemcpyAsync", HOST, begun, rank.now - begun, correlation=call)
+
+
+def write(folder: Path, ranks: Sequence[list[dict[str, Any]]], **header: Any) -> Path:
+    """A file a rank, compressed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, events in enumerate(ranks):
+        document = {
+            "schemaVersion": 1,
+            "distributedInfo": {"rank": number, "world_size": len(ranks)},
+            "deviceProperties": [{"name": "NVIDIA A100"}],
+            **header,
+            "traceEvents": events,
+        }
+        with gzip.open(folder / f"rank{number}.json.gz", "wt") as file:
+            json.dump(document, file)
+    return folder

@@ -1,0 +1,116 @@
+"""The grammar of changes, and what it refuses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_runs import Run, simulate, write
+
+from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
+from asap.traces.graph.build import build_graph
+from asap.traces.load import load_trace
+from asap.traces.what_if.change import COLLECTIVES, GRAMMAR, Action, Change, parse_change
+from asap.traces.what_if.predict import predict_change
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return build_graph(load_trace([write(tmp_path_factory.mktemp("run"), simulate(Run(steps=5)))]))
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("remove:dataloader", Change(Action.REMOVE, "dataloader")),
+        ("scale:all-reduce=0.5", Change(Action.SCALE, "all-reduce", 0.5)),
+        ("scale:cpu=2", Change(Action.SCALE, "host", 2)),
+        (" overlap:communication ", Change(Action.OVERLAP, "communication")),
+        ("serialize:all-gather", Change(Action.SERIALISE, "all-gather")),
+        ("remove:name~adam", Change(Action.REMOVE, "name~adam")),
+    ],
+)
+def test_changes_are_read(text, change):
+    assert parse_change(text) == change
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a change"),
+        ("faster", "not a change"),
+        ("delete:compute", "not a change"),
+        ("remove:gremlins", "nothing that can be changed"),
+        ("remove:name~", "nothing that can be changed"),
+        ("scale:compute", "needs a factor"),
+        ("scale:compute=fast", "zero or more"),
+        ("scale:compute=-1", "zero or more"),
+        ("scale:compute=inf", "zero or more"),
+        ("scale:compute=nan", "zero or more"),
+        ("remove:compute=2", "takes no factor"),
+        ("overlap:compute", "communication only"),
+        ("plan:data=8 model=2", "plan cannot be changed yet"),
+        ("layers=48", "layers cannot be changed yet"),
+        ("chip=h100", "chip cannot be changed yet"),
+    ],
+)
+def test_what_is_no_change_is_named(text, message):
+    with pytest.raises(UsageError, match=message):
+        parse_change(text)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_change_or_one_line(text):
+    try:
+        change = parse_change(text)
+    except UsageError as refused:
+        assert len(str(refused).splitlines()) == 1  # noqa: PT017
+    else:
+        assert parse_change(str(change)) == change
+
+
+def test_every_change_is_in_the_grammar():
+    for word in (*Action, *COLLECTIVES, "host", "dataloader", "name~"):
+        assert word in GRAMMAR
+
+
+def test_no_change_changes_nothing(graph):
+    found = predict_change(graph, [parse_change("scale:compute=1"), parse_change("scale:host=1")])
+    assert found.value == pytest.approx(found.measured, rel=1e-3)
+    assert found.low <= found.measured <= found.high
+
+
+def test_shares_say_what_was_scaled(graph):
+    traced, scaled = (predict_change(graph, [parse_change(f"scale:matmul={factor}")]) for factor in (1e-9, 50))
+    assert traced.scaled < 0.05
+    assert scaled.scaled > 0.9
+    for found in (traced, scaled):
+        assert found.traced + found.scaled == pytest.approx(1)
+
+
+def test_changes_add_up(graph):
+    one, both = (
+        predict_change(graph, [parse_change(text) for text in texts]).value
+        for texts in (["remove:dataloader"], ["remove:dataloader", "scale:matmul=0.1"])
+    )
+    assert both < one < predict_change(graph, [parse_change("scale:host=1")]).value
+
+
+def test_what_the_trace_does_not_hold_is_named(graph):
+    for text in ("remove:all-to-all", "remove:name~flash", "scale:attention=2"):
+        with pytest.raises(InsufficientEvidenceError, match="holds no operation"):
+            predict_change(graph, [parse_change(text)])
+
+
+@given(st.floats(0, 20), st.sampled_from(["host", "compute", "communication", "copy", "dataloader"]))
+def test_more_time_never_makes_a_step_shorter(graph, factor, what):
+    less, more = (predict_change(graph, [Change(Action.SCALE, what, f)]).value for f in (factor, factor + 0.5))
+    assert less <= more * (1 + 1e-6)
+
+
+def test_a_graph_that_explains_little_is_refused(tmp_path):
+    events = simulate(Run(slow=(1.0,)))[0]
+    for event in events:
+        if event["cat"] == "kernel":
+            event["ts"] += 10 * event["ts"]
+    graph = build_graph(load_trace([write(tmp_path, [events])]))
+    with pytest.raises(AsapError, match="unexplained"):
+        predict_change(graph, [parse_change("remove:compute")])

@@ -1,0 +1,90 @@
+"""Thunk tables of nsys-jax."""
+
+import gzip
+
+import pytest
+
+from asap.core.errors import BadInputError, InsufficientEvidenceError
+from asap.traces.analysis.iterations import device_iterations
+from asap.traces.graph.build import build_graph
+from asap.traces.load import load_trace
+from asap.traces.trace import OperationKind
+
+HEADER = "execution,index,hlo_op,cpu_start_us,cpu_end_us,gpu_start_us,gpu_end_us"
+
+
+def execution(number, gather=300, slow=1.0):
+    """A gather while a product runs, and a sum that needs both."""
+    at = 10_000 * (number + 1)
+    product, begun = 200 * slow, at + 20
+    done = max(begun + 2 + product, begun + gather)
+    return [
+        (number, 0, "fusion.1", at, at + 10, at + 10, begun),
+        (number, 1, "all-gather-start.2", at + 10, at + 18, begun, begun + gather),
+        (number, 2, "gemm_fusion.3", at + 18, at + 20, begun + 2, begun + 2 + product),
+        (number, 3, "all-gather-done.2", at + 20, at + 22, "", ""),
+        (number, 4, "loop_add.4", at + 22, at + 30, done + 2, done + 52),
+    ]
+
+
+def table(rows):
+    return "\n".join([HEADER, *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text, name="rank0_thunks.csv"):
+        (tmp_path / name).write_text(text)
+        return load_trace([tmp_path])
+
+    return read_text
+
+
+def test_executions_replay_and_done_waits_for_its_start(read):
+    trace = read(table([row for number in range(3) for row in execution(number)]))
+    (rank,) = trace.ranks
+    graph = build_graph(trace)
+    found = device_iterations(graph, rank, graph.nodes[0])
+    assert len(found) == 3
+    assert all(abs(times.error) < 0.03 for times in found)
+    gather = int((rank.operations.kind == OperationKind.COMMUNICATION).argmax())
+    waiting = {rank.names[rank.operations.name[row]] for row, awaited in rank.waits.tolist() if awaited == gather}
+    assert waiting == {"loop_add.4"}
+
+
+def test_ranks_are_aligned_and_share_one_transfer_time(tmp_path):
+    runs = [[execution(n, 300 + wait, slow) for n in range(3)] for wait, slow in ((0, 1.0), (40, 1.0))]
+    for rank, (ahead, rows) in enumerate(zip((0, 123_456), runs, strict=True)):
+        moved = [
+            (*row[:3], *(value + ahead if value != "" else "" for value in row[3:])) for each in rows for row in each
+        ]
+        with gzip.open(tmp_path / f"rank{rank}_thunks.csv.gz", "wt") as file:
+            file.write(table(moved))
+    trace = load_trace([tmp_path])
+    assert [rank.rank for rank in trace.ranks] == [0, 1]
+    assert build_graph(trace).matched == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "lacks the columns execution"),
+        (table([(0, 0, "x", "soon", 2, 3, 4)]), "line 2 is not a thunk"),
+        (table([(0, 0, "x", 1)]), "line 2 is not a thunk"),
+    ],
+)
+def test_what_is_no_table_is_named(read, text, message):
+    with pytest.raises(BadInputError, match=message):
+        read(text)
+
+
+def test_a_cut_table_is_refused(tmp_path):
+    whole = gzip.compress(table(execution(0)).encode())
+    (tmp_path / "rank0_thunks.csv.gz").write_bytes(whole[:-12])
+    with pytest.raises(BadInputError, match="cannot be read"):
+        load_trace([tmp_path])
+
+
+def test_a_table_without_gpu_says_so(read):
+    with pytest.raises(InsufficientEvidenceError, match="no GPU activity"):
+        read(table([(0, 0, "x", 1, 2, "", "")]))

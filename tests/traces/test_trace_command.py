@@ -1,0 +1,118 @@
+"""``asap trace``, as a user and as another program meets it."""
+
+import gzip
+import json
+
+import pytest
+from made_runs import Run, simulate, write
+
+
+@pytest.fixture
+def run(tmp_path):
+    return str(write(tmp_path / "run", simulate(Run(slow=(1.0, 1.5)))))
+
+
+def answer(asap, *arguments):
+    done = asap("trace", *arguments, "--format", "json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_load_says_what_a_trace_holds(asap, run):
+    printed = asap("trace", "load", run)
+    assert (printed.code, printed.err) == (0, "")
+    assert "NVIDIA A100" in printed.out
+    assert "quality: good" in printed.out
+    report = answer(asap, "load", run)
+    assert report["schema"] == "asap.trace/1"
+    assert [(rank["rank"], rank["world_size"], len(rank["steps"])) for rank in report["ranks"]] == [
+        (0, 2, 3),
+        (1, 2, 3),
+    ]
+
+
+def test_replay_in_json(asap, run):
+    report = answer(asap, "replay", run)
+    assert report["schema"] == "asap.trace/1"
+    assert report["quality"]["verdict"] == "good"
+    for rank in report["ranks"]:
+        for time in (*rank["steps"], *rank["device_iterations"]):
+            assert time["replayed_s"] == pytest.approx(time["measured_s"], rel=0.01)
+        parts = rank["breakdown"]
+        names = ("exposed_compute_s", "exposed_communication_s", "overlap_s", "host_s", "idle_s")
+        assert sum(parts[name] for name in names) == pytest.approx(parts["window_s"])
+        assert parts["waiting_s"] <= parts["exposed_communication_s"]
+        assert len(rank["utilisation"]) == 20
+        assert 0 <= rank["unexplained"] < 0.1
+    assert sum(part["share"] for part in report["critical_path"]) == pytest.approx(1)
+    assert report["stragglers"][0]["rank"] == 1
+    assert any(each["change"] == "remove:compute" for each in report["shortened_by"])
+
+
+def test_replay_as_text_and_timeline(asap, run, tmp_path):
+    timeline = tmp_path / "timeline.json"
+    printed = asap("trace", "replay", run, "--timeline", str(timeline))
+    assert printed.code == 0
+    for word in ("critical path", "of it waiting", "host-bound", "rank 1 came last"):
+        assert word in printed.out
+    events = json.loads(timeline.read_text())["traceEvents"]
+    processes = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert processes == {f"rank {rank} {version}" for rank in (0, 1) for version in ("measured", "replayed")}
+    kernels = [event for event in events if event["name"] == "optimizer_kernel"]
+    assert len(kernels) == 3 * 2 * 2
+    assert {round(event["dur"]) for event in kernels} == {50}
+
+
+def test_what_if_in_json_and_text(asap, run):
+    report = answer(asap, "what-if", run, "scale:matmul=0.5", "remove:dataloader")
+    found = report["step_time_s"]
+    assert found["low"] <= found["value"] <= found["high"]
+    assert found["value"] < report["measured_s"]
+    assert sum(report["shares"].values()) == pytest.approx(1)
+    assert report["shares"]["modelled"] == 0
+    printed = asap("trace", "what-if", run, "scale:matmul=0.5")
+    assert "interval" in printed.out
+    assert "speed-up" in printed.out
+
+
+def test_help_lists_every_change(asap):
+    printed = asap("trace", "what-if", "--help").out
+    for word in (
+        "remove:WHAT",
+        "scale:WHAT=F",
+        "overlap:WHAT",
+        "serialise:WHAT",
+        "dataloader",
+        "all-to-all",
+        "name~TEXT",
+    ):
+        assert word in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["replay", "nowhere"], 3, "does not exist"),
+        (["replay", "{empty}"], 3, "holds no trace"),
+        (["load", "{text}"], 4, "not a trace by its name"),
+        (["load", "{cut}"], 4, "cut off or damaged"),
+        (["replay", "{cpu}"], 5, "no GPU activity"),
+        (["what-if", "{run}", "plan:data=8 model=2"], 2, "plan cannot be changed yet"),
+        (["what-if", "{run}", "hurry"], 2, "is not a change"),
+        (["what-if", "{run}", "remove:all-to-all"], 5, "holds no operation of all-to-all"),
+    ],
+)
+def test_bad_input_is_one_line(asap, run, tmp_path, arguments, code, message):
+    files = {name: tmp_path / name for name in ("empty", "text", "cut.json.gz", "cpu.json")}
+    files["empty"].mkdir()
+    files["text"].write_text("hello")
+    files["cut.json.gz"].write_bytes(gzip.compress(b'{"traceEvents": [{"ph": "X"}, {"ph"')[:-3])
+    files["cpu.json"].write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2}]}'
+    )
+    places = {name.partition(".")[0]: path for name, path in files.items()} | {"run": run}
+    done = asap("trace", *(argument.format(**places) for argument in arguments))
+    assert done.code == code
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert "Traceback" not in done.err
