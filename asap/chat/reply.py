@@ -10,7 +10,7 @@ from asap.plans import Plan
 
 
 class Fact(BaseModel):
-    """A figure that a reply rests on."""
+    """A figure that supports a reply."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,6 +1,6 @@
 """A chip as data: every figure with its source.
 
-Chips lie in ``asap/hardware/chips/*.toml``; a user's own lie in ``$ASAP_HOME/chips``.
+Bundled chips are in ``asap/hardware/chips/*.toml``, a user's own in ``$ASAP_HOME/chips``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ class Torus(BaseModel):
         default=False, description="axes wrap only if all can: optical switches join whole cubes (arXiv:2208.10041)"
     )
     pod: PositiveInt = Field(description="chips of the largest slice")
-    latency: PositiveFloat = Field(description="seconds a hop")
+    latency: PositiveFloat = Field(description="seconds per hop")
     shapes: tuple[str, ...] = Field(default=(), description="documented shapes that are not made of whole cubes")
 
 
@@ -30,18 +30,18 @@ class Scaleup(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    domain: PositiveInt = Field(description="GPUs that it joins")
+    domain: PositiveInt = Field(description="GPUs in the domain")
     bandwidth: PositiveFloat = Field(description="bytes/s of one GPU in one direction")
-    latency: PositiveFloat = Field(description="seconds a message")
+    latency: PositiveFloat = Field(description="seconds per message")
 
 
 class Network(BaseModel):
-    """What lies beyond the slice or the domain: DCN, InfiniBand, Ethernet."""
+    """The network beyond the slice or the domain: DCN, InfiniBand, Ethernet."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bandwidth: PositiveFloat = Field(description="bytes/s of one chip in one direction")
-    latency: PositiveFloat = Field(description="seconds a message")
+    latency: PositiveFloat = Field(description="seconds per message")
 
 
 class Chip(BaseModel):
@@ -50,7 +50,7 @@ class Chip(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(description="key: v5e, h100, …", pattern=r"^[a-z0-9][a-z0-9.-]*$")
-    title: str = Field(description="as its maker calls it")
+    title: str = Field(description="the vendor's name for it")
     kind: Literal["tpu", "gpu"]
     aliases: tuple[str, ...] = ()
     peak_flops: dict[str, PositiveFloat] = Field(description="dense FLOP/s by precision: bf16, fp8, int8, fp32, …")
@@ -58,7 +58,7 @@ class Chip(BaseModel):
     clock: PositiveFloat | None = Field(default=None, description="Hz; None: not published")
     ported_attention: PositiveFloat = Field(
         default=1.0,
-        description="of the rate of a fused attention kernel written for the chip, what an older one reaches",
+        description="rate of a fused attention kernel written for an older chip, over that of one written for this chip",
     )
     hbm_bytes: PositiveFloat
     hbm_bandwidth: PositiveFloat
@@ -66,13 +66,13 @@ class Chip(BaseModel):
     host_bandwidth: PositiveFloat | None = Field(
         default=None, description="bytes/s between HBM and host memory in one direction; None: not published"
     )
-    cores: PositiveInt = Field(default=1, description="TensorCores a chip, the count in cloud names of v2 to v5p")
-    devices: PositiveInt = Field(default=1, description="JAX devices a chip")
+    cores: PositiveInt = Field(default=1, description="TensorCores per chip; cloud names of v2 to v5p count them")
+    devices: PositiveInt = Field(default=1, description="JAX devices per chip")
     torus: Torus | None = None
     scaleup: Scaleup | None = None
     network: Network
     assumed: dict[str, str] = Field(
-        default_factory=dict, description="alias that leaves something open → what is assumed, for the reader"
+        default_factory=dict, description="ambiguous alias → what is assumed, as a sentence for the reader"
     )
     sources: dict[str, str] = Field(description="field → where its figure comes from")
 

@@ -1,4 +1,4 @@
-"""What a cloud calls its hardware, resolved to a slice.
+"""Cloud names of hardware, resolved to a slice.
 
 Names count TensorCores (``v5p-512`` is 256 chips), which equals chips where a chip has one core (v5e, v6e,
 GPUs). Where a stated topology or number of devices says otherwise, it decides, and a note shows both readings.
@@ -57,7 +57,7 @@ class HardwareName:
             size, rest = suffix[1].casefold(), rest[: suffix.start()]
         found = identify_chip(rest)
         if size and size.isdigit() and int(size) < 1:
-            raise ConfigError("a size is counted from 1", where=text)
+            raise ConfigError("the size must be at least 1", where=text)
         if size and "x" in size:
             return cls(text, found.chip, times, None, parse_topology(size), found.notes)
         boxes = size is None and _BOX.search(rest) is not None
@@ -73,7 +73,7 @@ def resolve_hardware(
     """The slice that a name (``v5e-256``, ``8xH100``, ``tpu7x-4x4x8``), a topology and counts describe together.
 
     Args:
-        name: what the cloud or the user calls it.
+        name: the name, as a cloud or the user writes it.
         topology: chips along each torus axis of one slice, ``8x8x8``.
         slices: slices that the job spans.
         devices: JAX devices of the whole job.
@@ -85,7 +85,7 @@ def resolve_hardware(
     if not name:
         raise ConfigError("the chip is not known", where="hardware", hint="give a name such as v5e-256 or h100-64")
     if slices < 1 or (devices is not None and devices < 1):
-        raise ConfigError("slices and devices are counted from 1", where=plain(name, _SHOWN))
+        raise ConfigError("slices and devices must be at least 1", where=plain(name, _SHOWN))
     parts = HardwareName.parse(name)
     shape = parse_topology(topology)
     if shape and parts.topology and shape != parts.topology:
@@ -157,11 +157,13 @@ def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, device
 
 def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:
     if devices is None:
-        reason = "says which chip, not how many"
+        reason = "names the chip, but not how many"
         raise ConfigError(reason, where=name.text, hint="add a size, a topology or the number of devices")
     chips, rest = divmod(devices, slices * name.chip.devices)
     if rest or chips < 1:
-        raise ConfigError(f"{devices} JAX devices are not whole chips in {slices} slice(s)", where=name.text)
+        raise ConfigError(
+            f"{devices} JAX devices are not a whole number of chips in {slices} slice(s)", where=name.text
+        )
     return chips
 
 
@@ -171,7 +173,7 @@ def _sized(name: HardwareName, size: int, slices: int, devices: int | None) -> i
     if devices == size * name.chip.devices * slices != chips * name.chip.devices * slices:
         return size
     if rest or chips < 1:
-        raise ConfigError(f"{size} TensorCores are not whole chips of {name.chip.cores}", where=name.text)
+        raise ConfigError(f"{size} TensorCores are not a whole number of chips with {name.chip.cores}", where=name.text)
     return chips
 
 
@@ -185,7 +187,7 @@ def _readings(name: HardwareName, chips: int, shape: tuple[int, ...] | None) -> 
     if cores == 1:
         return ()
     if size == chips * cores:
-        return (f"{name.text} counts TensorCores: {chips} chips (were it chips: {size})",)
+        return (f"{name.text} counts TensorCores: {chips} chips (not {size})",)
     decider = f"the topology {format_topology(shape)} decides" if shape else "the number of devices decides"
     return (f"{name.text} counts TensorCores by convention ({size // cores} chips); {decider}: {chips} chips",)
 

@@ -1,4 +1,4 @@
-"""Topologies as text, and the shape that a slice of so many chips has by default."""
+"""Topologies as text, and the default shape of a slice."""
 
 import math
 import re
@@ -33,7 +33,7 @@ def format_topology(topology: Sequence[int]) -> str:
 
 
 def default_topology(chip: Chip, chips: int) -> tuple[int, ...] | None:
-    """The documented shape of a slice of so many chips, else the most compact one of whole cubes, else ``None``.
+    """The documented shape of a slice of that many chips, else the most compact one of whole cubes, else ``None``.
 
     The rule gives the shapes that MaxText lists for each size (accelerator_to_spec_map.py).
     """
@@ -45,7 +45,7 @@ def default_topology(chip: Chip, chips: int) -> tuple[int, ...] | None:
 
 
 def cube_topologies(chip: Chip, chips: int) -> list[tuple[int, ...]]:
-    """Every shape of so many chips that is made of whole cubes of 4x4x4, sides in ascending order."""
+    """Every shape of that many chips that is made of whole cubes of 4x4x4, sides in ascending order."""
     cubes, rest = divmod(chips, CUBE**3)
     if chip.torus is None or not chip.torus.wrap_together or rest:
         return []

@@ -1,7 +1,7 @@
-"""A Slice: the chips of a job and how they are wired.
+"""The chips of a job and how they are wired.
 
-A TPU slice is a torus, and several slices meet over the data-centre network. GPUs stand in domains of
-``scaleup.domain`` that meet over the fabric. Bandwidths follow "How to Scale Your Model", chapter
+A TPU slice is a torus, and several slices are joined by the data-centre network. GPUs form domains of
+``scaleup.domain``, joined by the fabric. Bandwidths follow "How to Scale Your Model", chapter
 "Sharded Matrices": a ring sends over both links of an axis at once, a line over one.
 """
 
@@ -29,7 +29,7 @@ class Slice:
 
     def __post_init__(self) -> None:
         if min(self.chips_per_slice, self.slices, *(self.topology or (1,))) < 1:
-            raise ConfigError("chips, slices and topology axes are counted from 1", where=self.chip.name)
+            raise ConfigError("chips, slices and topology axes must be at least 1", where=self.chip.name)
         if self.chip.torus is not None:
             self._check_torus(self.chip.torus)
         elif self.topology is not None:

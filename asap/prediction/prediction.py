@@ -20,8 +20,8 @@ class TimePart(BaseModel):
 
     name: str = Field(description="compute, hbm, all-gather, …, pipeline bubble, optimizer, host, other")
     axis: str | None = Field(default=None, description="mesh axis of a collective")
-    busy_s: float = Field(description="seconds a step in which it runs")
-    exposed_s: float = Field(description="seconds a step that it adds to the step time")
+    busy_s: float = Field(description="seconds per step in which it runs")
+    exposed_s: float = Field(description="seconds per step that it adds to the step time")
 
 
 class MemoryPart(BaseModel):

@@ -72,7 +72,7 @@ def impacts(study: Study, prediction: Prediction) -> tuple[Impact, ...]:
 
 
 def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, ...]) -> Confidence:
-    """Probability of being faster, from the interval, and what that interval rests on."""
+    """Probability of being faster, from the interval, and what that interval is based on."""
     basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
     if study.plan is not None:
         moved = doublings(prediction.plan, study.plan)

@@ -42,7 +42,7 @@ def rank(
     """Best first. The incumbent itself is left out, and plans that do not fit come after all that do.
 
     Args:
-        predictions: one a plan.
+        predictions: one per plan.
         incumbent: what runs now; without it, plans are ranked by absolute step time.
         priors: gain in ``ln(step time)`` that precedents add or take.
     """

@@ -66,7 +66,7 @@ def _proposal(proposal: Proposal) -> str:
         "Expected: " + "; ".join(markdown(f"{i.name} {i.statement}") for i in proposal.impact) + ".",
         "Trade-offs:",
         _list(proposal.trade_offs),
-        "Confidence rests on:",
+        "Confidence is based on:",
         _list(proposal.confidence.basis),
         *(markdown(said) for said in phrases.agent_prose(proposal)),
     ]

@@ -20,7 +20,7 @@ _DISTANCES: dict[str, Callable[[Prediction], float | None]] = {
 
 
 def print_predictions(study: Study, predictions: list[Prediction], console: Console) -> None:
-    """One line a plan; with at most three plans, their parts as well."""
+    """One line per plan; with at most three plans, their parts as well."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
     distances = {name: read for name, read in _DISTANCES.items() if any(read(p) is not None for p in predictions)}
     for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):

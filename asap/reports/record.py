@@ -102,7 +102,7 @@ def _batch(experiment: Experiment) -> str:
         return UNKNOWN
     count = f"{work.global_batch} sequences" if work.global_batch else "unknown number of sequences"
     length = f"{work.sequence_length} tokens" if work.sequence_length else "unknown length"
-    return f"{count} of {length}" + (f", {work.tokens:,} tokens a step" if work.tokens else "")
+    return f"{count} of {length}" + (f", {work.tokens:,} tokens per step" if work.tokens else "")
 
 
 def _meaning(plan: Plan) -> str:

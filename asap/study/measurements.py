@@ -163,5 +163,5 @@ def _check_tokens(experiment: Experiment, hardware: Slice | None) -> list[str]:
     expected = tokens / hardware.devices
     if abs(measured.tokens_per_device / expected - 1) <= _TOKENS_OFF:
         return []
-    counts = f"{measured.tokens_per_device:,.0f} tokens a device and step; the record's batch makes {expected:,.0f}"
+    counts = f"{measured.tokens_per_device:,.0f} tokens per device and step; the record's batch makes {expected:,.0f}"
     return [f"The log {plain(measured.source, 60)} has {counts}: it may be of another run."]

@@ -106,7 +106,7 @@ def test_a_record_is_one_screen(asap, config):
     for words in (
         "v5e-16, 4x4, 16 devices",
         "8.03 B parameters",
-        "262,144 tokens a step",
+        "262,144 tokens per step",
         "FSDP 4, tensor parallelism 4",
     ):
         assert words in shown

@@ -73,7 +73,7 @@ def test_tokens_of_a_log_that_are_not_the_batch(run):
     assert not [w for w in study_of(run.model_copy(update={"measured": fitting})).warnings if "tokens" in w]
     other = MeasuredStep(seconds=2.3, tokens_per_device=8192, source="run.log")
     warnings = study_of(run.model_copy(update={"measured": other})).warnings
-    assert "8,192 tokens a device and step; the record's batch makes 16,384" in warnings[0]
+    assert "8,192 tokens per device and step; the record's batch makes 16,384" in warnings[0]
 
 
 def test_a_stated_step_anchors_the_prediction(asap, tmp_path):

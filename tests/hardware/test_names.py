@@ -65,7 +65,7 @@ def test_the_devices_decide_where_there_is_no_topology() -> None:
 
 
 def test_a_name_that_counts_cores_says_so() -> None:
-    assert "TensorCores: 256 chips (were it chips: 512)" in resolve_hardware("v5p-512").notes[0]
+    assert "TensorCores: 256 chips (not 512)" in resolve_hardware("v5p-512").notes[0]
     assert resolve_hardware("v5e-256").notes == ()
 
 
@@ -90,7 +90,7 @@ def test_a_bare_chip_with_a_topology_or_devices(arguments, shape: str, chips: in
     [
         ({}, "chip is not known"),
         ({"topology": "16x16"}, "chip is not known"),
-        ({"name": "ironwood"}, "which chip, not how many"),
+        ({"name": "ironwood"}, "but not how many"),
         ({"name": "v5e-256", "topology": "8x8"}, "means 256 chips, but 8x8 has 64"),
         ({"name": "v5p-512", "topology": "4x4x8"}, "means 256 chips, but 4x4x8 has 128"),
         ({"name": "v5e-256", "devices": 128}, "has 256 JAX devices, not 128"),
@@ -98,14 +98,14 @@ def test_a_bare_chip_with_a_topology_or_devices(arguments, shape: str, chips: in
         ({"name": "2x v5e-256", "slices": 4}, "contradicts 4 slices"),
         ({"name": "h100-8", "topology": "2x4"}, "no torus"),
         ({"name": "h100-8", "devices": 16}, "has 8 JAX devices, not 16"),
-        ({"name": "v5p-9"}, "not whole chips"),
-        ({"name": "tpu7x", "devices": 7}, "not whole chips"),
+        ({"name": "v5p-9"}, "not a whole number of chips"),
+        ({"name": "tpu7x", "devices": 7}, "not a whole number of chips"),
         ({"name": "v5e-512"}, "no single slice"),
         ({"name": "v5e-12"}, "no single slice"),
-        ({"name": "v5e-0"}, "counted from 1"),
-        ({"name": "v5e-4", "slices": 0}, "counted from 1"),
-        ({"name": "v5e", "slices": 0, "devices": 4}, "counted from 1"),
-        ({"name": "v5e", "devices": 0}, "counted from 1"),
+        ({"name": "v5e-0"}, "at least 1"),
+        ({"name": "v5e-4", "slices": 0}, "at least 1"),
+        ({"name": "v5e", "slices": 0, "devices": 4}, "at least 1"),
+        ({"name": "v5e", "devices": 0}, "at least 1"),
         ({"name": "v5e", "topology": "4x4x4"}, "2 axes"),
     ],
 )

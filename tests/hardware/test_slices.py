@@ -78,7 +78,7 @@ def test_a_tpu_slice_is_its_own_domain() -> None:
         ("v5e", 8, None, "2 axes"),
         ("v5e", 8, (4, 4), "16 chips, not 8"),
         ("v5e", 512, (16, 32), "at most 256"),
-        ("v5e", 0, (0, 4), "counted from 1"),
+        ("v5e", 0, (0, 4), "at least 1"),
         ("h100", 8, (2, 4), "no torus"),
     ],
 )

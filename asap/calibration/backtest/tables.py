@@ -23,12 +23,12 @@ def ranking_and_memory_rows(report: BacktestReport) -> list[tuple[str, str]]:
     ranking, memory = report.ranking, report.memory
     return [
         ("groups of two or more shardings", str(ranking.groups)),
-        ("best measured is our first, within 2 %", _share(ranking.top1_within_2pct)),
-        ("best measured is among our first three", _share(ranking.best_in_top3)),
+        ("our first is within 2 % of the best measured", _share(ranking.top1_within_2pct)),
+        ("the best measured is among our first three", _share(ranking.best_in_top3)),
         ("mean regret of our first", _share(ranking.mean_regret)),
         ("Kendall tau", "" if ranking.kendall_tau is None else f"{ranking.kendall_tau:.2f}"),
-        (f"out-of-memory rows called so, of {memory.oom_rows}", _share(memory.oom_recall)),
-        (f"successful rows accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
+        (f"out-of-memory recall, of {memory.oom_rows} runs", _share(memory.oom_recall)),
+        (f"successful runs accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
         *((f"skipped: {reason}", str(count)) for reason, count in report.skipped.items()),
     ]
 

@@ -1,4 +1,4 @@
-"""The rules, one a file: each looks at the facts and returns one finding, or ``None``."""
+"""One rule per file: each looks at the facts and returns one finding, or ``None``."""
 
 from asap.diagnosis.rules.communication_bound import communication_bound
 from asap.diagnosis.rules.compute_bound import compute_bound

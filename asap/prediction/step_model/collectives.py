@@ -13,7 +13,7 @@ from asap.prediction.step_model.inputs import Number, StepInputs
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What a group of devices communicates over: bytes/s of one device, and seconds a step of the ring."""
+    """What a group of devices communicates over: bytes/s of one device, and seconds per step of the ring."""
 
     members: Number
     bandwidth: Number

@@ -16,31 +16,31 @@ class Constants:
     matmul_efficiency: Number
     """Sustained share of the peak of large matrix multiplications."""
     attention_efficiency: Number
-    """Of a fused kernel, over that of matrix multiplications."""
+    """Rate of a fused attention kernel over that of large matrix multiplications."""
     grouped_efficiency: Number
-    """Of the experts' grouped matrix multiplications, over that of one."""
+    """Rate of the experts' grouped matrix multiplications over that of a single one."""
     operand_exposure: Number
     """Share of a matrix multiplication's operand traffic that does not hide behind its FLOPs."""
     memory_efficiency: Number
     """Sustained share of the HBM bandwidth."""
     elementwise_traffic: Number
-    """HBM passes of elementwise kernels, over those that a layer needs at least."""
+    """HBM passes of elementwise kernels over the fewest that a layer needs."""
     norm_traffic: Number
-    """The same of norms that run as separate kernels."""
+    """HBM passes of norms that run as separate kernels, over the fewest needed."""
     score_traffic: Number
-    """The same of a score matrix that goes through HBM."""
+    """HBM passes over a score matrix that goes through HBM, over the fewest needed."""
     layer_overhead: Number
-    """Seconds that each pass over a layer costs besides, launched or not."""
+    """Fixed seconds of each pass over a layer."""
     kernel_floor: Number
-    """Seconds in which a host launches one pass over a dense layer."""
+    """Seconds that the host takes to launch one pass over a dense layer."""
     expert_floor: Number
-    """The same of a layer of experts."""
+    """Seconds that the host takes to launch one pass over a layer of experts."""
     collective_floor: Number
-    """What tensor parallelism adds to them."""
+    """Seconds that tensor parallelism adds to launching a layer."""
     microbatch_overhead: Number
-    """Seconds that each microbatch costs besides."""
+    """Fixed seconds of each microbatch."""
     step_overhead: Number
-    """Seconds that each step costs besides."""
+    """Fixed seconds of each step."""
     link_efficiency: Number
     """Sustained share of the bandwidth of ICI or NVLink."""
     network_efficiency: Number
@@ -50,7 +50,7 @@ class Constants:
     gather_exposure: Number
     """Share of parameter gathers that nothing hides, however much compute there is."""
     replica_exposure: Number
-    """The same of the gradient reduction."""
+    """Share of the gradient reduction that nothing hides."""
     expert_exposure: Number
     """Share of all-to-alls that nothing hides."""
     stage_exposure: Number

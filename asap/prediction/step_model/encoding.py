@@ -17,7 +17,7 @@ OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
 LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0}
 EAGER_LOGIT_BYTES = 12.0
-"""Bytes a logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron's keeps
+"""Bytes per logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron's keeps
 bf16 logits and gradients and fp32 copies of both."""
 GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
@@ -25,7 +25,7 @@ GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
 SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
 SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
-"""Bytes a score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
+"""Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
 unfused, three fp32 copies and a bf16 one."""
 
 # Share computed again of the projections before and after attention, of MLP, attention and elementwise; share kept of

@@ -21,23 +21,23 @@ class ModelInputs:
     layers: Number
     """Decoder layers."""
     moe_layers: Number
-    """Those whose MLP is a mixture of experts."""
+    """Layers whose MLP is a mixture of experts."""
     width: Number
-    """Of the residual stream (d_model)."""
+    """Width of the residual stream (d_model)."""
     vocab: Number
     """Entries of the vocabulary."""
     heads: Number
     """Query heads."""
     qkv_width: Number
-    """Of queries, keys and values together."""
+    """Width of queries, keys and values together."""
     out_width: Number
-    """Of what attention hands to its output projection."""
+    """Width of what attention hands to its output projection."""
     key_value_width: Number
-    """Of keys and values together."""
+    """Width of keys and values together."""
     attention_parameters: Number
     """Parameters of the attention of one layer."""
     score_width: Number
-    """Of queries and values over all heads: two FLOPs each for a query and a key."""
+    """Width of queries and values over all heads: two FLOPs per element for each pair of query and key."""
     up_projections: Number
     """Matrices into the MLP: 2 with a gate, else 1."""
     sequential_blocks: Number
@@ -82,9 +82,9 @@ class WorkloadInputs:
     reduce_bytes: Number
     """Bytes of a gradient in its reduce-scatter."""
     gather_bytes: Number
-    """Bytes a parameter in the all-gather that follows: of gradients, or of parameters after a sharded update."""
+    """Bytes per parameter in the all-gather that follows: of gradients, or of parameters after a sharded update."""
     optimizer_bytes: Number
-    """Bytes a parameter of optimizer state, with the master copy."""
+    """Bytes per parameter of optimizer state, with the master copy."""
     fused_attention: Number
     """Switch: the kernel keeps scores on the chip."""
     score_passes: Number
@@ -96,7 +96,7 @@ class WorkloadInputs:
     unfused_glu: Number
     """Switch: gate and product of a gated MLP are kernels of their own, with one more tensor to keep."""
     logit_bytes: Number
-    """Bytes a logit, with its gradient and copies."""
+    """Bytes per logit, with its gradient and copies."""
     loss_chunks: Number
     """Parts in which the loss is computed."""
     vocab_parallel_loss: Number
@@ -138,11 +138,11 @@ class HardwareInputs:
     scaleup_domain: Number
     """Devices that ICI or NVLink joins."""
     link_latency: Number
-    """Seconds a hop on ICI or NVLink."""
+    """Seconds per hop on ICI or NVLink."""
     network_bandwidth: Number
     """Bytes/s into the network between nodes or slices."""
     network_latency: Number
-    """Seconds a hop there."""
+    """Seconds per hop between nodes or slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +174,13 @@ class PlanInputs:
     recompute_qkv: Number
     """Share of the projections before attention that the backward pass computes again."""
     recompute_out: Number
-    """Share of the projection after attention."""
+    """Share of the projection after attention that the backward pass computes again."""
     recompute_mlp: Number
-    """Share of the MLP."""
+    """Share of the MLP that the backward pass computes again."""
     recompute_attention: Number
-    """Share of attention itself."""
+    """Share of attention itself that the backward pass computes again."""
     recompute_elementwise: Number
-    """Share of the elementwise operations."""
+    """Share of the elementwise operations that the backward pass computes again."""
     kept_layer: Number
     """Share of all of a layer's tensors that is kept for the backward pass."""
     kept_qkv: Number

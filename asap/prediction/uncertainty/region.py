@@ -23,7 +23,7 @@ def features(inputs: StepInputs) -> dict[str, Number]:
         "layers": model.layers,
         "experts": model.experts + 1.0,
         "sequence": inputs.workload.sequence,
-        "tokens a microbatch": tokens_per_microbatch(inputs),
+        "tokens per microbatch": tokens_per_microbatch(inputs),
         "batch shards": layout.batch_shards,
         "model": layout.model,
         "seq": layout.seq,
