@@ -7,7 +7,7 @@ from functools import cached_property
 
 from asap.agents.tools.study_cache import StudyCache
 from asap.chat.evidence import RUN_CLAIMS, RevisedCandidates, StatedFact, apply_evidence, with_run_claims
-from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
+from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import ExperimentStore
 from asap.plans import Plan

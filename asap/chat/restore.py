@@ -9,7 +9,7 @@ from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import StatedFact
-from asap.compiler.toolchain.options import REFERENCE_STEP
+from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import BadInputError, NotFoundError
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan

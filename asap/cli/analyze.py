@@ -41,7 +41,7 @@ def analyze(
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
     from asap.agents.settings_sources import read_settings
-    from asap.compiler.toolchain.options import CompileOptions
+    from asap.compiler.programs.options import CompileOptions
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
     from asap.history.index_warmup import warm_up_indexes

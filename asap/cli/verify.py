@@ -47,8 +47,7 @@ def verify(
     format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
 ) -> None:
     """Compile the training step under a plan: does it fit, which collectives does it run, how long is a step."""
-    from asap.compiler.toolchain.options import CompileOptions
-    from asap.compiler.toolchain.process import CompileLimits
+    from asap.compiler.programs.options import CompileLimits, CompileOptions
     from asap.compiler.verify import verify as run_verification
     from asap.core.units import GIB
     from asap.experiments import ExperimentStore

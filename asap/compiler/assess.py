@@ -3,10 +3,10 @@
 from asap.compiler.calibration import load_calibration
 from asap.compiler.caveats import effort_notes, margin_notes, step_notes
 from asap.compiler.comparison import differences_from_prediction
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule_tables import simulate, tabulate
-from asap.compiler.toolchain.outcome import CompileOutcome
-from asap.compiler.toolchain.request import CompileRequest
 from asap.compiler.verdict import verdict
 from asap.compiler.verification import PredictedStep, Verification
 from asap.core.provenance import Provenance, Quantity

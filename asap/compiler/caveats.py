@@ -1,8 +1,8 @@
 """What to know before a verdict is relied on: effort, margins, and what the reference step does differently."""
 
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest
 from asap.compiler.reference.rematerialisation import offloaded
-from asap.compiler.toolchain.outcome import CompileOutcome
-from asap.compiler.toolchain.request import CompileRequest
 from asap.core.units import format_bytes, format_percent
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Remat

@@ -1,5 +1,7 @@
 """The schedule of a compiled program, simulated, as tables of collectives and of compute."""
 
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest
 from asap.compiler.schedule.collectives import CollectiveReader
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import read_module
@@ -7,8 +9,6 @@ from asap.compiler.schedule.interconnect import Interconnect
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator
 from asap.compiler.schedule.timeline import Timeline
-from asap.compiler.toolchain.outcome import CompileOutcome
-from asap.compiler.toolchain.request import CompileRequest
 from asap.compiler.verification import CollectiveRow, ComputeRow
 from asap.core.errors import BadInputError
 from asap.core.units import format_rate

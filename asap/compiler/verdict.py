@@ -1,7 +1,7 @@
 """The verdict on a compilation, in one sentence."""
 
+from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.schedule.device_rates import device_rates
-from asap.compiler.toolchain.outcome import CompileOutcome
 from asap.core.units import format_bytes, format_seconds
 from asap.hardware import Slice
 

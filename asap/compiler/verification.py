@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
+from asap.compiler.programs.outcome import CompiledMemory, Status
+from asap.compiler.programs.request import Effort
 from asap.compiler.schedule.collectives import Execution
-from asap.compiler.toolchain.outcome import CompiledMemory, Status
-from asap.compiler.toolchain.request import Effort
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asap.compiler.assess import assess
+from asap.compiler.programs.flags import compiler_flags
+from asap.compiler.programs.maxtext_settings import maxtext_settings
+from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest, make_request
+from asap.compiler.programs.step_source import find_source
 from asap.compiler.reference.expressible import check_expressible
 from asap.compiler.toolchain.compile import compile_all
-from asap.compiler.toolchain.flags import compiler_flags
-from asap.compiler.toolchain.maxtext_settings import maxtext_settings
-from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
-from asap.compiler.toolchain.outcome import CompileOutcome
-from asap.compiler.toolchain.request import CompileRequest, make_request
-from asap.compiler.toolchain.step_source import find_source
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.experiments import Experiment

@@ -58,7 +58,7 @@ class Chip(BaseModel):
     clock: PositiveFloat | None = Field(default=None, description="Hz; None: not published")
     ported_attention: PositiveFloat = Field(
         default=1.0,
-        description="rate of a fused attention kernel written for an older chip, over that of one written for this chip",
+        description="rate of a fused attention kernel written for an older chip, over one written for this chip",
     )
     hbm_bytes: PositiveFloat
     hbm_bandwidth: PositiveFloat

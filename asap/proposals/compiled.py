@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.programs.options import CompileOptions
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asap.agents.workflow.compiled_note import recorded_compile_options
-from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.programs.options import CompileOptions
 from asap.sharding_memory import Kind, Record
 
 RESULT_NODES = {"analysis", "reply"}

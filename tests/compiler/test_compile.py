@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from asap.compiler.programs.options import CompileLimits
+from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.toolchain.compile import compile_all, max_workers
 from asap.compiler.toolchain.interpreters import versions_of
-from asap.compiler.toolchain.process import CompileLimits, run_child
-from asap.compiler.toolchain.request import CompileRequest, make_request
+from asap.compiler.toolchain.process import run_child
 from asap.core.errors import BadInputError, PlanError, UsageError
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.compiler.assess import assess
-from asap.compiler.toolchain.options import REFERENCE_STEP
-from asap.compiler.toolchain.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.toolchain.request import make_request
+from asap.compiler.programs.options import REFERENCE_STEP
+from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
+from asap.compiler.programs.request import make_request
 from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import GIB

@@ -1,4 +1,4 @@
-from asap.compiler.toolchain.flags import FLAGS_VARIABLE, HOST_OFFLOAD, RECOMMENDED, compiler_flags
+from asap.compiler.programs.flags import FLAGS_VARIABLE, HOST_OFFLOAD, RECOMMENDED, compiler_flags
 from asap.plans import Plan
 
 PLAN = Plan.parse("data=8 remat=full")

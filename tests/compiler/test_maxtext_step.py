@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from asap.compiler.toolchain.maxtext_settings import maxtext_settings
-from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.programs.maxtext_settings import maxtext_settings
+from asap.compiler.programs.options import CompileOptions
 from asap.compiler.verify import verify
 from asap.core.errors import BadInputError, ConfigError, InsufficientEvidenceError
 from asap.core.text import REDACTED

@@ -1,6 +1,6 @@
 import pytest
 
-from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
+from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import UsageError
 
 

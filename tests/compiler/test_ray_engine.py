@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from asap.compiler.programs.request import make_request
 from asap.compiler.toolchain.compile import compile_all
-from asap.compiler.toolchain.request import make_request
 from asap.core.errors import ConfigError
 from asap.hardware import resolve_hardware
 from asap.models import Workload

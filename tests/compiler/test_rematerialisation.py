@@ -3,9 +3,10 @@ import itertools
 
 import pytest
 
+from asap.compiler.programs.options import CompileLimits
+from asap.compiler.programs.request import make_request
 from asap.compiler.reference.rematerialisation import INPUT, PROJECTIONS, offloaded
-from asap.compiler.toolchain.process import CompileLimits, run_child
-from asap.compiler.toolchain.request import make_request
+from asap.compiler.toolchain.process import run_child
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat

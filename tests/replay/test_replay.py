@@ -15,7 +15,7 @@ from asap.chat import open_conversation, restore
 from asap.chat.chat import Chat
 from asap.chat.restore import latest_session
 from asap.cli import main
-from asap.compiler.toolchain.options import REFERENCE_STEP, CompileOptions
+from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import home as home_folder
 from asap.experiments import Experiment, ExperimentStore, HardwareReference

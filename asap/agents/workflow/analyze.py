@@ -9,7 +9,7 @@ from asap.agents.settings_sources import read_settings
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.compiled_note import compiled_note
 from asap.agents.workflow.engine_proposals import engine_proposals
-from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import AsapError, InsufficientEvidenceError, ServiceError
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asap.compiler.toolchain.options import CompileOptions
+from asap.compiler.programs.options import CompileOptions
 from asap.sharding_memory import Kind, Record
 
 _EVENT = "compiled"

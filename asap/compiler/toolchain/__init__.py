@@ -1,1 +1,1 @@
-"""How a program gets to the compiler and back: request, child process, cache, cluster, versions, flags."""
+"""How a program gets to the compiler and back: child processes, a Ray cluster, the cache, versions."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from asap.compiler.toolchain.outcome import CompileOutcome
+from asap.compiler.programs.outcome import CompileOutcome
 from asap.core.files import home, write_atomically
 
 CACHEABLE = ("compiled", "sharded", "does_not_fit")

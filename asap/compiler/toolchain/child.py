@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from asap.compiler.toolchain.lowering import StepError, lower_step
-from asap.compiler.toolchain.maxtext_step import mesh_of
-from asap.compiler.toolchain.mesh import describe_mesh
-from asap.compiler.toolchain.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.toolchain.request import EFFORTS, CompileRequest
+from asap.compiler.lowering.lower import StepError, lower_step
+from asap.compiler.lowering.maxtext_step import mesh_of
+from asap.compiler.lowering.mesh import describe_mesh
+from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
+from asap.compiler.programs.request import EFFORTS, CompileRequest
 from asap.core.text import plain
 
 ENVIRONMENT = {

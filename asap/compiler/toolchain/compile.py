@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from asap.compiler.programs.options import DEFAULT_LIMITS, LOCAL_ENGINE, CompileLimits
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain.cache import CACHEABLE, load_outcome, store_outcome
 from asap.compiler.toolchain.interpreters import versions_of
-from asap.compiler.toolchain.options import LOCAL_ENGINE
-from asap.compiler.toolchain.outcome import CompileOutcome
-from asap.compiler.toolchain.process import POLL_S, ChildProcess, CompileLimits
-from asap.compiler.toolchain.request import CompileRequest
+from asap.compiler.toolchain.process import POLL_S, ChildProcess
 from asap.core.errors import UsageError
 
 COMPILATION_BYTES = 2.5 * 2**30
@@ -22,7 +22,7 @@ def compile_all(
     requests: Sequence[CompileRequest],
     *,
     engine: str = LOCAL_ENGINE,
-    limits: CompileLimits | None = None,
+    limits: CompileLimits = DEFAULT_LIMITS,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> list[CompileOutcome]:
     """The answer to each request, in their order.
@@ -33,7 +33,7 @@ def compile_all(
         ConfigError: the compiler is missing, or is not the one that jax pins.
         UsageError: the engine is unknown.
     """
-    answers = _outcomes(requests, engine, limits or CompileLimits(), progress)
+    answers = _outcomes(requests, engine, limits, progress)
     unfinished = [
         index
         for index, (request, answer) in enumerate(zip(requests, answers, strict=True))
@@ -42,7 +42,7 @@ def compile_all(
     if unfinished:
         progress(f"{len(unfinished)} did not finish; compiling with reduced effort")
         retries = [requests[index].model_copy(update={"effort": "reduced"}) for index in unfinished]
-        second = _outcomes(retries, engine, limits or CompileLimits(), progress)
+        second = _outcomes(retries, engine, limits, progress)
         for index, answer in zip(unfinished, second, strict=True):
             if answer.status in CACHEABLE:
                 answers[index] = answer.model_copy(update={"full_effort_failure": answers[index].message})

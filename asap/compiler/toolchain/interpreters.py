@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain import versions
 from asap.compiler.toolchain.package_path import package_path
-from asap.compiler.toolchain.request import CompileRequest
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 

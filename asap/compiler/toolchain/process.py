@@ -8,14 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from asap.compiler.programs.flags import FLAGS_VARIABLE
+from asap.compiler.programs.options import CompileLimits
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain.child import ENVIRONMENT
-from asap.compiler.toolchain.flags import FLAGS_VARIABLE
-from asap.compiler.toolchain.outcome import CompileOutcome
 from asap.compiler.toolchain.package_path import package_path
-from asap.compiler.toolchain.request import CompileRequest
 from asap.core.text import plain
 from asap.core.units import format_bytes
 
@@ -26,14 +26,6 @@ _LOG_PREFIXES = ("http", "*** ", "PC: ", "    @ ", "E0000", "W0000", "I0000")
 """Prefixes of lines of stack traces and logs."""
 _UNOPTIMIZED = "--xla_backend_optimization_level=0"
 """The machine code of the CPU pipeline is discarded, so none is optimised."""
-
-
-@dataclass(frozen=True)
-class CompileLimits:
-    """Limits on one compilation, in seconds and in bytes of resident host memory."""
-
-    seconds: float = 900.0
-    memory_bytes: float = 8 * 2**30
 
 
 class ChildProcess:

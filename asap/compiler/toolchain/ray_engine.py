@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterator
 
-from asap.compiler.toolchain.outcome import CompileOutcome
-from asap.compiler.toolchain.process import CompileLimits, run_child
-from asap.compiler.toolchain.request import CompileRequest
+from asap.compiler.programs.options import CompileLimits
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileRequest
+from asap.compiler.toolchain.process import run_child
 from asap.core.errors import ConfigError, ServiceError
 
 _RETRIES = 3

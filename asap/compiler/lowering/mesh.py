@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asap.compiler.toolchain.request import CompileRequest
+from asap.compiler.programs.request import CompileRequest
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh

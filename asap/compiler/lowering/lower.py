@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import asap
-from asap.compiler.toolchain.maxtext_step import lower_maxtext_step
-from asap.compiler.toolchain.mesh import slice_name
-from asap.compiler.toolchain.request import CompileRequest
+from asap.compiler.lowering.maxtext_step import lower_maxtext_step
+from asap.compiler.lowering.mesh import slice_name
+from asap.compiler.programs.request import CompileRequest
 from asap.core.text import plain
 
 if TYPE_CHECKING:

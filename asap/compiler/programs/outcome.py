@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from asap.compiler.toolchain.request import Effort
+from asap.compiler.programs.request import Effort
 
 Status = Literal[
     "compiled", "sharded", "does_not_fit", "not_expressible", "step_failed", "refused", "crashed", "timed_out",

@@ -2,19 +2,27 @@
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from asap.compiler.toolchain.request import Effort
+from asap.compiler.programs.request import Effort
 from asap.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from asap.compiler.toolchain.process import CompileLimits
 
 LOCAL_ENGINE = "local"
 """Compiles on this machine."""
 
 PYTHON_VARIABLE = "ASAP_PYTHON"
 """Environment variable: the interpreter for what a worklog asks to be compiled again."""
+
+
+@dataclass(frozen=True)
+class CompileLimits:
+    """Limits on one compilation, in seconds and in bytes of resident host memory."""
+
+    seconds: float = 900.0
+    memory_bytes: float = 8 * 2**30
+
+
+DEFAULT_LIMITS = CompileLimits()
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class CompileOptions:
     python: str = ""
     effort: Effort = "full"
     engine: str = LOCAL_ENGINE
-    limits: "CompileLimits | None" = None
+    limits: CompileLimits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         if self.train_step and self.maxtext:
