@@ -3,7 +3,6 @@
 A language model is asked at the end for the number of the proposal to run first.
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from asap.chat.chat import Chat
 from asap.chat.conversation import Conversation
 from asap.chat.restore import open_conversation
 from asap.core.errors import ConfigError
+from asap.core.json_lines import read_json_lines
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name
 
@@ -71,18 +71,19 @@ class EvaluationResult(BaseModel):
 
 
 def read_dialogues(path: Path = BUNDLED) -> list[Dialogue]:
-    """The dialogues of a file, one JSON object a line.
+    """The dialogues of a file, one JSON object per line.
 
     Raises:
         ConfigError: a line is not a dialogue.
+        NotFoundError: there is no such file.
+        BadInputError: the file cannot be read as text.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
     found = []
-    for number, text in enumerate(filter(str.strip, lines), 1):
+    for place, line in read_json_lines(path):
         try:
-            found.append(Dialogue.model_validate(json.loads(text)))
-        except (ValueError, ValidationError) as error:
-            raise ConfigError("is not a dialogue", where=f"{path}:{number}") from error
+            found.append(Dialogue.model_validate_json(line))
+        except ValidationError as error:
+            raise ConfigError("is not a dialogue", where=place) from error
     return found
 
 

@@ -3,16 +3,15 @@
 import difflib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock
 from pydantic import ValidationError
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
-from asap.core.files import home, unwritable, write_atomically
+from asap.core.files import home, write_atomically
+from asap.core.locking import locked
 from asap.core.text import plain
 from asap.experiments.documents import read_text, validation_reason
 from asap.experiments.experiment import Experiment
@@ -20,7 +19,6 @@ from asap.experiments.experiment import Experiment
 BUNDLED = Path(__file__).parent / "bundled"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _FACTS = ".facts"
-_LOCK_TIMEOUT_S = 30.0
 _LARGEST_BYTES = 10_000_000
 _NEAREST = 3
 
@@ -56,7 +54,7 @@ class ExperimentStore:
         """
         path = self._own_path(experiment.id)
         kept = experiment.model_copy(update={"created": experiment.created or datetime.now(UTC)})
-        with self._locked():
+        with locked(self.folder, "the experiments"):
             if path.exists() and not replace:
                 raise UsageError(
                     "an experiment with this ID exists", where=experiment.id, hint="use another or replace it"
@@ -104,7 +102,7 @@ class ExperimentStore:
         if self._path(experiment_id) is None:
             raise self._unknown(experiment_id)
         path = self._own_path(experiment_id)
-        with self._locked():
+        with locked(self.folder, "the experiments"):
             path.unlink(missing_ok=True)
 
     def resolve(self, experiment: Experiment) -> Paths:
@@ -139,19 +137,6 @@ class ExperimentStore:
         near = difflib.get_close_matches(experiment_id, self.ids(), n=_NEAREST, cutoff=0.4)
         hint = f"nearest: {', '.join(near)}" if near else "asap experiments list shows what there is"
         return NotFoundError("no such experiment", where=plain(experiment_id, 80) or "(empty)", hint=hint)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / ".lock", timeout=_LOCK_TIMEOUT_S)
-            lock.acquire()
-        except OSError as error:
-            raise unwritable(self.folder, error) from error
-        try:
-            yield
-        finally:
-            lock.release()
 
 
 def _is_id(name: str) -> bool:

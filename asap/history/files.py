@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from asap.core.errors import BadInputError, NotFoundError, ServiceError
-from asap.core.files import data_folder, home, unwritable, write_atomically
+from asap.core.errors import BadInputError
+from asap.core.files import data_folder, home, write_atomically
+from asap.core.json_lines import read_json_lines
+from asap.core.locking import locked
 from asap.core.text import plain, redact
 from asap.history.record import HistoryRecord
 from asap.knowledge.document import digest
 
 _NOT_FACTS = {"id", "title", "summary", "source", "confidence", "profile_links", "origin", "schema_"}
-_LOCK_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -58,15 +57,8 @@ def read_records(path: Path) -> Iterator[tuple[str, HistoryRecord]]:
         NotFoundError: there is no such file.
         BadInputError: a line is not a record, with file and line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise NotFoundError("there is no such file", where=str(path)) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError("cannot be read as text", where=str(path)) from error
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield f"{path}:{number}", parse_record(line, f"{path}:{number}")
+    for place, line in read_json_lines(path):
+        yield place, parse_record(line, place)
 
 
 def parse_record(text: str, place: str) -> HistoryRecord:
@@ -91,7 +83,7 @@ def add_records(records: Iterable[HistoryRecord]) -> Added:
         BadInputError: an ID is taken by other facts.
         ServiceError: another process is writing for too long.
     """
-    with _locked():
+    with locked(_own_file().parent, "the history"):
         present = load_records()
         by_facts = {facts(record): record.id for record in present}
         ids = {record.id for record in present}
@@ -126,19 +118,6 @@ def facts(record: HistoryRecord) -> str:
 
 def _own_file() -> Path:
     return home() / "history" / "records.jsonl"
-
-
-@contextmanager
-def _locked() -> Iterator[None]:
-    folder = _own_file().parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=_LOCK_SECONDS):
-            yield
-    except Timeout as error:
-        raise ServiceError("another process is writing the history", where=str(folder), hint="try again") from error
-    except OSError as error:
-        raise unwritable(folder, error) from error
 
 
 def _without_secrets(record: HistoryRecord) -> HistoryRecord:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from asap.core.errors import BadInputError, NotFoundError
+from asap.core.errors import BadInputError
+from asap.core.json_lines import read_json_lines
 from asap.knowledge.search import search_knowledge
 
 DEPTH = 20
@@ -70,20 +71,13 @@ def evaluate(path: Path) -> RetrievalScores:
 
 
 def _questions(path: Path) -> list[Question]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise NotFoundError("there is no such file", where=str(path)) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError("cannot be read as text", where=str(path)) from error
     questions: list[Question] = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                questions.append(Question.model_validate_json(line))
-            except ValidationError as error:
-                hint = 'write {"question": "…", "anchors": ["chapter#anchor"]}'
-                raise BadInputError("is not a question", where=f"{path}:{number}", hint=hint) from error
+    for place, line in read_json_lines(path):
+        try:
+            questions.append(Question.model_validate_json(line))
+        except ValidationError as error:
+            hint = 'write {"question": "…", "anchors": ["chapter#anchor"]}'
+            raise BadInputError("is not a question", where=place, hint=hint) from error
     if not questions:
         raise BadInputError("holds no question", where=str(path))
     return questions

@@ -1,15 +1,13 @@
-"""The folder of the store, and its lock."""
+"""The folder of the store."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from asap.core.errors import ServiceError
-from asap.core.files import home, unwritable
+from asap.core.files import home
 
 SERVER = "ASAP_CHROMA_URL"
 """Variable with the URL of a shared Chroma server."""
-LOCK_SECONDS = 300
+LOCK_TIMEOUT_S = 300.0
+"""A whole index is written under the lock."""
 
 
 class StoreWarning(UserWarning):
@@ -19,23 +17,3 @@ class StoreWarning(UserWarning):
 def store_folder() -> Path:
     """The folder of the store."""
     return home() / "chroma"
-
-
-@contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """One process at a time opens or writes the store.
-
-    Raises:
-        ServiceError: another process holds it for too long.
-        BadInputError: the folder cannot be written.
-    """
-    from filelock import FileLock, Timeout
-
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / ".lock", timeout=LOCK_SECONDS):
-            yield
-    except Timeout as error:
-        raise ServiceError("another process is writing the store", where=str(root), hint="try again") from error
-    except OSError as error:
-        raise unwritable(root, error) from error

@@ -87,3 +87,9 @@ def test_no_record_is_lost_between_processes(home):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(number)]) for number in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert len([one for one in load_records() if one.origin == "user"]) == 30
+
+
+def test_a_line_separator_in_a_title_does_not_end_the_record(record):
+    add(record("mine", title="tried\u2028twice\x85over"))
+    (mine,) = [found for found in load_records() if found.id == "mine"]
+    assert "twice" in mine.title

@@ -1,39 +1,15 @@
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from asap.cli import main
+from tests.command_line import asap, run_command
+
+__all__ = ["asap", "real", "real_profile", "run_command"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = Path(os.environ.get("ASAP_TEST_TRACES", ROOT.parent / "shared" / "traces"))
 PROFILES = Path(os.environ.get("ASAP_TEST_PROFILES", ROOT.parent / "shared" / "profiles"))
-
-
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def asap(monkeypatch, capsys, tmp_path):
-    """Run the command line in a home of its own."""
-    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
-
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr("sys.argv", ["asap", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return Done(code, captured.out, captured.err)
-
-    return run
 
 
 @pytest.fixture

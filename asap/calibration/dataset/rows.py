@@ -25,7 +25,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        lines = data.decode("utf-8").splitlines()
+        lines = data.decode("utf-8").split("\n")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", where=str(path)) from error
     return [_object(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]

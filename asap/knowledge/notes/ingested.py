@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError, UsageError
 from asap.core.files import home, unwritable, write_atomically
+from asap.core.json_lines import read_json_lines
 from asap.core.text import plain
 from asap.knowledge.notes.note import Note
 
@@ -88,14 +89,13 @@ def read_chunks(path: Path) -> Iterator[Note]:
         BadInputError: a line is damaged, with file and line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+        lines = list(read_json_lines(path))
+    except NotFoundError:
         return
-    for line, content in enumerate(lines, start=1):
+    for place, line in lines:
         try:
-            yield Note.model_validate_json(content)
+            yield Note.model_validate_json(line)
         except ValidationError as error:
-            place = f"{path}:{line}"
             raise BadInputError("is not a chunk", where=place, hint="ingest it again, or remove it") from error
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError
+from asap.core.locking import locked
 from asap.knowledge.document import Corpus, IndexedDocument
 from asap.knowledge.index.hybrid import Index, Nearest
 from asap.knowledge.index.lexical import LexicalIndex, update
 from asap.knowledge.index.vectors import collection_name, collection_of, delete, folder_client, keys_of, nearest, upsert
-from asap.knowledge.paths import StoreWarning, locked, store_folder
+from asap.knowledge.paths import LOCK_TIMEOUT_S, StoreWarning, store_folder
 from asap.knowledge.store import generation
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class _DamageError(Exception):
 def open_local(corpus: Corpus, embedder: "Embedder", *, rebuild: bool = False) -> Index:
     """The up-to-date index of a corpus; built first if that is needed or ``rebuild`` is set."""
     root, name = store_folder(), collection_name(corpus, embedder)
-    with locked(root):
+    with locked(root, "the store", LOCK_TIMEOUT_S):
         fingerprint = corpus.fingerprint()
         folder = None if rebuild else generation.in_use(root)
         if folder is not None and (reason := generation.damage(folder)):

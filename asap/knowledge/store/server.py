@@ -15,11 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError, UsageError
+from asap.core.locking import locked
 from asap.knowledge.document import Corpus, digest
 from asap.knowledge.index.hybrid import Index
 from asap.knowledge.index.lexical import LexicalIndex
 from asap.knowledge.index.vectors import collection_name, collection_of, delete, keys_of, nearest, server_client
-from asap.knowledge.paths import locked, store_folder
+from asap.knowledge.paths import LOCK_TIMEOUT_S, store_folder
 from asap.knowledge.store.synchronise import change_revision, download, revision, upload
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def open_server(url: str, corpus: Corpus, embedder: "Embedder") -> Index:
     """
     address = Address.parse(url)
     root = store_folder() / f"server-{digest(address.url)}"
-    with locked(root), _service():
+    with locked(root, "the store", LOCK_TIMEOUT_S), _service():
         client = address.client()
         collection = collection_of(client, collection_name(corpus, embedder), flushed=False)
         fingerprint = corpus.fingerprint()

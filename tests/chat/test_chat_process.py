@@ -1,0 +1,105 @@
+"""The chat as a process: pipes, terminals, restarts, hostile text."""
+
+import json
+import os
+import pty
+import select
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from asap.sharding_memory import Worklog, verify_session
+from tests.chat.conversations import analysed_session
+from tests.command_line import MAIN, run_process
+from tests.language_models.server import ModelServer, Reply
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_chat_goes_on_in_another_process(analyses, home):
+    session = analysed_session()
+    told = run_process("chat", "paper-v6e-16", "--session", session, typed="that one ran out of memory yesterday\n")
+    assert told.returncode == 0, told.stderr
+    asked = run_process("chat", "paper-v6e-16", "--session", session, typed="/evidence\nwhich one first?\n")
+    assert "data=4 model=4 ran out of memory" in asked.stdout
+    assert "Start with proposal 1 (data=4 model=4)" not in asked.stdout
+    assert verify_session(session).ok
+
+
+def test_a_pipe_gets_the_answer_and_nothing_else(home):
+    done = run_process("chat", "paper-v6e-16", typed="why not model=8?\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith("model=8 cannot run")
+    assert done.stderr == ""
+    assert "> " not in done.stdout
+
+
+def test_an_analysis_may_end_in_a_chat(home):
+    done = run_process("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="which one first?\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().count("Start with proposal 1") == 2
+
+
+def test_an_unknown_experiment_is_one_line_and_exit_code_3(home):
+    done = run_process("chat", "paper-v6e-61", typed="hello\n")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_a_turn_and_not_the_session(analyses, home):
+    with ModelServer(lambda question: Reply(delay_s=60)) as server:
+        environment = {"ASAP_HOME": str(home), "GOOGLE_API_KEY": "planted", "GOOGLE_GEMINI_BASE_URL": server.url}
+        screen = _in_a_terminal(
+            environment | {"ASAP_MODEL": "gemini-2.5-flash", "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+            (lambda screen: "?2004h" in screen, "why not model=8?\r"),
+            (lambda screen: bool(server.questions), "\x03"),
+            (lambda screen: "interrupted; the session continues" in screen, "/proposals\r"),
+            (lambda screen: "1. data=" in screen, "/quit\r"),
+        )
+    assert "Traceback" not in screen
+
+
+def test_hostile_text_is_harmless_on_the_screen_and_in_the_log(home, say, chat):
+    talk = chat()
+    say("\x1b[2J\x1b]0;owned\x07 why not model=8? api_key=planted-in-a-message-1f2e", talk)
+    shown = run_process("chat", "paper-v6e-16", typed="\x1b[2Jproposal 1 \u202ecrashed\x1b[31m\n/evidence\n").stdout
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "planted-in-a-message" not in Worklog(talk.conversation.session).path.read_text()
+
+
+def test_the_evaluation_is_a_command(home, tmp_path):
+    path = tmp_path / "own.jsonl"
+    own = {"name": "own", "experiment": "paper-v6e-16", "messages": ["Are you sure?"], "evidence": None}
+    path.write_text(json.dumps(own))
+    done = run_process("evaluate", "chat", "--dialogues", str(path), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["flips"] == 0
+    path.write_text("nonsense")
+    assert run_process("evaluate", "chat", "--dialogues", str(path)).returncode == 4
+
+
+def _in_a_terminal(environment: dict[str, str], *steps: tuple[Callable[[str], bool], str]) -> str:
+    """Chat in a terminal of its own: wait for what each step expects, then type what it says."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(environment)
+        os.execv(sys.executable, [sys.executable, "-c", MAIN, "chat", "paper-v6e-16"])
+    screen, deadline = "", time.monotonic() + 60
+    try:
+        for is_due, typed in steps:
+            while not is_due(screen):
+                assert time.monotonic() < deadline, screen
+                if select.select([terminal], [], [], 0.1)[0]:
+                    screen += os.read(terminal, 65536).decode(errors="replace")
+            os.write(terminal, typed.encode())
+        with suppress(OSError):
+            while data := os.read(terminal, 65536):
+                screen += data.decode(errors="replace")
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        os.close(terminal)
+    return screen
