@@ -35,7 +35,7 @@ def verify(
         experiment: what it runs on and, for the reference step, its model and workload.
         plans: for the experiment's slice.
         options: which training step, and how it is compiled.
-        progress: told of each stage.
+        progress: called with each stage.
 
     Raises:
         InsufficientEvidenceError: model, hardware or workload are not known well enough.

@@ -1,4 +1,4 @@
-"""One door for every configuration: MaxText, Hugging Face or our own, told apart by its keys."""
+"""One entrance for every configuration: MaxText, Hugging Face or our own, recognised by its keys."""
 
 from collections.abc import Iterable
 from pathlib import Path

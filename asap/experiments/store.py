@@ -40,7 +40,7 @@ class Paths:
 
 
 class ExperimentStore:
-    """The experiments of a folder, ``home()/experiments`` unless told, and the bundled ones."""
+    """The experiments of a folder, by default ``home()/experiments``, and the bundled ones."""
 
     def __init__(self, folder: Path | None = None):
         self.folder = folder or home() / "experiments"

@@ -18,7 +18,7 @@ def read_profile(path: str | Path, run: str | None = None, progress: Callable[[s
     Args:
         path: a log directory, its ``plugins/profile``, a run folder in it, or one ``*.xplane.pb``.
         run: name of a run folder; default: the newest.
-        progress: is told each stage as it begins.
+        progress: called with each stage as it begins.
 
     Raises:
         NotFoundError: the path or the run does not exist.

@@ -82,7 +82,7 @@ def no_proposals(error: InsufficientEvidenceError) -> ProposalSet:
 
 
 def draft(study: Study, candidate: Candidate, number: int, citations: tuple[Citation, ...]) -> Proposal:
-    """A candidate with everything that an engineer needs to judge it."""
+    """A candidate with everything that an engineer needs to decide."""
     return Proposal(
         rank=number,
         title=title(candidate.plan, study.plan or Plan()),

@@ -151,7 +151,7 @@ def _measured(experiment: Experiment) -> str:
 
 def _unknown(experiment: Experiment) -> list[str]:
     plan, work, model = experiment.plan, experiment.workload, experiment.model
-    told = {
+    stated = {
         "hardware": experiment.hardware.chip,
         "model": model is not None and not model.missing(),
         "plan": plan,
@@ -162,7 +162,7 @@ def _unknown(experiment: Experiment) -> list[str]:
         "measured step": experiment.measured or experiment.profile_path or experiment.facts_path,
         "profile": experiment.profile_path or experiment.facts_path,
     }
-    return [what for what, known in told.items() if not known]
+    return [what for what, known in stated.items() if not known]
 
 
 def _notes(notes: tuple[str, ...]) -> str:

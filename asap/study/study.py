@@ -71,7 +71,7 @@ def open_study(
         target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``.
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
-        progress: told what is being read.
+        progress: called with what is being read.
 
     Raises:
         NotFoundError: neither an ID nor a path.

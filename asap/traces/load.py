@@ -30,7 +30,7 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
 
     Args:
         paths: files or folders, all of one format.
-        progress: is told what is being read.
+        progress: called with what is being read.
 
     Raises:
         NotFoundError: a path does not exist, or a folder holds no trace.

@@ -71,10 +71,10 @@ def choose(turn: AgentTurn) -> Action:
     )
     if any(call.tool not in turn.answers for call in calls):
         return calls
-    survey = turn.answers["list_candidates"]
-    strategies = {candidate["plan"]: candidate["strategy"] for candidate in survey.get("candidates", ())}
-    picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in survey.get("engine_choice", ())]
-    return (ToolCall(ANSWER, {"picks": picks, "recommendation": "" if picks else _refusal(survey)}),)
+    listed = turn.answers["list_candidates"]
+    strategies = {candidate["plan"]: candidate["strategy"] for candidate in listed.get("candidates", ())}
+    picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("engine_choice", ())]
+    return (ToolCall(ANSWER, {"picks": picks, "recommendation": "" if picks else _refusal(listed)}),)
 
 
 ROLES: dict[str, Callable[[AgentTurn], Action]] = {"coordinator": coordinate, "analyzer": analyse, "proposal": choose}
