@@ -11,6 +11,8 @@ from asap.experiments import Experiment, HardwareReference
 from asap.plans import Plan
 from asap.sharding_memory import Kind, verify_session
 
+pytestmark = pytest.mark.slow
+
 
 def test_too_little_evidence_gives_an_analysis_without_proposals(store):
     store.add(Experiment(id="bare"), replace=True)

@@ -17,6 +17,8 @@ from asap.core.errors import ServiceError
 from tests.language_models.scripts import failure, gemini_end
 from tests.language_models.server import ModelServer, Question, Reply, Say
 
+pytestmark = pytest.mark.process
+
 GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
 SETTINGS = "[agents.retries]\ntimeout_s = 60\nattempts = 3\nfirst_delay_s = 0.01\n"
 EVENT = "text/event-stream"

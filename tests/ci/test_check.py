@@ -9,6 +9,8 @@ from asap.ci.source.policy import Prices
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 
+pytestmark = pytest.mark.process
+
 TOO_LARGE = CONFIG.replace("remat_policy: full", "remat_policy: minimal").replace("batch_size: 2", "batch_size: 64")
 MEASURED_S = 20.0
 

@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 from asap.cli.ci import app
 from asap.core.errors import UsageError
 
+pytestmark = pytest.mark.process
+
 BROKEN = CONFIG.replace("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 100")
 
 

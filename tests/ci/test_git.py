@@ -6,6 +6,8 @@ from ci_scratch import CONFIG, TENSOR, Scratch
 from asap.ci.source.git import Repository
 from asap.core.errors import BadInputError, NotFoundError
 
+pytestmark = pytest.mark.process
+
 
 def test_a_folder_without_repository_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match="git repository"):

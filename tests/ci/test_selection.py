@@ -6,6 +6,8 @@ from ci_scratch import CONFIG, TENSOR, Scratch
 from asap.ci.check import Options
 from asap.ci.source.selection import changed_lines
 
+pytestmark = pytest.mark.process
+
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
 )

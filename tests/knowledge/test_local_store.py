@@ -13,6 +13,8 @@ from asap.core.errors import AsapError
 from asap.knowledge import StoreWarning, ingest, rebuild, search_knowledge
 from asap.knowledge.store.access import _close_all
 
+pytestmark = pytest.mark.slow
+
 QUERY = "critical batch size of fully sharded data parallelism"
 
 

@@ -20,6 +20,8 @@ from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import predict_change
 
+pytestmark = pytest.mark.slow
+
 DLRM, PAX, EMBEDDING = "dlrm_8rank_v100", "pax_fsdp4_a100_ranks_0_1", "dp_embedding_a100_rank3of8"
 RESNET = "resnet50_1gpu_v100_workers_0_and_4_pairA"
 HOST_OFFLOAD = "openxla_xprof__tpu_inference_2"
