@@ -7,6 +7,7 @@ from asap.diagnosis.rules import RULES
 from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
+from asap.plans.launchers import Stack
 from asap.profiles import Gap, Profile
 from asap.profiles.gaps import NO_PROFILE
 
@@ -14,17 +15,20 @@ _MOSTLY_OPAQUE = 0.5
 """Share of the time from which opaque operations are the bottleneck: the rest cannot outweigh them."""
 
 
-def diagnose(profile: Profile | None, plan: Plan | None = None, chip: Chip | None = None) -> Diagnosis:
+def diagnose(
+    profile: Profile | None, plan: Plan | None = None, chip: Chip | None = None, stack: Stack | None = None
+) -> Diagnosis:
     """Name what holds a run back.
 
     Args:
         profile: its facts; ``None`` if there is no profile.
         plan: the plan that it ran, if known.
         chip: what it ran on, if known.
+        stack: what launched it, if known: advice is in its words.
     """
     if profile is None:
         return _insufficient("there is no profile of this run", (NO_PROFILE,), ())
-    facts = Facts(profile, shares_of(profile, chip), plan)
+    facts = Facts(profile, shares_of(profile, chip), plan, chip, stack)
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
         key=lambda finding: -(finding.share or 0.0),
@@ -78,6 +82,7 @@ def _duty_cycle_sentence(duty: float, kind: Bottleneck) -> str:
         Bottleneck.COMMUNICATION: "but collectives count as busy, and they dominate: communication, not compute",
         Bottleneck.HBM: "but the leading operations wait for HBM: busy is not the same as efficient",
         Bottleneck.IDLE: "so the time is lost between operations, not in them",
+        Bottleneck.HOST_TRANSFER: "but waiting for copies with the host counts as busy",
         Bottleneck.HOST: "so the device waits for the host",
     }
     meaning = reading.get(kind, "which alone does not identify the bottleneck")

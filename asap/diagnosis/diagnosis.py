@@ -14,6 +14,7 @@ class Bottleneck(StrEnum):
     COMPUTE = "compute"
     HBM = "hbm"
     COMMUNICATION = "communication"
+    HOST_TRANSFER = "host_transfer"
     HOST = "host"
     MEMORY_CAPACITY = "memory_capacity"
     IDLE = "idle"

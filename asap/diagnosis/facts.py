@@ -10,7 +10,9 @@ from asap.core.text import plain
 from asap.core.units import format_percent
 from asap.diagnosis.diagnosis import Evidence
 from asap.diagnosis.shares import Shares
+from asap.hardware import Chip
 from asap.plans import Plan
+from asap.plans.launchers import Stack
 from asap.profiles import Operation, Profile
 
 STEP_TIME_VARIATION = 0.03
@@ -27,6 +29,8 @@ class Facts:
     profile: Profile
     shares: Shares
     plan: Plan | None
+    chip: Chip | None = None
+    stack: Stack | None = None
 
     @property
     def provenance(self) -> Provenance:
@@ -36,6 +40,10 @@ class Facts:
     def fraction(self, value: float, source: str) -> Quantity:
         """A share as a quantity with its origin."""
         return Quantity(value=value, unit="fraction", provenance=self.provenance, source=source)
+
+    def amount(self, value: float, unit: str) -> Quantity:
+        """A figure in another unit, summed over operations."""
+        return Quantity(value=value, unit=unit, provenance=self.provenance, source="operations of the profile")
 
 
 def share_of_time(facts: Facts, share: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from asap.hardware.chip import Chip
 from asap.profiles import Operation, Profile
 
-RESOURCES = ("compute", "hbm", "communication", "host", "opaque", "unknown")
+RESOURCES = ("compute", "hbm", "communication", "host_transfer", "host", "opaque", "unknown")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ def resource_of(operation: Operation, collectives_stream_hbm: bool) -> str:
     """
     if operation.opaque:
         return "opaque"
+    if operation.host_copy:
+        return "host_transfer"
     if operation.is_collective:
         return "hbm" if collectives_stream_hbm and operation.bound == "hbm" else "communication"
     if operation.bound in {"compute", "hbm", "host"}:

@@ -80,12 +80,13 @@ class Chip(BaseModel):
     def _is_whole(self) -> "Chip":
         if (self.kind == "tpu") != (self.torus is not None) or (self.kind == "gpu") != (self.scaleup is not None):
             raise ValueError("a tpu needs [torus] and a gpu needs [scaleup], and neither has the other's")
-        unsourced = [field for field in _figures(self.model_dump(exclude_defaults=True)) if not self._source(field)]
+        unsourced = [field for field in _figures(self.model_dump(exclude_defaults=True)) if not self.source(field)]
         if unsourced:
             raise ValueError(f"no source for {', '.join(unsourced)} in [sources]")
         return self
 
-    def _source(self, field: str) -> str | None:
+    def source(self, field: str) -> str | None:
+        """Where a figure comes from: ``hbm_bandwidth``, ``peak_flops.bf16``."""
         return self.sources.get(field) or self.sources.get(field.partition(".")[0])
 
 

@@ -17,6 +17,7 @@ _BOTTLENECKS = (
         Bottleneck.COMMUNICATION,
         r"communication|collectives?|all-?reduces?|all-?gathers?|all-?to-?all|reduce-?scatters?",
     ),
+    (Bottleneck.HOST_TRANSFER, r"offload[- ]bound|host (?:transfers?|copies|memory)|copies with the host|copy-done"),
     (Bottleneck.HOST, r"input[- ]bound|host[- ]bound|input pipeline|infeed"),
     (Bottleneck.IDLE, r"idle|stragglers?"),
     (Bottleneck.COMPUTE, r"compute"),

@@ -14,7 +14,7 @@ as it appears                             kind               seen in
 ``async-collective-start``                none               issues the transfer, takes no time
 ``fusion``, calls async_collective_fusion none               a matrix product that carries a transfer along
 ``send``, ``recv``                        send-recv          between two devices or slices
-``host send``, ``infeed``, …              none               transfers with the host, see :func:`is_host_transfer`
+``host send``, ``infeed``, …              none               :mod:`asap.profiles.host_transfers` has them
 ``psum``, ``ppermute``, …                 as XLA calls them  CPU: instructions named after their JAX primitive
 ``ncclDevKernel_AllReduce_…``, ``rccl…``  as named           GPU kernels without HLO
 ========================================= ================== ==================================================
@@ -81,11 +81,6 @@ def collective_of_kernel(name: str) -> CollectiveKind | None:
     """Kind of collective that a NCCL or RCCL kernel carries out."""
     found = _KERNEL.search(name)
     return _KERNELS[found.group(1)] if found else None
-
-
-def is_host_transfer(category: str) -> bool:
-    """Whether the device exchanges data with its host: infeed, outfeed, host send and receive."""
-    return "infeed" in category or "outfeed" in category or category.startswith(("host send", "host recv"))
 
 
 def base_name(name: str) -> str:

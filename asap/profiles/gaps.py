@@ -22,7 +22,7 @@ COSTS = Gap(
 )
 HLO = Gap(
     what="HLO operations with FLOPs, bytes and bounds: the profile holds GPU kernels only",
-    capture=f"{JAX_TRACE}, of a program that XLA compiled; {MAXTEXT}",
+    capture=f"{JAX_TRACE}, of a program that XLA compiled (TensorFlow: tf.function(jit_compile=True)); {MAXTEXT}",
 )
 OPERATIONS = Gap(
     what="operations: no device ran anything while it was recorded, or its part of the file is missing",
@@ -33,7 +33,7 @@ MEMORY = Gap(
     capture="jax.profiler.trace(log_dir) with the host tracer on (ProfileOptions.host_tracer_level=2)",
 )
 NO_HOST = "The profile has no host plane: the end of the file is missing, or the host tracer was off."
-OVERLAP = "On GPUs collectives run beside computation: their share of the time is not all waiting."
+OVERLAP = "On GPUs collectives and copies run beside computation: their share of the time is not all waiting."
 NOT_TRAINING = "No step is marked and no name speaks of a backward pass or an optimizer: this may not be training."
 
 _TRAINING = re.compile(r"transpose\(|(?<![a-z])(?:grad|backward|backprop|optimi[sz]er|adam|train)", re.IGNORECASE)

@@ -8,14 +8,15 @@ from asap.profiles.collectives import (
     base_name,
     collective_of,
     collective_of_kernel,
-    is_host_transfer,
     opcode,
     result_shape,
 )
 from asap.profiles.cpu import CpuInstruction, Total
+from asap.profiles.host_transfers import is_host_copy, is_input
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Operation
 from asap.profiles.scale import US, Scale
 from asap.profiles.xprof.conversion import Conversion
+from asap.profiles.xprof.skeleton import ExposedCopies
 from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks
 
 GIGA = 1e9
@@ -26,7 +27,7 @@ _BOUNDS: dict[str, Bound] = {"Compute": "compute", "HBM": "hbm"}
 def hlo_operations(conversion: Conversion, scale: Scale) -> tuple[Operation, ...]:
     """Join ``hlo_stats`` with ``roofline_model``; longest self time first."""
     efficiencies = {(row.hlo_module_id, row.operation): row.roofline_efficiency for row in conversion.roofline}
-    return _longest_first(
+    return longest_first(
         _hlo_operation(row, efficiencies.get((row.program_id, row.hlo_op_name)), conversion.peaks, scale)
         for row in conversion.operations
     )
@@ -34,7 +35,8 @@ def hlo_operations(conversion: Conversion, scale: Scale) -> tuple[Operation, ...
 
 def _hlo_operation(row: HloRow, efficiency: float | None, peaks: Peaks, scale: Scale) -> Operation:
     collective, waits = collective_of(row.hlo_op_name, row.category, row.hlo_op_expression)
-    opaque = _is_opaque(row) and collective is None and not waits
+    host_copy = is_host_copy(row.category, row.hlo_op_expression)
+    opaque = _is_opaque(row) and not (collective or waits or host_copy)
     time_s = scale.each(row.total_self_time * US)
     return Operation(
         name=row.hlo_op_name,
@@ -42,18 +44,23 @@ def _hlo_operation(row: HloRow, efficiency: float | None, peaks: Peaks, scale: S
         fraction=row.total_self_time_percent / PERCENT,
         time_s=time_s,
         occurrences=scale.each(row.occurrences),
-        bound="host" if is_host_transfer(row.category) else bound_of(row.bound_by),
+        bound="host" if host_copy or is_input(row.category) else bound_of(row.bound_by),
         opaque=opaque,
         shape=result_shape(row.hlo_op_expression),
         source=row.source_info or None,
         collective=collective,
         collective_wait=waits,
-        **({} if opaque or _is_hidden(row, peaks) else _rates(row, efficiency, peaks, time_s)),
+        host_copy=host_copy,
+        **({} if opaque or _is_hidden(row, peaks) else _rates(row, efficiency, peaks, time_s, host_copy)),
     )
 
 
-def _rates(row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float) -> dict[str, float | None]:
+def _rates(
+    row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float, host_copy: bool
+) -> dict[str, float | None]:
     flop_rate, bandwidth = row.model_flop_rate * GIGA, row.hbm_bw * GIB
+    if host_copy:
+        return {"bytes_accessed": bandwidth * time_s, "memory_bandwidth": bandwidth}
     peak_flop_rate, peak_bandwidth = si_peaks(peaks)
     return {
         "flops": flop_rate * time_s,
@@ -73,7 +80,7 @@ def _is_hidden(row: HloRow, peaks: Peaks) -> bool:
 
 def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Operation, ...]:
     """GPU kernels of a program without HLO: times only."""
-    return _longest_first(
+    return longest_first(
         Operation(
             name=row.op_name or row.kernel_name,
             category="kernel",
@@ -86,9 +93,25 @@ def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Opera
     )
 
 
+def host_copy_operations(copies: Mapping[str, ExposedCopies], scale: Scale) -> tuple[Operation, ...]:
+    """Copies on the streams of GPUs, as far as no kernel ran beside them."""
+    return tuple(
+        Operation(
+            name=name,
+            category="host copy",
+            fraction=scale.fraction(copied.seconds),
+            time_s=scale.each(copied.seconds),
+            occurrences=scale.each(copied.occurrences),
+            bound="host",
+            host_copy=True,
+        )
+        for name, copied in copies.items()
+    )
+
+
 def cpu_operations(totals: Mapping[CpuInstruction, Total], scale: Scale) -> tuple[Operation, ...]:
     """Operations of virtual devices: times only; the category comes from the name of the instruction."""
-    return _longest_first(_cpu_operation(instruction.name, total, scale) for instruction, total in totals.items())
+    return longest_first(_cpu_operation(instruction.name, total, scale) for instruction, total in totals.items())
 
 
 def _cpu_operation(name: str, total: Total, scale: Scale) -> Operation:
@@ -146,5 +169,6 @@ def _is_opaque(row: HloRow) -> bool:
     return custom and not row.model_flop_rate and bound_of(row.bound_by) == "unknown"
 
 
-def _longest_first(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+def longest_first(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """Sorted by self time."""
     return tuple(sorted(operations, key=lambda operation: -operation.fraction))

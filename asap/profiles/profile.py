@@ -72,7 +72,9 @@ class Operation(BaseModel):
     flop_rate: float | None = Field(default=None, description="FLOP/s")
     flop_utilisation: float | None = Field(default=None, description="of the peak, 0 to 1")
     bytes_accessed: float | None = Field(default=None, description="HBM bytes per device and step (or window)")
-    memory_bandwidth: float | None = Field(default=None, description="bytes/s")
+    memory_bandwidth: float | None = Field(
+        default=None, description="bytes/s; of a host copy, over the link to the host"
+    )
     memory_utilisation: float | None = Field(default=None, description="of the peak HBM bandwidth, 0 to 1")
     roofline_efficiency: float | None = Field(default=None, description="of the bound that applies; may exceed 1")
     bound: Bound = "unknown"
@@ -81,6 +83,7 @@ class Operation(BaseModel):
     source: str | None = Field(default=None, description="file and line of the user's code")
     collective: CollectiveKind | None = None
     collective_wait: bool = Field(default=False, description="the -done half: exposed waiting for a transfer")
+    host_copy: bool = Field(default=False, description="copies between HBM and host memory, or waits for such a copy")
 
     @property
     def is_collective(self) -> bool:

@@ -8,10 +8,19 @@ from pathlib import Path
 from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import gaps
+from asap.profiles.corrections import corrected
 from asap.profiles.cpu import read_cpu
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
 from asap.profiles.locate import ProfileRun
-from asap.profiles.operations import bound_of, cpu_operations, hlo_operations, kernel_operations, si_peaks
+from asap.profiles.operations import (
+    bound_of,
+    cpu_operations,
+    hlo_operations,
+    host_copy_operations,
+    kernel_operations,
+    longest_first,
+    si_peaks,
+)
 from asap.profiles.profile import Extent, Gap, Operation, Profile, Roofline
 from asap.profiles.scale import US, Scale
 from asap.profiles.steps import Steps, marked_steps, module_steps
@@ -43,7 +52,7 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     progress(f"converting {format_bytes(run.size)} of {hosts} with XProf")
     with converting(run.files) as converted, ThreadPoolExecutor(1) as beside:
         skimmed = beside.submit(_skim, run.files)
-        conversion = converted()
+        conversion, told = corrected(converted())
     progress("reading operations")
     marked = marked_steps(conversion.summary, conversion.steps)
     skeleton = skimmed.result()
@@ -55,7 +64,7 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
         facts = _Facts(skeleton.devices)
     else:
         facts = _from_cpu(run, marked)
-    return _profile(run, conversion, skeleton, facts, marked)
+    return _profile(run, conversion, skeleton, facts, marked, told)
 
 
 def _skim(files: Sequence[Path]) -> Skeleton:
@@ -84,7 +93,8 @@ def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleto
 
 def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | None) -> _Facts:
     scale = Scale(skeleton.active, None if marked else skeleton.window_s, marked)
-    operations = kernel_operations(conversion.kernels, scale)
+    kernels = kernel_operations(conversion.kernels, scale)
+    operations = longest_first((*kernels, *host_copy_operations(skeleton.host_copies, scale)))
     return _Facts(
         skeleton.active,
         operations,
@@ -113,7 +123,12 @@ def _from_cpu(run: ProfileRun, marked: Steps | None) -> _Facts:
 
 
 def _profile(
-    run: ProfileRun, conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None
+    run: ProfileRun,
+    conversion: Conversion,
+    skeleton: Skeleton,
+    facts: _Facts,
+    marked: Steps | None,
+    told: tuple[str, ...],
 ) -> Profile:
     module = None if marked else module_steps(facts.modules, facts.devices)
     used, capacity = conversion.memory.fullest or (None, None)
@@ -131,7 +146,7 @@ def _profile(
         peak_hbm_bytes=used,
         hbm_capacity_bytes=capacity,
         gaps=(*facts.gaps, *unmarked, *no_memory),
-        warnings=(*run.warnings, *_warnings(conversion, skeleton, facts, marked, module)),
+        warnings=(*run.warnings, *told, *_warnings(conversion, skeleton, facts, marked, module)),
     )
 
 
@@ -160,6 +175,6 @@ def _warnings(
         warnings.append(gaps.some_devices(skeleton.active, skeleton.devices))
     if facts.operations and not marked and not gaps.looks_like_training(facts.names):
         warnings.append(gaps.NOT_TRAINING)
-    if conversion.summary.kind == "gpu" and any(op.is_collective for op in facts.operations):
+    if conversion.summary.kind == "gpu" and any(op.is_collective or op.host_copy for op in facts.operations):
         warnings.append(gaps.OVERLAP)
     return warnings

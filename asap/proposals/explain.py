@@ -33,6 +33,8 @@ BOTTLENECK_REASONS = {
     (Bottleneck.COMMUNICATION, "model", "less"): "Collectives dominate: the all-reduces of activations over the"
     " model axis are on the critical path of every layer, and they shrink.",
     (Bottleneck.COMMUNICATION, "seq", "less"): "Collectives dominate: the exchange of keys and values shrinks.",
+    (Bottleneck.HOST_TRANSFER, "remat", "more"): "Copies with host memory are on the critical path: what is recomputed"
+    " is not copied.",
     (Bottleneck.MEMORY_CAPACITY, "data", "more"): "HBM is full: parameters and optimizer state are sharded further.",
     (Bottleneck.MEMORY_CAPACITY, "remat", "more"): "HBM is full: fewer activations are kept for the backward pass.",
     (Bottleneck.MEMORY_CAPACITY, "model", "more"): "HBM is full: weights and their activations are sliced further.",

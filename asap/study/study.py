@@ -16,6 +16,7 @@ from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.hardware import Chip, Slice, find_chip, resolve_hardware
 from asap.plans import Plan
+from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile, read_profile
 from asap.study.measurements import check_measurements, stated_profile
@@ -55,7 +56,9 @@ class Study:
     def diagnosis(self) -> Diagnosis:
         """What holds the run back."""
         only_a_time = self.profile is not None and self.profile.stated and not self.profile.operations
-        return diagnose(None if only_a_time else self.profile, self.plan, self.chip)
+        framework = self.experiment.workload.framework
+        stack = stack_of(framework) if framework else None
+        return diagnose(None if only_a_time else self.profile, self.plan, self.chip, stack)
 
 
 def open_study(

@@ -116,6 +116,43 @@ def test_hbm_bound_without_a_model_axis_says_why():
     assert "no model axis" not in diagnose(facts, Plan.parse("data=4 model=2")).statement
 
 
+def copies(fraction, **facts):
+    return operation(fraction, "host", host_copy=True, time_s=fraction, bytes_accessed=28e9 * fraction, **facts)
+
+
+def test_copies_with_the_host_are_their_own_bottleneck_and_not_hbm():
+    diagnosis = diagnose(profile(copies(0.84), operation(0.03, "hbm")), chip=load_chip("v6e"))
+    assert diagnosis.bottleneck is Bottleneck.HOST_TRANSFER
+    assert "28.0 GB/s of the 32.0 GB/s" in diagnosis.statement
+    assert "overlap can hide no more than that" in diagnosis.statement
+    assert "offload less" in (diagnosis.findings[0].advice or "")
+    assert "host_transfer_bound" not in rules(diagnose(profile(copies(0.02), operation(0.9, "compute"))))
+
+
+def test_copies_that_other_work_could_hide_are_not_said_to_be_beyond_it():
+    diagnosis = diagnose(profile(copies(0.3), operation(0.6, "compute")))
+    assert "overlap" not in rules(diagnosis)["host_transfer_bound"].statement
+
+
+@pytest.mark.parametrize(
+    ("stack", "word"),
+    [("maxtext", "remat_policy"), ("megatron", "--cpu-offloading-num-layers"), ("deepspeed", "offload_optimizer")],
+)
+def test_advice_is_in_the_words_of_the_stack(stack, word):
+    advice = diagnose(profile(copies(0.5)), stack=stack).findings[0].advice or ""
+    assert word in advice
+    assert ("remat_policy" in advice) == (stack == "maxtext")
+
+
+@pytest.mark.parametrize(
+    ("chip", "word"), [("v5e", "pallas_call"), ("mi300x", "rocprof-compute"), ("h100", "Nsight Compute")]
+)
+def test_opaque_kernels_are_looked_at_with_what_the_chip_has(chip, word):
+    finding = diagnose(profile(operation(0.9, opaque=True)), chip=load_chip(chip)).findings[0]
+    assert word in (finding.advice or "")
+    assert ("pallas_call" in (finding.advice or "")) == (chip == "v5e")
+
+
 def test_names_of_operations_are_made_harmless():
     facts = profile(Operation(name="\x1b[31m@all\u202e", category="x", fraction=0.9, bound="compute"))
     evidence = diagnose(facts).findings[0].evidence[0]
@@ -130,6 +167,7 @@ operations = st.lists(
         fraction=st.floats(0, 0.2),
         bound=st.sampled_from(["compute", "hbm", "vmem", "host", "unknown"]),
         opaque=st.booleans(),
+        host_copy=st.booleans(),
         collective=st.none() | st.sampled_from(["all-reduce", "all-gather"]),
         memory_utilisation=st.none() | st.floats(0, 1.5),
         roofline_efficiency=st.none() | st.floats(0, 2),

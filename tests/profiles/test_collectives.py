@@ -4,7 +4,6 @@ from asap.profiles.collectives import (
     base_name,
     collective_of,
     collective_of_kernel,
-    is_host_transfer,
     opcode,
     result_shape,
 )
@@ -69,12 +68,6 @@ def test_kernels_of_nccl_and_rccl():
     assert collective_of_kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t") == "send-recv"
     assert collective_of_kernel("rcclDevKernel_ReduceScatter_Sum_bf16") == "reduce-scatter"
     assert collective_of_kernel("void AllReduceLikeButNot(float*)") is None
-
-
-def test_host_transfers():
-    for category in ("infeed", "outfeed", "host send", "host send-done", "host recv-done", "sparsecorev0 infeed wait"):
-        assert is_host_transfer(category)
-    assert not is_host_transfer("send")
 
 
 def test_parts_of_an_instruction():

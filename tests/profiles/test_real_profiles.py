@@ -17,8 +17,10 @@ def test_v6e_without_step_marks(shared):
     top = profile.operations[:3]
     assert [round(op.fraction, 3) for op in top] == [0.214, 0.213, 0.208]
     assert {op.category for op in top} == {"copy-done"}
-    assert {op.bound for op in top} == {"hbm"}
-    assert [op.roofline_efficiency for op in top] == [pytest.approx(0.017, abs=5e-4)] * 3
+    assert {op.bound for op in top} == {"host"}
+    assert sum(op.fraction for op in profile.operations if op.host_copy) == pytest.approx(0.836, abs=5e-4)
+    assert [op.memory_bandwidth for op in top] == [pytest.approx(28e9, rel=0.02)] * 3
+    assert [op.roofline_efficiency for op in top] == [None] * 3
     assert all(op.roofline_efficiency is None for op in profile.operations if op.category == "copy-start")
     assert profile.roofline.peak_flop_rate == pytest.approx(918e12)
     assert profile.roofline.peak_hbm_bandwidth == pytest.approx(1525.5 * 2**30)
@@ -41,8 +43,11 @@ def test_v100_of_tensorflow_has_a_step_and_kernels(shared):
     assert (profile.devices, profile.extent) == (2, "step")
     assert profile.kpis.step_time_s == pytest.approx(21.31e-3, abs=1e-5)
     assert profile.kpis.duty_cycle == pytest.approx(14.9 / 21.3, abs=0.005)
-    assert len(profile.operations) == 15
-    assert sum(op.time_s or 0 for op in profile.operations) == pytest.approx(14.9e-3, abs=0.1e-3)
+    kernels = [op for op in profile.operations if not op.host_copy]
+    assert len(kernels) == 15
+    assert sum(op.time_s or 0 for op in kernels) == pytest.approx(14.9e-3, abs=0.1e-3)
+    copies = {op.name: op.time_s for op in profile.operations if op.host_copy}
+    assert copies == {"MemcpyH2D": pytest.approx(154e-6, abs=1e-6), "MemcpyD2H": pytest.approx(18e-6, abs=1e-6)}
     assert profile.operations[0].occurrences == pytest.approx(97)
     assert any("GPU kernels only" in gap.what for gap in profile.gaps)
     assert any("2 of 8 devices" in warning for warning in profile.warnings)
@@ -59,8 +64,19 @@ def test_mi300_times_are_of_the_gpu_that_worked(shared, name, operations):
     assert any("1 of 8 devices" in warning for warning in profile.warnings)
 
 
-def test_library_calls_on_mi300_are_opaque(shared):
-    operations = read_profile(shared("AMD-AGI_TraceLens__mi300_gemm")).operations
-    assert operations[0].opaque
-    assert operations[0].flops is None
-    assert [op.opaque for op in operations if op.category != "custom-call"].count(True) == 0
+def test_library_products_on_mi300_are_placed_by_their_shapes(shared):
+    products = [
+        op for op in read_profile(shared("AMD-AGI_TraceLens__mi300_gemm")).operations if op.name == "custom-call.1"
+    ]
+    assert not any(op.opaque for op in products)
+    assert products[0].flops == pytest.approx(3 * 2 * 8192 * 8192 * 4096)
+    assert {op.bound for op in products} == {"compute"}
+    assert all(0.1 < (op.flop_utilisation or 0) < 0.8 for op in products)
+
+
+def test_the_bandwidth_of_mi300_is_that_of_its_data_sheet(shared):
+    profile = read_profile(shared("AMD-AGI_TraceLens__mi300_elementwise"))
+    assert profile.roofline.peak_hbm_bandwidth == pytest.approx(5.3e12)
+    assert profile.roofline.ridge_point == pytest.approx(1.30744e15 / 5.3e12)
+    assert all((op.roofline_efficiency or 0) < 0.85 for op in profile.operations)
+    assert any("2.66 TB/s" in warning and "data sheet" in warning for warning in profile.warnings)

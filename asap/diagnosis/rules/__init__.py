@@ -4,6 +4,7 @@ from asap.diagnosis.rules.communication_bound import communication_bound
 from asap.diagnosis.rules.compute_bound import compute_bound
 from asap.diagnosis.rules.hbm_bound import hbm_bound
 from asap.diagnosis.rules.host_bound import host_bound
+from asap.diagnosis.rules.host_transfer_bound import host_transfer_bound
 from asap.diagnosis.rules.idle_device import idle_device
 from asap.diagnosis.rules.memory_capacity import memory_capacity
 from asap.diagnosis.rules.opaque_operations import opaque_operations
@@ -13,6 +14,7 @@ RULES = (
     compute_bound,
     hbm_bound,
     communication_bound,
+    host_transfer_bound,
     host_bound,
     idle_device,
     uneven_steps,

@@ -18,5 +18,5 @@ def host_bound(facts: Facts) -> Finding | None:
         statement=f"{format_percent(share)} of the step waits for input or the host.",
         share=share,
         evidence=(Evidence(fact=source, quantity=facts.fraction(share, "profile")), *leading_operations(facts, "host")),
-        advice="look at the input pipeline and at transfers to the host before any sharding",
+        advice="look at the input pipeline before any sharding",
     )

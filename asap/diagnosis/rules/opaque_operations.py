@@ -15,5 +15,15 @@ def opaque_operations(facts: Facts) -> Finding | None:
         statement=f"{share_of_time(facts, share)} goes to custom calls that report no FLOPs: opaque, not inefficient.",
         share=share,
         evidence=leading_operations(facts, "opaque"),
-        advice="give the kernels a cost estimate (pallas_call(cost_estimate=…)) so that the profile can place them",
+        advice=_advice(facts),
     )
+
+
+def _advice(facts: Facts) -> str:
+    """Kernels that the user wrote can be given a cost; those of a GPU's libraries have to be looked at from outside."""
+    on_gpu = facts.chip.kind == "gpu" if facts.chip else "GPU" in (facts.profile.device_type or "")
+    if not on_gpu:
+        return "give the kernels a cost estimate (pallas_call(cost_estimate=…)) so that the profile can place them"
+    maker = f"{facts.chip.title if facts.chip else ''} {facts.profile.device_type or ''}"
+    profiler = "ROCm Compute Profiler (rocprof-compute)" if "AMD" in maker else "Nsight Compute (ncu)"
+    return f"XProf knows no costs of library kernels: {profiler} tells whether they wait for compute or for memory"

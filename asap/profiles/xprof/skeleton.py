@@ -1,15 +1,18 @@
 """The skeleton of a profile: which devices ran something and, on demand, when, and how long each module took."""
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from asap.core.errors import ProfileError
+from asap.profiles.host_transfers import is_host_copy_event
 from asap.profiles.xprof.xplane import message_classes
 
 NS, PS = 1e-9, 1e-12
@@ -19,6 +22,15 @@ _WORK = re.compile(r"XLA Ops|Stream #.*(?:Compute|Kernel)")
 _MODULES = "XLA Modules"
 _STEPS = "Steps"
 _HOST = "/host:CPU"
+_STREAM = "Stream #"
+
+
+@dataclass
+class ExposedCopies:
+    """Time in copies between HBM and host memory with no kernel beside them, and how many copies, over all devices."""
+
+    seconds: float = 0.0
+    occurrences: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,14 @@ class Skeleton:
         return fmean(windows) if windows else None
 
     @cached_property
+    def host_copies(self) -> Mapping[str, ExposedCopies]:
+        """Copies on the streams of GPUs by the name of their event."""
+        copies: dict[str, ExposedCopies] = defaultdict(ExposedCopies)
+        for device in self._devices:
+            _add_host_copies(copies, device)
+        return copies
+
+    @cached_property
     def modules(self) -> Mapping[str, Sequence[float]]:
         """Seconds of each run of each module, over all devices."""
         modules: dict[str, list[float]] = defaultdict(list)
@@ -98,6 +118,48 @@ def _text(name: bytes) -> str:
     return name.decode(errors="replace")
 
 
+def _add_host_copies(copies: dict[str, ExposedCopies], device: _Device) -> None:
+    """Add the copies of a device; the time of each is that in which no kernel ran."""
+    entries = (_parse("EventMetadataEntry", entry) for entry in device.plane.event_metadata)
+    names = {entry.key: name for entry in entries if is_host_copy_event(name := _text(entry.value.name))}
+    if not names or not device.work:
+        return
+    kernels: list[tuple[float, float]] = []
+    copied: list[tuple[str, float, float]] = []
+    for line in (line for name, line in device.lines if name.startswith(_STREAM)):
+        for event in map(partial(_parse, "XEvent"), line.events):
+            start, end = _interval(line, event)
+            if event.metadata_id in names:
+                copied.append((names[event.metadata_id], start, end))
+            else:
+                kernels.append((start, end))
+    busy = _merged(kernels)
+    for name, start, end in copied:
+        copies[name].occurrences += 1
+        copies[name].seconds += end - start - _overlap(busy, start, end)
+
+
+def _merged(intervals: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The union of intervals, sorted and without overlaps."""
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _overlap(busy: list[tuple[float, float]], start: float, end: float) -> float:
+    """How much of an interval lies inside sorted, separate ones."""
+    shared = 0.0
+    for index in range(max(bisect_right(busy, (start, inf)) - 1, 0), len(busy)):
+        if busy[index][0] >= end:
+            break
+        shared += max(min(end, busy[index][1]) - max(start, busy[index][0]), 0.0)
+    return shared
+
+
 def _add_runs(modules: dict[str, list[float]], plane: Any, line: Any) -> None:
     runs = [_parse("XEvent", event) for event in line.events]
     wanted = {run.metadata_id for run in runs}
@@ -108,10 +170,10 @@ def _add_runs(modules: dict[str, list[float]], plane: Any, line: Any) -> None:
 
 
 def _window_s(lines: Sequence[Any]) -> float:
-    starts, ends = [], []
-    for line in lines:
-        for event in (_parse("XEvent", event) for event in line.events):
-            start = NS * line.timestamp_ns + PS * event.offset_ps
-            starts.append(start)
-            ends.append(start + PS * event.duration_ps)
-    return max(ends) - min(starts)
+    intervals = [_interval(line, _parse("XEvent", event)) for line in lines for event in line.events]
+    return max(end for _, end in intervals) - min(start for start, _ in intervals)
+
+
+def _interval(line: Any, event: Any) -> tuple[float, float]:
+    start = NS * line.timestamp_ns + PS * event.offset_ps
+    return start, start + PS * event.duration_ps
