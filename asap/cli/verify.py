@@ -33,6 +33,9 @@ def verify(
         Literal["full", "reduced", "least"],
         typer.Option(help="Compiler effort. least is fastest: it reports HBM and collectives, but no step time."),
     ] = "full",
+    flags: Annotated[
+        str, typer.Option(help='Flags of the TPU compiler to add to those of the run: "--xla_…=true …".')
+    ] = "",
     hardware: Annotated[
         str | None, typer.Option(help="Compile for another slice than the one on record, e.g. v5e-256.")
     ] = None,
@@ -53,7 +56,8 @@ def verify(
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
 
-    options = CompileOptions(train_step, maxtext, python, effort, engine, CompileLimits(time_limit, memory_limit * GIB))
+    limits = CompileLimits(time_limit, memory_limit * GIB)
+    options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()))
     record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
     with progress() as show:
         found = run_verification(record, _plans(record, plan or [], proposal, all), options, show)

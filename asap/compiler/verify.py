@@ -45,6 +45,8 @@ def verify(
     hardware = _hardware(experiment)
     if options.maxtext and hardware.topology is None:
         raise BadInputError("MaxText's step is compiled for TPUs only", where=hardware.chip.title)
+    if options.flags and hardware.topology is None:
+        raise BadInputError("--flags are those of the TPU compiler", where=hardware.chip.title)
     if options.is_reference and experiment.model is None:
         raise InsufficientEvidenceError(
             "the model is not known", where=experiment.id, hint="give your own step with --train-step"
@@ -79,8 +81,8 @@ def _program(
     request = make_request(
         hardware, plan, experiment.model if options.is_reference else None, experiment.workload,
         train_step=options.train_step, maxtext=settings if options.maxtext else None, path=path, step_source=source,
-        flags=compiler_flags(hardware.chip.name, experiment.environment, plan), effort=options.effort,
-        python=options.python,
+        flags=(*compiler_flags(hardware.chip.name, experiment.environment, plan), *options.flags),
+        effort=options.effort, python=options.python,
     )  # fmt: skip
     return request, reason
 

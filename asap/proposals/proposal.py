@@ -53,10 +53,12 @@ class Overrides(BaseModel):
     torchtitan: str | None = Field(default=None, description="sections of TOML, on several lines")
     deepspeed: str | None = Field(default=None, description="JSON to lay over the configuration")
 
+    exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
+
     @classmethod
-    def of(cls, stack: Stack, text: str) -> "Overrides":
+    def of(cls, stack: Stack, text: str, exports: tuple[str, ...] = ()) -> "Overrides":
         """The words of one stack."""
-        return cls.model_validate({stack: text})
+        return cls.model_validate({stack: text, "exports": exports})
 
     @property
     def stack(self) -> Stack:
@@ -66,8 +68,13 @@ class Overrides(BaseModel):
 
     @property
     def text(self) -> str:
-        """What to paste; several lines for TOML."""
+        """The launcher's words; several lines for TOML."""
         return getattr(self, self.stack) or ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What to paste: the flags for a shell, then the launcher's words."""
+        return (*self.exports, *self.text.splitlines())
 
 
 class Proposal(BaseModel):

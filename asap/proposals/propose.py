@@ -17,6 +17,7 @@ from asap.proposals.proposal import Citation, Overrides, Proposal, ProposalSet, 
 from asap.proposals.ranking import COUNT, Candidate, choose, expected_gain, rank
 from asap.proposals.remat_alternatives import other_policies
 from asap.proposals.strategy import title
+from asap.study.flags import flags_for
 from asap.study.study import Study
 
 Cite = Callable[[Study, Plan], tuple[Citation, ...]]
@@ -148,7 +149,7 @@ def _overrides(study: Study, plan: Plan) -> Overrides:
         global_batch=experiment.workload.global_batch, layers=layers,
         topology=study.slice.topology if study.slice else None,
     )  # fmt: skip
-    return Overrides.of(stack, text)
+    return Overrides.of(stack, text, flags_for(study, plan).exports)
 
 
 def _can_launch(study: Study, plan: Plan) -> bool:

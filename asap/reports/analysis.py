@@ -6,11 +6,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from asap.diagnosis import Diagnosis
 from asap.experiments import HardwareReference
+from asap.flags import FlagReview
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
+from asap.study.flags import flags_of
 from asap.study.study import Study
 
 SCHEMA = "asap.analysis/2"
@@ -58,6 +60,7 @@ class Analysis(BaseModel):
     incumbent: Prediction | None
     proposals: tuple[Proposal, ...]
     recommendation: Recommendation
+    flags: FlagReview | None = Field(default=None, description="of the run: set, missing, harmful; None: not looked at")
     considered: int = Field(description="valid plans that were predicted")
     warnings: tuple[str, ...]
 
@@ -107,6 +110,7 @@ def assemble(
         incumbent=proposals.incumbent,
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
+        flags=flags_of(study),
         considered=proposals.considered,
         warnings=(*_told(failure), *proposals.warnings, *study.warnings),
     )

@@ -6,6 +6,7 @@ from asap.core.text import markdown, plain
 from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
+from asap.reports.flags import flag_sentences
 
 
 def to_markdown(analysis: Analysis) -> str:
@@ -24,6 +25,8 @@ def to_markdown(analysis: Analysis) -> str:
         legend = f"Axes: {markdown(phrases.axis_legend(phrases.shown_plans(analysis)))}."
         sections += ["## Proposals", _overview(analysis), legend, *map(markdown, phrases.incumbent_compiled(analysis))]
         sections += [_proposal(proposal) for proposal in analysis.proposals]
+    if analysis.flags and (sentences := flag_sentences(analysis.flags)):
+        sections += ["## Flags", _list(sentences), *_block(analysis.flags.exports)]
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
@@ -72,8 +75,13 @@ def _proposal(proposal: Proposal) -> str:
     ]
     if proposal.citations:
         parts += ["Sources:", "\n".join(_citation(c.title, c.url, c.id) for c in proposal.citations)]
-    lines = "\n".join(plain(line).replace("`", "") for line in proposal.overrides.text.splitlines())
-    return "\n\n".join([*parts, f"```\n{lines}\n```"])
+    return "\n\n".join([*parts, *_block(proposal.overrides.lines)])
+
+
+def _block(lines: Iterable[str]) -> list[str]:
+    """A code block, if there is anything in it."""
+    text = "\n".join(plain(line).replace("`", "") for line in lines)
+    return [f"```\n{text}\n```"] if text else []
 
 
 def _citation(title: str, url: str | None, identity: str) -> str:

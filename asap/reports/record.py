@@ -15,11 +15,13 @@ from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.launchers import TITLES, launch_lines, stack_of
 from asap.plans.plan import AXES, Plan
+from asap.reports.flags import flag_sentences, flag_summary
+from asap.study.flags import flags_of_record
 
 UNKNOWN = "unknown"
 LABEL_WIDTH = 15
 _BILLION, _MILLION = 1e9, 1e6
-_MOST_FLAGS, _MOST_NOTES = 4, 3
+_MOST_NOTES = 3
 _MEMORY = ("precision", "weight_precision", "optimizer", "zero_stage", "loss_chunks", "attention", "sequence_parallel")
 _MEMORY_KEYS = ("mu_dtype", "grad_dtype", "opt_type", "quantization", "remat_policy")
 _COSTS = {
@@ -58,7 +60,7 @@ def record_facts(experiment: Experiment) -> list[tuple[str, str]]:
         (TITLES[stack_of(work.framework)].split()[0], _in_words(experiment)),
         ("numerics", ", ".join(_numerics(experiment)) or UNKNOWN),
         ("software", ", ".join(filter(None, (work.framework, experiment.code_version)))),
-        ("environment", _environment(experiment.environment)),
+        ("flags", _flags(experiment)),
         ("measured", _measured(experiment)),
         ("unknown", "; ".join(f"{what}: {_COSTS[what]}" for what in _unknown(experiment)) or "nothing that counts"),
         ("notes", _notes(experiment.notes)),
@@ -135,10 +137,10 @@ def _numerics(experiment: Experiment) -> Iterable[str]:
     yield from (f"{key}={plain(settings[key], 30)}" for key in _MEMORY_KEYS if settings.get(key) not in (None, ""))
 
 
-def _environment(environment: dict[str, str]) -> str:
-    shown = [f"{key}={plain(value, 60)}" for key, value in list(environment.items())[:_MOST_FLAGS]]
-    rest = len(environment) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+def _flags(experiment: Experiment) -> str:
+    """What is set, and what is wrong with it for the plan on record."""
+    review = flags_of_record(experiment)
+    return " ".join([f"{flag_summary(review)}.", *flag_sentences(review)])
 
 
 def _measured(experiment: Experiment) -> str:

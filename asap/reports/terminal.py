@@ -10,12 +10,14 @@ from asap.core.text import plain
 from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
+from asap.reports.flags import flag_sentences
 
 LABEL = "bold cyan"
 WIDEST = 120
 SOURCES = 2
 MOST_SENTENCES = 4
 MOST_WARNINGS = 2
+MOST_FLAGS = 3
 REST = "with --format markdown"
 
 
@@ -30,6 +32,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
             *map(_bullet, phrases.incumbent_compiled(analysis)),
         ]
         parts += _proposals(analysis.proposals)
+    parts += _flags(analysis)
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
@@ -111,8 +114,23 @@ def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
         lines += [("»", words) for words in phrases.agent_prose(proposal)]
         yield from (_bullet(text, mark) for mark, text in lines if text not in said)
         said.update(text for _, text in lines)
-        for line in proposal.overrides.text.splitlines():
-            yield Text(f"     {plain(line)}", style="green", no_wrap=True, overflow="ignore")
+        for line in proposal.overrides.lines:
+            yield _paste(line)
+
+
+def _flags(analysis: Analysis) -> list[RenderableType]:
+    """Flags that are missing or do harm, with the line to paste; nothing if there are none."""
+    sentences = flag_sentences(analysis.flags) if analysis.flags else []
+    if analysis.flags is None or not sentences:
+        return []
+    shown = [_heading("Flags"), *map(_bullet, sentences[:MOST_FLAGS])]
+    if hidden := len(sentences[MOST_FLAGS:]):
+        shown.append(_bullet(f"{hidden} more {REST}"))
+    return [*shown, *map(_paste, analysis.flags.exports)]
+
+
+def _paste(line: str) -> Text:
+    return Text(f"     {plain(line)}", style="green", no_wrap=True, overflow="ignore")
 
 
 def _warnings(analysis: Analysis) -> list[RenderableType]:

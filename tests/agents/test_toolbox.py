@@ -18,6 +18,7 @@ NAMES = {
     "get_operations",
     "get_roofline",
     "get_findings",
+    "get_flags",
     "list_candidates",
     "predict_plan",
     "check_plan",

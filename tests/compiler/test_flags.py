@@ -1,4 +1,5 @@
-from asap.compiler.programs.flags import FLAGS_VARIABLE, HOST_OFFLOAD, RECOMMENDED, compiler_flags
+from asap.compiler.programs.flags import FLAGS_VARIABLE, RECOMMENDED, compiler_flags
+from asap.flags.table import flag_group
 from asap.plans import Plan
 
 PLAN = Plan.parse("data=8 remat=full")
@@ -16,6 +17,6 @@ def test_flags_on_record_win_over_those_of_the_environment_and_of_the_chip(monke
 def test_a_plan_that_keeps_something_in_host_memory_gets_the_flags_for_it(monkeypatch):
     monkeypatch.delenv(FLAGS_VARIABLE, raising=False)
     offloading = Plan.parse("data=8 remat=offload offload=activations")
-    assert compiler_flags("v6e", {}, offloading) == RECOMMENDED["v6e"] + HOST_OFFLOAD
+    assert compiler_flags("v6e", {}, offloading)[len(RECOMMENDED["v6e"]) :] == flag_group("host_offload")
     assert compiler_flags("v6e", {FLAGS_VARIABLE: "--b=2"}, offloading) == ("--b=2",)
     assert compiler_flags("h100", {}, offloading) == ()

@@ -104,6 +104,16 @@ def test_a_recipe_says_settings_flags_hardware_and_slices():
     assert launch.environment == {"LIBTPU_INIT_ARGS": flags}
 
 
+def test_variables_of_gpus_and_jax_are_on_record_and_others_are_not():
+    launch = read_launch(
+        "export NCCL_NVLS_ENABLE=1\nexport HF_TOKEN=secret\nexport JAX_OPTIMIZATION_LEVEL=O1\n"
+        "CUDA_DEVICE_MAX_CONNECTIONS=1 python3 -m MaxText.train base.yml steps=5"
+    )
+    assert launch.environment == {
+        "NCCL_NVLS_ENABLE": "1", "JAX_OPTIMIZATION_LEVEL": "O1", "CUDA_DEVICE_MAX_CONNECTIONS": "1",
+    }  # fmt: skip
+
+
 def test_exported_flags_and_settings_of_the_environment_are_read():
     launch = read_launch(
         'export LIBTPU_INIT_ARGS="--a=1\n--b=2"\nexport M_ICI_FSDP_PARALLELISM=8\nXLA_FLAGS=--c=3\n'

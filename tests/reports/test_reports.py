@@ -5,16 +5,17 @@ import re
 import pytest
 from rich.console import Console
 
-from asap.experiments import Experiment, ExperimentStore
+from asap.core.errors import InsufficientEvidenceError
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.proposals import Citation
-from asap.proposals.propose import propose, rank_candidates
+from asap.proposals.propose import no_proposals, propose, rank_candidates
 from asap.reports.analysis import Analysis, assemble
 from asap.reports.markdown import to_markdown
 from asap.reports.terminal import print_analysis
-from asap.study.study import Study, open_study
+from asap.study.study import Study, open_study, study_of
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -37,7 +38,8 @@ def hostile():
         Operation(name="all-reduce.1", category="all-reduce", fraction=0.3, collective="all-reduce"),
     )
     profile = Profile(source=HOSTILE, operations=operations, kpis=Kpis(step_time_s=1.0), warnings=(HOSTILE,))
-    experiment = Experiment(id="x", description=HOSTILE, plan=Plan.parse("data=8"), notes=(HOSTILE,))
+    flags = {"XLA_FLAGS": f"'--xla_tpu_a={HOSTILE}' --b=1 '--b={HOSTILE}'", "CUDA_LAUNCH_BLOCKING": "1"}
+    experiment = Experiment(id="x", description=HOSTILE, plan=Plan.parse("data=8"), notes=(HOSTILE,), environment=flags)
     return analysis_of(Study(experiment, profile, None, Constraints(devices_per_slice=8, slices=1), (HOSTILE,)))
 
 
@@ -54,6 +56,20 @@ def test_the_report_follows_the_order_of_the_job(paper):
     assert "hbm" in text
     assert "ici_tensor_parallelism=4" in text
     assert "Recommendation" in text
+
+
+def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, hostile):
+    run = Experiment(
+        id="run", hardware=HardwareReference(name="v6e-16"), plan=Plan.parse("data=16 remat=full offload=optimizer")
+    )
+    nothing = no_proposals(InsufficientEvidenceError("too little is known"))
+    analysis = assemble(study_of(run), nothing, "a-session", "builtin/planner")
+    for text in (terminal(analysis), to_markdown(analysis)):
+        assert "Not on record whether it is set" in text
+        assert "overlap of host copies" in text
+        assert 'export LIBTPU_INIT_ARGS="$LIBTPU_INIT_ARGS' in text
+    assert "Flags" not in terminal(paper)
+    assert "set twice" in terminal(hostile)
 
 
 def test_the_report_is_about_one_screen(paper):

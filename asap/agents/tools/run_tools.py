@@ -8,6 +8,7 @@ from asap.agents.tools.results import Answer, answering, facts, named, quoted
 from asap.agents.tools.study_cache import StudyCache
 from asap.core.errors import InsufficientEvidenceError
 from asap.profiles import Operation, Profile
+from asap.study.flags import flags_of
 from asap.study.study import Study
 
 Limit = Annotated[int, Field(ge=1, le=50)]
@@ -109,6 +110,17 @@ class RunTools:
             experiment: ID of the experiment.
         """
         return facts(self._studies.study(experiment).diagnosis)
+
+    @answering
+    def get_flags(self, experiment: str) -> Answer:
+        """Get the flags of compilers and runtimes: what the run sets, what it lacks for its plan, what does harm.
+
+        Where `on_record` is false, what is missing may be set all the same: ask before you propose it.
+
+        Args:
+            experiment: ID of the experiment.
+        """
+        return facts(flags_of(self._studies.study(experiment)))
 
 
 def _profile(study: Study) -> Profile:

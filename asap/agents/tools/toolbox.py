@@ -22,6 +22,7 @@ class Toolbox:
             run.get_operations,
             run.get_roofline,
             run.get_findings,
+            run.get_flags,
         )
         self.plans: tuple[Tool, ...] = (
             plans.list_candidates,

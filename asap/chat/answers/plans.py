@@ -120,7 +120,7 @@ def maxtext(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
     answer.focus = whole
     prediction = expect(study, [whole])[0]
     overrides = drafted(conversation, Candidate(prediction, 0.0), 1).overrides
-    answer.add(f"{whole} as {TITLES[overrides.stack]}:", *overrides.text.splitlines())
+    answer.add(f"{whole} as {TITLES[overrides.stack]}:", *overrides.lines)
 
 
 def _place(conversation: Conversation, answer: ReplyBuilder, rank: int, candidate: Candidate) -> None:

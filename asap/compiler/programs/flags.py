@@ -7,11 +7,11 @@ program is not the one that people run.
 import os
 from collections.abc import Mapping
 
+from asap.flags.environment import FLAG_VARIABLES, MAXTEXT_KEY
+from asap.flags.table import flag_group
 from asap.plans import Plan, Remat
 
-FLAGS_VARIABLE = "LIBTPU_INIT_ARGS"
-MAXTEXT_KEY = "compile_xla_flags"
-"""MaxText's setting for compiler flags."""
+FLAGS_VARIABLE = FLAG_VARIABLES[0]
 
 _OVERLAP = (
     "--xla_tpu_enable_async_collective_fusion=true",
@@ -29,20 +29,6 @@ _NO_BUNDLE_COST_MODEL = ("--xla_tpu_use_bundle_aware_cost_model_for_fusions=fals
 """By default the compiler schedules the machine code of every fusion that it considers: an 8B decoder with sequences of
 8192 did not compile for v6e within 15 minutes. Without, it took five to twelve (two shared cores)."""
 
-HOST_OFFLOAD = (
-    "--xla_tpu_enable_all_experimental_scheduler_features=true",
-    "--xla_tpu_enable_scheduler_memory_pressure_tracking=true",
-    "--xla_tpu_host_transfer_overlap_limit=24",
-    "--xla_tpu_aggressive_opt_barrier_removal=ENABLED",
-    "--xla_lhs_prioritize_async_depth_over_stall=ENABLED",
-    "--xla_tpu_enable_ag_backward_pipelining=true",
-    "--xla_should_allow_loop_variant_parameter_in_chain=ENABLED",
-    "--xla_should_add_loop_invariant_op_in_chain=ENABLED",
-    "--xla_max_concurrent_host_send_recv=100",
-    "--xla_tpu_scheduler_percent_shared_memory_limit=100",
-    "--xla_latency_hiding_scheduler_rerun=2",
-)
-
 RECOMMENDED: Mapping[str, tuple[str, ...]] = {
     "v4": ("--xla_enable_async_all_gather=true", _NO_WINDOWED_EINSUM),
     "v5e": (*_DATA_PARALLEL, *_OVERLAP, _NO_WINDOWED_EINSUM),
@@ -58,8 +44,8 @@ RECOMMENDED: Mapping[str, tuple[str, ...]] = {
     "tpu7x": (_NO_WINDOWED_EINSUM,),
 }
 """MaxText: configs/tpu/{v4,v5e,v5p}/*.sh and benchmarks/xla_flags_library.py (DENSE_VMEM_LIMIT_FLAG, CF_FOR_ALL_GATHER,
-DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL; where something is kept in host memory, HOST_OFFLOAD_FLAGS),
-https://github.com/AI-Hypercomputer/maxtext."""
+DISABLE_COLLECTIVE_MATMUL, DISABLE_BUNDLE_AWARE_COST_MODEL), https://github.com/AI-Hypercomputer/maxtext. Where
+something is kept in host memory, the group ``host_offload`` of :mod:`asap.flags` comes on top."""
 
 
 def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tuple[str, ...]:
@@ -69,4 +55,4 @@ def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tup
         return tuple(stated.split())
     recommended = RECOMMENDED.get(chip, ())
     offloads = plan.offload or plan.remat is Remat.OFFLOAD
-    return recommended + HOST_OFFLOAD if recommended and offloads else recommended
+    return recommended + flag_group("host_offload") if recommended and offloads else recommended

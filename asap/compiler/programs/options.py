@@ -6,6 +6,7 @@ from typing import Any
 
 from asap.compiler.programs.request import Effort
 from asap.core.errors import UsageError
+from asap.core.text import plain
 
 LOCAL_ENGINE = "local"
 """Compiles on this machine."""
@@ -37,9 +38,10 @@ class CompileOptions:
         effort: of the compiler. ``least`` gives HBM and collectives, but no step time.
         engine: ``local`` or ``ray://HOST:PORT``.
         limits: on time and memory of each compilation.
+        flags: of the TPU compiler, added to those of the run: ``--name=value``; the last of a name counts.
 
     Raises:
-        UsageError: both ``train_step`` and ``maxtext`` are given.
+        UsageError: both ``train_step`` and ``maxtext`` are given, or a flag is none.
     """
 
     train_step: str | None = None
@@ -48,10 +50,13 @@ class CompileOptions:
     effort: Effort = "full"
     engine: str = LOCAL_ENGINE
     limits: CompileLimits = DEFAULT_LIMITS
+    flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.train_step and self.maxtext:
             raise UsageError("--maxtext and --train-step are mutually exclusive")
+        if strays := [flag for flag in self.flags if not flag.startswith("--")]:
+            raise UsageError(f"{plain(strays[0], 60)} is no flag", where="--flags", hint="write --name=value")
 
     @property
     def is_reference(self) -> bool:

@@ -14,8 +14,9 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.documents import read_text
-from asap.experiments.launch.launch import FLAGS, Launch
+from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.literals import Lookup, NotLiteralError, evaluate, module_values, parse_python
+from asap.flags.environment import FLAG_VARIABLES
 
 _CALL = "MaxTextModel"
 _FILES = "*_model_configs.py"
@@ -37,7 +38,7 @@ class Definition:
         """What the benchmark runner makes of it."""
         said = {"model_name": self.model} | self.settings
         overrides = tuple(f"{key}={json.dumps(value)}" for key, value in said.items())
-        environment = {FLAGS[0]: self.flags} if self.flags else {}
+        environment = {FLAG_VARIABLES[0]: self.flags} if self.flags else {}
         return Launch(None, overrides, self.line, unknown=self.unknown, environment=environment)
 
 

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-FLAGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
-"""Variables of the environment that hold compiler flags."""
-
 
 @dataclass(frozen=True)
 class Launch:
@@ -21,7 +18,7 @@ class Launch:
     strays: tuple[str, ...] = ()
     """Arguments that are no ``key=value``, which MaxText refuses."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Compiler flags, by the variable that holds them."""
+    """Variables that hold flags of a compiler or runtime, or are one."""
     benchmark: str | None = None
     """Name of the definition that MaxText's benchmark runner is told to run; overrides are then its own."""
     others: int = 0

@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from asap.experiments.launch.launch import FLAGS, Launch
+from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.shell import LONGEST_LINE, assignment, expand, has_substitution, logical_lines, words
+from asap.flags.environment import is_performance_variable
 
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 
@@ -123,7 +124,7 @@ def _maxtext_command(line: str, number: int, exported: Mapping[str, str], depth:
         line=number,
         unknown=tuple(word.partition("=")[0] for word in given if has_substitution(word)),
         strays=tuple(word for word in strays if not has_substitution(word)),
-        environment={name: environment[name] for name in FLAGS if environment.get(name)},
+        environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
     )
     return _with_hardware(launch, said)
 
@@ -142,8 +143,8 @@ def _environment(before: list[str], exported: Mapping[str, str]) -> dict[str, st
     """Variables of the command: those that the script exports, and those that are set on its line."""
     set_here = (word.partition("=") for word in before if _OVERRIDE.match(word))
     both = {**exported, **{name: value for name, _, value in set_here}}
-    wanted = (*FLAGS, _ENVIRONMENT)
-    return {name: _closed(value) for name, value in both.items() if name.startswith(wanted)}
+    wanted = (name for name in both if name.startswith(_ENVIRONMENT) or is_performance_variable(name))
+    return {name: _closed(both[name]) for name in wanted}
 
 
 def _closed(value: str) -> str:

@@ -11,19 +11,19 @@ from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.nemo import nemo_arguments
 from asap.experiments.shell_script import with_sources
 from asap.experiments.stack_settings import StackSettings
+from asap.flags.environment import is_performance_variable
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import from_arguments, is_fully_sharded
 from asap.plans.plan import Plan, Remat
 
 CORE = "Megatron-Core"
-_FLAGS_OF_INTEREST = ("CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_")
 
 
 def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
     settings, script, notes = script_arguments(with_sources(text, path.parent), path)
-    environment = {key: value for key, value in script.exports.items() if key.startswith(_FLAGS_OF_INTEREST)}
+    environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
     experiment = experiment.model_copy(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *notes)}
     )

@@ -1,0 +1,65 @@
+"""The flags in an environment: variables that hold flags, and variables that are settings themselves."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from asap.flags.table import flag_tables
+
+FLAG_VARIABLES = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+MAXTEXT_KEY = "compile_xla_flags"
+"""MaxText's setting for flags of the TPU compiler."""
+_FLAG = re.compile(r"--?(?P<name>[A-Za-z]\w*)(?:=(?P<value>.*))?", re.ASCII | re.DOTALL)
+_PREFIXES = ("CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "XLA_PYTHON_")
+_TRUE, _FALSE = {"true", "1", "enabled", "kenabled", "on"}, {"false", "0", "disabled", "kdisabled", "off"}
+
+
+@dataclass(frozen=True)
+class GivenFlag:
+    """A flag as a run sets it; ``variable`` is empty for a variable of its own."""
+
+    name: str
+    value: str
+    variable: str = ""
+
+
+def is_performance_variable(name: str) -> bool:
+    """Whether a variable of a launch script belongs on record: it holds flags, or is one."""
+    return name in FLAG_VARIABLES or name.startswith(_PREFIXES) or name in _own_variables()
+
+
+def flags_in(environment: Mapping[str, str]) -> tuple[GivenFlag, ...]:
+    """Every flag in the order in which it is given; the last of a name counts."""
+    found: list[GivenFlag] = []
+    for variable, text in environment.items():
+        if variable in FLAG_VARIABLES or variable == MAXTEXT_KEY:
+            holder = FLAG_VARIABLES[0] if variable == MAXTEXT_KEY else variable
+            found += [GivenFlag(name, value, holder) for name, value in parse_flags(text)]
+        elif is_performance_variable(variable):
+            found.append(GivenFlag(variable, text))
+    return tuple(found)
+
+
+def parse_flags(text: str) -> tuple[tuple[str, str], ...]:
+    """``--a=1 --b`` → ``(("a", "1"), ("b", "true"))``; what is no flag is left out."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    flags = filter(None, map(_FLAG.fullmatch, words))
+    return tuple((flag["name"], "true" if flag["value"] is None else flag["value"]) for flag in flags)
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether two values mean the same: ``true``, ``1`` and ``ENABLED`` do."""
+    return _meaning(one) == _meaning(other)
+
+
+def _meaning(value: str) -> str:
+    folded = value.strip().casefold()
+    return "true" if folded in _TRUE else "false" if folded in _FALSE else folded
+
+
+def _own_variables() -> frozenset[str]:
+    return frozenset(name for table in flag_tables() if not table.variable for name in table.purposes)
