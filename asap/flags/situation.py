@@ -16,7 +16,6 @@ TRAFFIC = frozenset(
     {
         "collectives",
         "weight_gathers",
-        "activation_all_reduces",
         "tensor_or_context",
         "all_to_alls",
         "pipeline",
@@ -83,7 +82,6 @@ class Situation:
         return {
             "collectives": plan.devices > 1,
             "weight_gathers": plan.degree("data") > 1,
-            "activation_all_reduces": plan.degree("model") > 1,
             "tensor_or_context": plan.degree("model") > 1 or plan.degree("seq") > 1,
             "all_to_alls": plan.degree("expert") > 1,
             "pipeline": plan.degree("stage") > 1,

@@ -53,6 +53,9 @@ class Chip(BaseModel):
     title: str = Field(description="the vendor's name for it")
     kind: Literal["tpu", "gpu"]
     aliases: tuple[str, ...] = ()
+    generation: str | None = Field(
+        default=None, description="what profiles call every chip of its kind: Hopper, gfx942; None: they name the chip"
+    )
     peak_flops: dict[str, PositiveFloat] = Field(description="dense FLOP/s by precision: bf16, fp8, int8, fp32, …")
     matmul_tile: PositiveInt = Field(description="side of the MXU, or the tile of a tensor-core kernel")
     clock: PositiveFloat | None = Field(default=None, description="Hz; None: not published")
@@ -84,6 +87,10 @@ class Chip(BaseModel):
         if unsourced:
             raise ValueError(f"no source for {', '.join(unsourced)} in [sources]")
         return self
+
+    def is_called_like(self, other: "Chip") -> bool:
+        """Whether a profile cannot tell the two apart: one chip, or one generation."""
+        return self.name == other.name or (self.generation is not None and self.generation == other.generation)
 
     def source(self, field: str) -> str | None:
         """Where a figure comes from: ``hbm_bandwidth``, ``peak_flops.bf16``."""

@@ -2,7 +2,7 @@
 
 - Of AMD's HBM3 GPUs XProf states half the bandwidth: it doubles the memory clock that ROCm reports, and HBM3 moves four
   bits a clock (MI300X: 1.3 GHz on 8192 bits is 5.3 TB/s, as its data sheet says, not 2.7). Where the peak in FLOP/s is
-  that of the data sheet and the bandwidth is not, the data sheet counts.
+  that of a chip's data sheet and the bandwidth half of it, the data sheet counts.
 - Matrix products in a vendor's library come without FLOPs and bytes; their shapes tell both.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from asap.core.units import GIB, format_rate
-from asap.hardware import Chip, find_chip
+from asap.hardware import Chip, find_chip, known_chips, load_chip
 from asap.profiles.library_calls import library_product
 from asap.profiles.xprof.conversion import Conversion
 from asap.profiles.xprof.tables import HloRow, Peaks, RooflineRow
@@ -41,9 +41,13 @@ def _true_peaks(conversion: Conversion) -> tuple[Peaks, tuple[str, ...]]:
     named = find_chip(summary.device_type) if summary.kind == "gpu" else None
     if named is None or not peaks.peak_hbm_bw or not peaks.peak_flop_rate:
         return peaks, ()
-    chip, bandwidth = named.chip, peaks.peak_hbm_bw * GIB
-    if not _is_whole(chip, peaks.peak_flop_rate * _GIGA) or _agree(bandwidth, chip.hbm_bandwidth):
+    bandwidth = peaks.peak_hbm_bw * GIB
+    chips = [chip for chip in map(load_chip, known_chips()) if chip.is_called_like(named.chip)]
+    whole = [chip for chip in chips if _is_whole(chip, peaks.peak_flop_rate * _GIGA)]
+    halved = [chip for chip in whole if _agree(2 * bandwidth, chip.hbm_bandwidth)]
+    if not halved or any(_agree(bandwidth, chip.hbm_bandwidth) for chip in chips):
         return peaks, ()
+    chip = min(halved, key=lambda chip: abs(2 * bandwidth - chip.hbm_bandwidth))
     told = (
         f"XProf states a peak HBM bandwidth of {format_rate(bandwidth, 'B/s')} for {chip.title}; its data sheet says"
         f" {format_rate(chip.hbm_bandwidth, 'B/s')}, which is used ({chip.source('hbm_bandwidth')})."

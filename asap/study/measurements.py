@@ -66,7 +66,7 @@ def _check_steps(profile: Profile, experiment: Experiment) -> list[str]:
 
 def _check_chip(profile: Profile, hardware: Slice, id: str) -> list[str]:
     named = find_chip(profile.device_type) if profile.device_type else None
-    if named is not None and named.chip.name != hardware.chip.name:
+    if named is not None and not named.chip.is_called_like(hardware.chip):
         raise ConfigError(
             f"is of {named.chip.title}, and the record says {hardware.chip.title}",
             where=f"profile of {id}", hint="correct --hardware, or give the profile of this run",

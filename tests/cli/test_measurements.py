@@ -68,6 +68,13 @@ def test_what_agrees_is_believed(run):
     assert study_of(run, believed).warnings == study_of(run).warnings
 
 
+def test_a_profile_that_names_a_generation_is_of_any_chip_of_it():
+    run = Experiment(id="x", hardware=refer_to_hardware("h200-8")[0])
+    assert study_of(run, profile(device_type="Nvidia GPU (Hopper)")).chip.name == "h200"
+    with pytest.raises(ConfigError, match="the record says NVIDIA H200"):
+        study_of(run, profile(device_type="Nvidia GPU (Ampere)"))
+
+
 def test_tokens_of_a_log_that_are_not_the_batch(run):
     fitting = MeasuredStep(seconds=2.3, tokens_per_device=16384, source="run.log")
     assert not [w for w in study_of(run.model_copy(update={"measured": fitting})).warnings if "tokens" in w]

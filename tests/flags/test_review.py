@@ -71,7 +71,6 @@ def test_what_is_kept_in_host_memory_asks_for_overlap_and_the_line_to_paste_hold
     [
         ("data=256", "v6e", DENSE, "more VMEM for an operation"),
         ("data=64 expert=4", "v6e", MIXTURE, "all-to-alls beside compute"),
-        ("data=64 model=4", "v5e", DENSE, "all-reduces beside compute"),
         ("data=64 dcn.data=2", "v5p", DENSE, "overlap of gradient all-reduces between slices"),
     ],
 )
@@ -86,9 +85,7 @@ def test_mixture_models_get_their_own_limit():
 
 
 def test_nothing_is_proposed_for_what_a_profile_shows_to_cost_nothing():
-    where = situation(
-        "data=64 model=4 offload=activations", "v5e", hidden=frozenset({"offload", "activation_all_reduces"})
-    )
+    where = situation("data=64 model=4 offload=activations", "v5e", hidden=frozenset({"offload"}))
     assert missing({"LIBTPU_INIT_ARGS": OVERLAP}, where) == set()
 
 

@@ -11,7 +11,7 @@ from asap.hardware.catalogue import read_chip
 
 EXPECTED = {
     *("v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "v100-16gb", "v100-32gb", "a100-40gb", "a100-80gb"),
-    *("h100", "h200", "b200", "gb200", "b300", "gb300", "mi300x", "mi355x"),
+    *("h100", "h200", "b200", "gb200", "b300", "gb300", "mi300x", "mi325x", "mi355x"),
 }
 CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
 OWN = """
