@@ -1,6 +1,7 @@
 """Choose the bottleneck: the resource that takes the most time, once KPIs and operations agree."""
 
 from asap.core.units import format_percent
+from asap.diagnosis.captures import no_profile
 from asap.diagnosis.diagnosis import Bottleneck, Diagnosis, Finding
 from asap.diagnosis.facts import Facts
 from asap.diagnosis.rules import RULES
@@ -27,7 +28,7 @@ def diagnose(
         stack: what launched it, if known: advice is in its words.
     """
     if profile is None:
-        return _insufficient("there is no profile of this run", (NO_PROFILE,), ())
+        return _insufficient("there is no profile of this run", (no_profile(stack),), ())
     facts = Facts(profile, shares_of(profile, chip), plan, chip, stack)
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
@@ -35,7 +36,7 @@ def diagnose(
     )
     chosen = _bottleneck(findings, facts.shares)
     if chosen is None:
-        return _insufficient(_missing_evidence(facts), profile.gaps or (NO_PROFILE,), tuple(findings))
+        return _insufficient(_missing_evidence(facts), profile.gaps or (no_profile(stack),), tuple(findings))
     return Diagnosis(
         bottleneck=chosen.kind,
         statement=chosen.statement,

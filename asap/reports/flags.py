@@ -17,7 +17,7 @@ def flag_sentences(review: FlagReview) -> list[str]:
 def flag_summary(review: FlagReview) -> str:
     """The flags that are set, and which of them the tables do not know."""
     if not review.on_record:
-        return "not on record (the launch script has them)"
+        return "none on record"
     unknown = [flag.name for flag in review.set if flag.purpose is None]
     told = f"{len(review.set)} set: {_listed([f'{flag.name}={flag.value}' for flag in review.set])}"
     return f"{told}; not judged: {_listed(unknown)}" if unknown else told

@@ -144,6 +144,13 @@ def test_advice_is_in_the_words_of_the_stack(stack, word):
     assert ("remat_policy" in advice) == (stack == "maxtext")
 
 
+@pytest.mark.parametrize(("stack", "word"), [("maxtext", "profiler=xplane"), ("megatron", "--use-pytorch-profiler")])
+def test_what_to_capture_is_in_the_words_of_the_stack(stack, word):
+    diagnosis = diagnose(None, stack=stack)
+    assert word in (diagnosis.findings[0].advice or "")
+    assert word in (diagnosis.missing[0].capture or "")
+
+
 @pytest.mark.parametrize(
     ("chip", "word"), [("v5e", "pallas_call"), ("mi300x", "rocprof-compute"), ("h100", "Nsight Compute")]
 )

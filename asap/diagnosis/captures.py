@@ -1,0 +1,27 @@
+"""How to capture what is missing, in the words of the stack that launches the run."""
+
+from collections.abc import Mapping
+
+from asap.plans.launchers import Stack
+from asap.profiles import Gap
+from asap.profiles.gaps import NO_PROFILE
+
+_LOG = "a log of the run for --step-time"
+_CAPTURES: Mapping[Stack, str] = {
+    "megatron": f"{_LOG}; --profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12"
+    " for asap trace",
+    "nemo": f"{_LOG}; torch.profiler around a few steps for asap trace",
+    "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for asap trace",
+    "torchtitan": f"{_LOG}; profiling.enable_profiling=true for asap trace",
+    "deepspeed": f"{_LOG}; torch.profiler around a few steps for asap trace",
+}
+"""Stacks on PyTorch write Kineto traces, which :mod:`asap.traces` reads.
+
+Megatron-LM: megatron/training/config/common_config.py (ProfilingConfig, which Megatron-Bridge has as well); torchtitan:
+config/job_config.py."""
+
+
+def no_profile(stack: Stack | None) -> Gap:
+    """What a run without a profile lacks, and what its stack can capture."""
+    capture = _CAPTURES.get(stack) if stack else None
+    return NO_PROFILE.model_copy(update={"capture": capture}) if capture else NO_PROFILE
