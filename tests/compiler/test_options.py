@@ -1,7 +1,10 @@
 import pytest
 
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
-from asap.core.errors import UsageError
+from asap.compiler.verify import verify
+from asap.core.errors import BadInputError, UsageError
+from asap.experiments import Experiment, HardwareReference
+from asap.plans import Plan
 
 
 @pytest.mark.parametrize(
@@ -25,3 +28,15 @@ def test_no_program_that_a_record_names_is_run(monkeypatch):
 def test_two_steps_are_one_too_many():
     with pytest.raises(UsageError, match="mutually exclusive"):
         CompileOptions(train_step="mine:step", maxtext=True)
+
+
+def test_what_is_no_flag_is_refused_before_anything_is_compiled():
+    with pytest.raises(UsageError, match="is no flag"):
+        CompileOptions(flags=("--xla_a=1", "xla_b=1"))
+    assert "flags" not in CompileOptions(flags=("--xla_a=1",)).to_record()
+
+
+def test_flags_of_the_tpu_compiler_are_not_for_gpus():
+    record = Experiment(id="x", hardware=HardwareReference(name="h100-8"), plan=Plan.parse("data=8"))
+    with pytest.raises(BadInputError, match="those of the TPU compiler"):
+        verify(record, [Plan.parse("data=8")], CompileOptions(flags=("--xla_tpu_a=1",)))
