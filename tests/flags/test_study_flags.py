@@ -9,12 +9,12 @@ from asap.study.study import study_of
 
 RUN = Experiment(
     id="run",
-    hardware=HardwareReference(name="v5e-16", chip="v5e", devices=16),
-    plan=Plan.parse("data=4 expert=4 remat=full"),
+    hardware=HardwareReference(name="v5e-8", chip="v5e", slices=2, devices=16),
+    plan=Plan.parse("data=8 dcn.data=2 remat=full"),
     workload=Workload(framework="MaxText"),
     environment={"LIBTPU_INIT_ARGS": "--xla_enable_async_all_gather=true"},
 )
-ALL_TO_ALLS = "all-to-alls beside compute"
+BETWEEN_SLICES = "overlap of gradient all-reduces between slices"
 
 
 def profile(communication):
@@ -30,17 +30,17 @@ def titles(review):
 
 
 def test_collectives_that_take_no_time_ask_for_no_flags():
-    assert titles(flags_of(study_of(RUN))) == titles(flags_of_record(RUN)) == [ALL_TO_ALLS]
-    assert titles(flags_of(study_of(RUN, profile(0.2)))) == [ALL_TO_ALLS]
+    assert titles(flags_of(study_of(RUN))) == titles(flags_of_record(RUN)) == [BETWEEN_SLICES]
+    assert titles(flags_of(study_of(RUN, profile(0.2)))) == [BETWEEN_SLICES]
     assert titles(flags_of(study_of(RUN, profile(0.01)))) == []
 
 
 def test_a_plan_asks_for_what_the_one_that_runs_does_not_need():
-    offloading = Plan.parse("data=16 remat=offload offload=activations")
+    offloading = Plan.parse("data=8 dcn.data=2 remat=offload offload=activations")
     review = flags_for(study_of(RUN), offloading)
     assert titles(review) == ["overlap of host copies"]
     assert "host_transfer_overlap_limit" in review.exports[0]
-    assert titles(flags_for(study_of(RUN), Plan.parse("data=2 expert=8"))) == []
+    assert titles(flags_for(study_of(RUN), Plan.parse("data=4 model=2 dcn.data=2"))) == []
 
 
 def test_a_record_without_hardware_or_plan_has_no_missing_flags():
