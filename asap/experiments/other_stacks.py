@@ -15,7 +15,7 @@ from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
 from asap.experiments.record_file import FIELDS, apply_field_overrides
-from asap.experiments.shell_script import SCRIPTS
+from asap.experiments.shell import SCRIPTS
 from asap.experiments.torchtitan import reader as torchtitan
 
 _TOML = ".toml"

@@ -1,9 +1,9 @@
 """Settings of a training stack by name, each with where it was said, read with types."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UsageError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain, redact
 
@@ -102,6 +102,29 @@ class StackSettings(Mapping[str, Any]):
     def harmless(self) -> dict[str, Any]:
         """The values for a record, without what looks like a secret."""
         return {key: _harmless(value) for key, value in self._values.items()}
+
+
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under one name each: ``parallelism.tensor_parallel_degree``."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def overriding(overrides: Iterable[str], name: Callable[[str], str] = str) -> dict[str, str]:
+    """``key=value`` of a command line, under the names that ``name`` gives the keys.
+
+    Raises:
+        UsageError: an override is not ``key=value``.
+    """
+    found: dict[str, str] = {}
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if not separator:
+            raise UsageError("is not key=value", where=plain(override, 80))
+        found[name(key)] = value
+    return found
 
 
 def _harmless(value: Any) -> Any:

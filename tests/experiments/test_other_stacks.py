@@ -6,7 +6,6 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.experiments.shell_script import read_script
 from asap.models.parameters import count_parameters
 
 LLAMA3_8B = 8.03e9
@@ -149,8 +148,19 @@ def test_a_branch_that_it_does_not_decide_is_left_out_and_named(read):
     assert any("--use-distributed-optimizer under a condition" in note for note in run.notes)
 
 
+def test_only_what_the_command_is_given_is_read(read):
+    small = "SMALL_ARGS=(\n  --num-layers 2 --hidden-size 64 --tensor-model-parallel-size 1\n)\ntorchrun"
+    assert size(read("train.sh", MEGATRON.replace("torchrun", small))) == pytest.approx(LLAMA3_8B, rel=0.01)
+    twice = MEGATRON + "python pretrain_gpt.py --num-layers 2 --micro-batch-size 1 --num-attention-heads 2\n"
+    assert "train.sh starts 2 runs; the one of line 20 is read" in read("train.sh", twice).notes
+
+
 def test_a_sourced_file_beside_it_is_followed_and_another_leaves_precision_unknown(read, tmp_path):
-    script = MEGATRON.replace("--bf16", "").replace("TP=", "source ./common.sh\nTP=")
+    script = (
+        MEGATRON.replace("--bf16", "")
+        .replace("TP=", "source ./common.sh\nTP=")
+        .replace("pretrain_gpt.py", "pretrain_gpt.py ${EXTRA[@]}")
+    )
     run = read("train.sh", script)
     assert run.workload.precision is None
     (tmp_path / "common.sh").write_text("EXTRA=(\n    --fp16\n)\n")
@@ -249,10 +259,3 @@ def test_what_is_not_read_says_so(read, name, text, said):
     with pytest.raises(ConfigError, match=said) as caught:
         read(name, text)
     assert "\n" not in str(caught.value)
-
-
-def test_several_assignments_on_a_line_are_all_taken():
-    text = 'TP=4; PP=2\nexport CP=2 EP="1"\nMBS=1 && GBS=256\nARGS="\nSTEP=$(nproc); NODES=$((2 * 4))\n'
-    found = read_script(text)
-    assert found.variables == {"TP": "4", "PP": "2", "CP": "2", "EP": "1", "MBS": "1", "GBS": "256", "NODES": "8"}
-    assert found.exports == {"CP": "2", "EP": "1"}

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError, UsageError
-from asap.core.text import plain
+from asap.core.errors import ConfigError, PlanError
 from asap.experiments.documents import Document, read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.deepspeed import settings as zero
 from asap.plans.plan import Plan
@@ -62,7 +61,7 @@ def read_deepspeed(
         ConfigError: a value of the wrong kind, or settings that contradict each other.
         UsageError: an override is not ``key=value``.
     """
-    settings = StackSettings(_flat(values) | _overrides(overrides), str(path))
+    settings = StackSettings(dotted(values) | overriding(overrides), str(path))
     experiment, notes = _with_model(path, experiment)
     plan, batch, more = _plan(settings, experiment.hardware.devices)
     sources = {"plan": f"{path.name}: zero_optimization", "workload": path.name}
@@ -128,20 +127,3 @@ def _precision(settings: StackSettings) -> str | None:
 def _optimizer(settings: StackSettings) -> str | None:
     kind = settings.text("optimizer.type")
     return kind.casefold() if kind else None
-
-
-def _overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for override in overrides:
-        key, separator, value = override.partition("=")
-        if not separator:
-            raise UsageError("is not key=value", where=plain(override, 80))
-        found[key] = value
-    return found
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

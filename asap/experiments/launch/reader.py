@@ -12,9 +12,10 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
-from asap.experiments.launch.script import SCRIPTS, read_benchmark, read_call, read_launch
+from asap.experiments.launch.script import read_benchmark, read_call, read_launch
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.shell import SCRIPTS, with_sources
 
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
@@ -72,7 +73,7 @@ def read_started(launch: Launch, path: Path, overrides: Sequence[str], experimen
 
 
 def _of_script(path: Path) -> Launch:
-    text, known = read_text(path), {}
+    text, known = with_sources(read_text(path), path.parent), {}
     for _ in range(_DEEPEST_CALL):
         if (launch := read_launch(text, known)) is not None:
             return launch

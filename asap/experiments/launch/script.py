@@ -1,7 +1,7 @@
 """Launch scripts: the configuration and the ``key=value`` overrides of a MaxText command, read without running it.
 
-Variables are replaced where the script itself gives them a plain value; an override that still holds a variable or a
-substitution is left out, and named. Launchers around the command (xpk) say the hardware.
+An override that still holds a variable or a substitution is left out, and named. Launchers around the command (xpk)
+say the hardware.
 """
 
 import re
@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.shell import LONGEST_LINE, assignment, expand, has_substitution, logical_lines, words
+from asap.experiments.shell import SCRIPTS, Command, has_substitution, read_commands, words
 from asap.flags.environment import is_performance_variable
-
-SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 
 _COMMAND = re.compile(r"(?i)(?:^|[./])maxtext[\w./]*[./]train(?:_compile)?(?:\.py)?$")
 _RUNNER = re.compile(r"(?:^|[./])benchmarks[./]benchmark_runner(?:\.py)?$")
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
 _HARDWARE = ("tpu-type", "device-type")
 _SLICES = ("num-slices", "num-nodes")
@@ -26,7 +25,7 @@ _DEEPEST_NESTING = 3
 _LONGEST_COMMAND = 300
 
 
-_Read = Callable[[str, int, Mapping[str, str]], Launch | None]
+_Read = Callable[[Command, list[str]], Launch | None]
 
 
 @dataclass(frozen=True)
@@ -60,91 +59,82 @@ def read_benchmark(script: str) -> Launch | None:
 
 def read_call(script: str) -> Call | None:
     """The first call of another script; ``None`` if there is none."""
-    known: dict[str, str] = {}
-    for _, line in logical_lines(script):
-        if (assigned := assignment(line)) is not None:
-            _assign(known, assigned[0], expand(assigned[1], known))
-            continue
-        said = words(expand(line, known)) if ".sh" in line and len(line) <= LONGEST_LINE else []
+    for command in read_commands(script):
+        said = words(command.text) if ".sh" in command.text and not command.assigns else []
         said = said[1:] if said[:1] in (["bash"], ["sh"], ["source"], ["."]) else said
         if said and said[0].endswith(SCRIPTS):
             arguments = {str(place): word for place, word in enumerate(said[1:10], 1) if not has_substitution(word)}
+            known = {name: value for name, value in command.scope.variables.items() if value is not None}
             return Call(said[0], {**known, **arguments})
     return None
 
 
-def _launches(script: str, read: _Read, given: Mapping[str, str] | None = None) -> Iterator[Launch]:
-    known, exported = dict(given or {}), set(given or {})
-    for number, line in logical_lines(script):
-        if len(line) > LONGEST_LINE:
+def _launches(
+    script: str, read: _Read, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0
+) -> Iterator[Launch]:
+    """Starts in a script, and in the scripts that its commands hold in quotes (``--command="… && python3 …"``)."""
+    for command in read_commands(script, known):
+        folded = command.text.casefold()
+        if command.assigns or not ("maxtext" in folded or "benchmark" in folded):
             continue
-        if (assigned := assignment(line)) is not None:
-            name, value = assigned
-            _assign(known, name, expand(value, known))
-            exported |= {name} if line.lstrip().startswith("export") else set()
+        command = replace(command, line=first + command.line - 1)
+        said = words(command.text)
+        if (launch := read(command, said)) is not None:
+            yield _with_hardware(launch, said)
             continue
-        folded = line.casefold()
-        if "maxtext" in folded or "benchmark" in folded:
-            launch = read(expand(line, known), number, {name: known[name] for name in exported & known.keys()})
-            if launch is not None:
-                yield launch
+        nested = (word for word in said if depth < _DEEPEST_NESTING and " " in word)
+        environment = {**command.scope.environment(), **_set_on_the_line(said)}
+        inner = (launch for word in nested for launch in _launches(word, read, environment, command.line, depth + 1))
+        yield from (_with_hardware(launch, said) for launch in inner)
 
 
-def _assign(known: dict[str, str], name: str, value: str) -> None:
-    """Remember a value; one that only a run can tell makes the name open again, its text else stays."""
-    if "$(" in value or "`" in value:
-        known.pop(name, None)
-    else:
-        known[name] = value
-
-
-def _maxtext_command(line: str, number: int, exported: Mapping[str, str], depth: int = 0) -> Launch | None:
-    said = words(line)
-    commands = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _COMMAND.search(word))
-    start = next(commands, None)
+def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
+    starts = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _COMMAND.search(word))
+    start = next(starts, None)
     if start is None:
-        nested = (word for word in said if depth < _DEEPEST_NESTING and " " in word and "maxtext" in word.casefold())
-        inner = (_maxtext_command(word.replace("\n", " ; "), number, exported, depth + 1) for word in nested)
-        found = next((launch for launch in inner if launch), None)
-        return found and _with_hardware(found, said)
+        return None
     arguments = []
     for word in said[start + 1 :]:
         if set(word) <= _SHELL_OPERATORS:
             break
         arguments.append(word)
     config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
-    environment = _environment(said[:start], exported if depth == 0 else {})
+    environment = {**command.scope.environment(), **_set_on_the_line(said[:start])}
+    environment = {name: _closed(value) for name, value in environment.items()}
     given = [word for word in arguments if _OVERRIDE.match(word)]
     keys = {word.partition("=")[0] for word in given}
     given += [f"{key}={value}" for key, value in _settings_of(environment) if key not in keys]
     strays = (word for word in arguments if word != config and not _OVERRIDE.match(word) and not word.isdigit())
-    launch = Launch(
+    return Launch(
         config=None if config and has_substitution(config) else config,
         overrides=tuple(word for word in given if not has_substitution(word)),
-        line=number,
-        unknown=tuple(word.partition("=")[0] for word in given if has_substitution(word)),
+        line=command.line,
+        unknown=(*_open_keys(given), *_open_arguments(arguments, command)),
         strays=tuple(word for word in strays if not has_substitution(word)),
         environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
     )
-    return _with_hardware(launch, said)
 
 
-def _runner_command(line: str, number: int, _: Mapping[str, str]) -> Launch | None:
-    said = words(line)
+def _open_keys(given: list[str]) -> list[str]:
+    return [word.partition("=")[0] for word in given if has_substitution(word)]
+
+
+def _open_arguments(arguments: list[str], command: Command) -> list[str]:
+    """Arguments that are a variable which the script sets, to something that only a run can tell."""
+    found = (_VARIABLE.match(word) for word in arguments)
+    return [f"${name[1]}" for name in found if name and name[1] in command.scope.variables]
+
+
+def _runner_command(command: Command, said: list[str]) -> Launch | None:
     if not any(len(word) <= _LONGEST_COMMAND and _RUNNER.search(word) for word in said):
         return None
     name = _options(said).get(_MODEL)
-    if name is None or has_substitution(name):
-        return None
-    return _with_hardware(Launch(None, (), number, benchmark=name), said)
+    return None if name is None or has_substitution(name) else Launch(None, (), command.line, benchmark=name)
 
 
-def _environment(before: list[str], exported: Mapping[str, str]) -> dict[str, str]:
-    """Variables of the command: those that the script exports, and those that are set on its line."""
-    set_here = (word.partition("=") for word in before if _OVERRIDE.match(word))
-    both = {**exported, **{name: value for name, _, value in set_here}}
-    wanted = (name for name in both if name.startswith(_ENVIRONMENT) or is_performance_variable(name))
-    return {name: _closed(both[name]) for name in wanted}
+def _set_on_the_line(said: list[str]) -> dict[str, str]:
+    """Variables that are set for one command: ``XLA_FLAGS=… python3 …``."""
+    return {name: value for name, _, value in (word.partition("=") for word in said if _OVERRIDE.match(word))}
 
 
 def _closed(value: str) -> str:
@@ -153,8 +143,8 @@ def _closed(value: str) -> str:
 
 def _settings_of(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """Settings that MaxText takes from variables called ``M_<KEY>``."""
-    taken = ((name.removeprefix(_ENVIRONMENT).lower(), value) for name, value in environment.items())
-    return [(key, value) for key, value in taken if f"{_ENVIRONMENT}{key.upper()}" in environment]
+    taken = ((name.removeprefix(_ENVIRONMENT), value) for name, value in environment.items() if name.startswith("M_"))
+    return [(key.lower(), value) for key, value in taken if key.isupper()]
 
 
 def _with_hardware(launch: Launch, said: list[str]) -> Launch:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, UsageError
+from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.shell_script import Option, Script, read_script
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.shell import Command, Option, options, read_commands
+from asap.experiments.stack_settings import StackSettings, overriding
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
 """Two of these make a script or a file one of Megatron-LM."""
@@ -96,6 +96,16 @@ READ = frozenset(
 )
 """Arguments that the reader takes; the others are kept as they are."""
 
+FLAGS = frozenset(
+    [
+        "group_query_attention", "swiglu", "quick_geglu", "squared_relu", "untie_embeddings_and_output_weights",
+        "qk_layernorm", "multi_latent_attention", "sequence_parallel", "use_distributed_optimizer", "use_megatron_fsdp",
+        "use_torch_fsdp2", "use_custom_fsdp", "recompute_activations", "bf16", "fp16", "optimizer_cpu_offload",
+        "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention",
+    ]
+)  # fmt: skip
+"""Arguments without a value."""
+
 _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
 _MANY = ("recompute_modules",)
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
@@ -107,8 +117,10 @@ def is_megatron_script(text: str) -> bool:
     return sum(f"--{sign.replace('_', '-')}" in text for sign in SIGNS) >= 2
 
 
-def script_arguments(text: str, path: Path) -> tuple[StackSettings, Script, tuple[str, ...]]:
-    """Arguments of a launch script, the script, and what could not be followed.
+def script_arguments(text: str, path: Path) -> tuple[StackSettings, dict[str, str], tuple[str, ...]]:
+    """Arguments of the command that starts a run, the script's exports, and what could not be followed.
+
+    A script without such a command, as one that others source, gives all arguments that it has.
 
     Raises:
         ConfigError: it trains something else than a decoder, or an argument that is read has no value.
@@ -116,10 +128,34 @@ def script_arguments(text: str, path: Path) -> tuple[StackSettings, Script, tupl
     program = next((program for program in _OTHER_PROGRAMS if f"{program}.py" in text), None)
     if program:
         raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
-    script = read_script(text)
-    values, lines, notes = _last_values(script.options)
-    notes += [f"sources {plain(name, 60)}, which is not followed" for name in script.sourced]
-    return StackSettings(values, str(path), lines), script, tuple(f"{path.name} {note}" for note in notes)
+    commands, notes, lines = list(read_commands(text)), [], {}
+    for command in commands:
+        said = list(options(command.written, command.line))
+        if command.certain:
+            lines |= {_of_launcher(option.name): option.line for option in said}
+        else:
+            notes += [_undecided(option) for option in said if _of_launcher(option.name) in READ]
+        if command.text.startswith(("source ", ". ")):
+            notes.append(f"sources {plain(command.text.split(maxsplit=1)[1], 60)}, which is not followed")
+    runs = [command for command in commands if not command.assigns and _is_run(command)]
+    run = next((command for command in runs if command.certain), runs[0] if runs else None)
+    if len(runs) > 1:
+        notes.append(f"starts {len(runs)} runs; the one of line {run.line if run else 1} is read")
+    read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
+    values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
+    exports = commands[-1].scope.environment() if commands else {}
+    notes += [f"gives {argument} a value that it does not set (line {line}): unknown" for argument, line in unknown]
+    return StackSettings(values, str(path), lines), exports, tuple(f"{path.name} {note}" for note in notes)
+
+
+def _is_run(command: Command) -> bool:
+    said = {option.name for option in options(command.text)}
+    return sum(sign in said for sign in SIGNS) >= 2
+
+
+def _undecided(option: Option) -> str:
+    argument = f"--{option.name.replace('_', '-')}"
+    return f"sets {argument} under a condition that it does not decide (line {option.line}): left out"
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
@@ -129,8 +165,8 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
     """
     block = next((values[name] for name in _BLOCKS if isinstance(values.get(name), dict | list)), values)
     if isinstance(block, list):
-        script = read_script(" ".join(f"'{str(word).replace(chr(39), '')}'" for word in block))
-        found, _, _ = _last_values(script.options)
+        line = " ".join(f"'{str(word).replace(chr(39), '')}'" for word in block)
+        found, _ = _last_values(options(line))
         own_lines: Mapping[str, int] = {}
     else:
         found = {_name(key): value for key, value in block.items()}
@@ -146,13 +182,7 @@ def with_overrides(settings: StackSettings, overrides: Iterable[str]) -> StackSe
     Raises:
         UsageError: an override is not ``key=value``.
     """
-    values: dict[str, Any] = {}
-    for override in overrides:
-        key, separator, value = override.partition("=")
-        if not separator:
-            raise UsageError("is not key=value", where=plain(override, 80))
-        values[_name(key)] = value
-    return settings.overridden(values)
+    return settings.overridden(overriding(overrides, _name))
 
 
 def is_argument(key: str) -> bool:
@@ -160,22 +190,24 @@ def is_argument(key: str) -> bool:
     return key.startswith("--") or _name(key) in READ
 
 
-def _last_values(options: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int], list[str]]:
-    """The value of each argument as argparse takes it, the last one; what stands under a condition is left out."""
+def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], list[tuple[str, int]]]:
+    """The value of each argument as argparse takes it, the last one; and those whose value is not known."""
     values: dict[str, Any] = {}
-    lines: dict[str, int] = {}
-    notes: list[str] = []
-    for option in options:
-        name = _NODES.get(option.name, option.name)
-        argument = f"--{option.name.replace('_', '-')}"
-        if name in READ and not option.certain:
-            notes.append(f"sets {argument} under a condition that it does not decide (line {option.line}): left out")
+    unknown: dict[str, int] = {}
+    for option in said:
+        name = _of_launcher(option.name)
+        if name in FLAGS:
+            values[name] = True
         elif name in READ and any("$" in word or "`" in word for word in option.words[:1]):
-            notes.append(f"gives {argument} a value that it does not set (line {option.line}): unknown")
-        elif option.certain and not (name in _NODES.values() and not option.words[:1][0:1]):
+            unknown[f"--{option.name.replace('_', '-')}"] = option.line
+            values.pop(name, None)
+        elif option.words or name not in _NODES.values():
             values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
-            lines[name] = option.line
-    return values, lines, notes
+    return values, list(unknown.items())
+
+
+def _of_launcher(name: str) -> str:
+    return _NODES.get(name, name)
 
 
 def _name(key: str) -> str:

@@ -9,7 +9,7 @@ from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.nemo import nemo_arguments
-from asap.experiments.shell_script import with_sources
+from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
 from asap.models import Workload
@@ -22,13 +22,13 @@ CORE = "Megatron-Core"
 
 def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    settings, script, notes = script_arguments(with_sources(text, path.parent), path)
-    environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
+    settings, exports, notes = script_arguments(with_sources(text, path.parent), path)
+    environment = {key: value for key, value in exports.items() if is_performance_variable(key)}
     experiment = experiment.model_copy(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *notes)}
     )
     found = read_megatron(settings, overrides, experiment, CORE)
-    return _without_silence(found, settings) if script.sourced else found
+    return _without_silence(found, settings) if any(" sources " in note for note in notes) else found
 
 
 def _without_silence(experiment: Experiment, settings: StackSettings) -> Experiment:

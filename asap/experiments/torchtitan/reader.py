@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError, UsageError
+from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Architecture, Workload, find_architecture
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
@@ -68,7 +68,7 @@ def read_torchtitan(
         ConfigError: a value of the wrong kind, or settings that contradict each other.
         UsageError: an override is not ``section.key=value``.
     """
-    settings = StackSettings(_flat(values) | _overrides(overrides), str(path))
+    settings = StackSettings(dotted(values) | overriding(overrides, _name), str(path))
     model, notes = _model(settings)
     plan, more = _plan(settings, experiment, model.layers)
     notes += more
@@ -88,27 +88,12 @@ def read_torchtitan(
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of torchtitan's settings: ``parallelism.tensor_parallel_degree``."""
-    section, _, name = key.removeprefix("--").partition(".")
-    return bool(name) and (
-        (section in SECTIONS and section != "model") or key.removeprefix("--") in ("model.name", "model.flavor")
-    )
+    section, _, name = _name(key).partition(".")
+    return bool(name) and ((section in SECTIONS and section != "model") or _name(key) in ("model.name", "model.flavor"))
 
 
-def _overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for override in overrides:
-        key, separator, value = override.removeprefix("--").partition("=")
-        if not separator:
-            raise UsageError("is not key=value", where=plain(override, 80))
-        found[key] = value
-    return found
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
+def _name(key: str) -> str:
+    return key.removeprefix("--")
 
 
 def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:

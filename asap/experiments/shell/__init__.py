@@ -1,0 +1,8 @@
+"""Shell scripts read without running them: what they set, and the commands that they come to."""
+
+from asap.experiments.shell.options import Option, options
+from asap.experiments.shell.script import SCRIPTS, Command, read_commands, with_sources
+from asap.experiments.shell.variables import has_substitution
+from asap.experiments.shell.words import words
+
+__all__ = ["SCRIPTS", "Command", "Option", "has_substitution", "options", "read_commands", "with_sources", "words"]

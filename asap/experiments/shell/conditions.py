@@ -1,0 +1,87 @@
+"""Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ] && [[ -z $X ]]``.
+
+Variables that nothing sets are empty, as they are in ``${TP:-4}``.
+"""
+
+import fnmatch
+import operator
+import re
+from itertools import pairwise
+
+from asap.experiments.shell.variables import Values, expand, has_substitution
+from asap.experiments.shell.words import unquoted
+
+_TEST = re.compile(r"(!\s*)?\[\[?\s(.*?)\s\]\]?(?=[\s;&|)]|$)", re.DOTALL)
+_COMPARISON = re.compile(r"(\S*)\s*(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)\s*(\S*)")
+_COMPARE = {
+    "==": fnmatch.fnmatchcase, "=": operator.eq, "!=": operator.ne, "-eq": operator.eq, "-ne": operator.ne,
+    "-gt": operator.gt, "-ge": operator.ge, "-lt": operator.lt, "-le": operator.le,
+}  # fmt: skip
+
+
+def holds(condition: str, known: Values) -> bool | None:
+    """Whether tests joined by ``&&`` or ``||`` hold; ``None`` where the script does not tell."""
+    tests = list(_TEST.finditer(condition))
+    if not tests:
+        return {"true": True, "false": False}.get(condition.strip())
+    between = [condition[a.end() : b.start()].strip() for a, b in pairwise(tests)]
+    ends = condition[: tests[0].start()].strip() + condition[tests[-1].end() :].strip()
+    return None if ends else _joined([_negated(_inside(test[2], known), test[1]) for test in tests], between)
+
+
+def matches(word: str, patterns: str, known: Values) -> bool | None:
+    """Whether an arm ``a|b)`` of a ``case`` takes a word."""
+    value = unquoted(expand(word, known))
+    if has_substitution(value) or has_substitution(patterns):
+        return None
+    return any(fnmatch.fnmatchcase(value, unquoted(pattern.strip())) for pattern in patterns.split("|"))
+
+
+def _joined(values: list[bool | None], between: list[str]) -> bool | None:
+    if all(symbol == "||" for symbol in between):
+        return True if True in values else None if None in values else False
+    if all(symbol == "&&" for symbol in between):
+        return False if False in values else None if None in values else True
+    return None
+
+
+def _inside(test: str, known: Values) -> bool | None:
+    parts = re.split(r"\s(&&|\|\||-a|-o)\s", test)
+    symbols = [{"-a": "&&", "-o": "||"}.get(symbol, symbol) for symbol in parts[1::2]]
+    return _joined([_holds(part.strip(), known) for part in parts[::2]], symbols)
+
+
+def _holds(test: str, known: Values) -> bool | None:
+    bare = test.removeprefix("! ")
+    kind, _, operand = bare.partition(" ")
+    if kind in ("-z", "-n"):
+        found = _is_empty(operand, known)
+        found = found if found is None or kind == "-z" else not found
+    else:
+        found = _compared(unquoted(expand(bare, known)))
+    return _negated(found, test != bare)
+
+
+def _is_empty(operand: str, known: Values) -> bool | None:
+    """Whether a text is empty, where variables that nothing sets are."""
+    text = unquoted(expand(operand, known)).strip()
+    name = re.fullmatch(r"\$\{?(\w+)(?:[:-]+|\+x)?\}?", text, re.ASCII)
+    if name and name[1] not in known:
+        return True
+    return None if has_substitution(text) else not text
+
+
+def _compared(text: str) -> bool | None:
+    comparison = _COMPARISON.fullmatch(text.strip())
+    if comparison is None or has_substitution(text):
+        return None
+    left, symbol, right = comparison.groups()
+    if symbol.startswith("-"):
+        if not all(re.fullmatch(r"-?\d{1,12}", side, re.ASCII) for side in (left, right)):
+            return None
+        return bool(_COMPARE[symbol](int(left), int(right)))
+    return bool(_COMPARE[symbol](left, right))
+
+
+def _negated(value: bool | None, negated: object) -> bool | None:
+    return not value if negated and value is not None else value

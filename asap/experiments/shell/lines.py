@@ -1,0 +1,96 @@
+"""Logical lines of a shell script: continuations, quotes and arrays over several lines, here-documents."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONGEST_LINE = 60_000
+_DIRECTIVE = re.compile(r"\s*#SBATCH\s+")
+_DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1", re.ASCII)
+_QUOTES = "'\""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A logical line, with a newline wherever the script has one outside of quotes."""
+
+    number: int
+    text: str
+    document: str = ""
+    """The here-document that follows it."""
+
+
+@dataclass
+class _Open:
+    """What is open at the end of a physical line: a quote, parentheses of an array."""
+
+    quote: str = ""
+    arrays: int = 0
+    goes_on: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.quote or self.arrays or self.goes_on)
+
+
+def logical_lines(script: str) -> Iterator[Line]:
+    """Lines with their continuations, by the number of the first, without comments.
+
+    A quote or an array that is never closed is none: the lines after it are taken one by one. Directives of Slurm are
+    taken as options of ``sbatch``.
+    """
+    lines = [_DIRECTIVE.sub("sbatch ", line, count=1) for line in script.splitlines()]
+    ends = {line.strip(): number for number, line in enumerate(lines)}
+    start, arrays = 0, True
+    while start < len(lines):
+        end, text, closed = _joined(lines, start, arrays)
+        arrays = arrays and closed
+        found = _DOCUMENT.search(text)
+        until = end
+        if found and ends.get(found[2], -1) >= end:
+            until = next(place for place in range(end, len(lines)) if lines[place].strip() == found[2])
+        yield Line(start + 1, text, "\n".join(lines[end:until]))
+        start = until + (until > end)
+
+
+def _joined(lines: list[str], start: int, arrays: bool) -> tuple[int, str, bool]:
+    """Where the logical line ends, its text, and whether what it opens is closed."""
+    parts: list[str] = []
+    open_, end, length = _Open(), start, 0
+    while end < len(lines) and length <= LONGEST_LINE:
+        part = _scan(lines[end], open_, arrays)
+        parts.append(part)
+        length += len(part)
+        end += 1
+        if not open_:
+            return end, "".join(parts), True
+        if not (open_.quote and open_.goes_on):
+            parts.append("\n")
+    if not open_.quote and not open_.arrays:
+        return end, "".join(parts), True
+    return start + 1, lines[start], False
+
+
+def _scan(line: str, open_: _Open, arrays: bool) -> str:
+    """A line without its comment and last backslash; ``open_`` is brought up to date."""
+    index, before, open_.goes_on = 0, " ", False
+    while index < len(line):
+        char = line[index]
+        if char == "\\" and open_.quote != "'":
+            if index == len(line) - 1:
+                open_.goes_on = True
+                return line[:-1]
+            index, before = index + 2, "x"
+            continue
+        if open_.quote:
+            open_.quote = "" if char == open_.quote else open_.quote
+        elif char in _QUOTES:
+            open_.quote = char
+        elif char == "#" and before in " \t;&|(":
+            return line[:index]
+        elif char == "(" and (open_.arrays or (arrays and before == "=")):
+            open_.arrays += 1
+        elif char == ")" and open_.arrays:
+            open_.arrays -= 1
+        before = char
+        index += 1
+    return line

@@ -1,0 +1,146 @@
+"""The way through a script: what it sets as it goes, the branches that it takes, and the commands that it comes to."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from asap.experiments.documents import read_text
+from asap.experiments.shell.branches import Branches
+from asap.experiments.shell.conditions import holds
+from asap.experiments.shell.lines import LONGEST_LINE, Line, logical_lines
+from asap.experiments.shell.variables import expand, has_substitution
+from asap.experiments.shell.words import simple_commands, unquoted, written_words
+
+SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
+_DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
+_DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
+_SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
+_SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
+
+
+@dataclass
+class Scope:
+    """Variables, as they are when a command is reached."""
+
+    variables: dict[str, str | None] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)
+
+    def environment(self) -> dict[str, str]:
+        """What commands find in their environment."""
+        return {name: value for name in self.exported if (value := self.variables.get(name)) is not None}
+
+    def assign(self, name: str, value: str, appended: bool, certain: bool) -> None:
+        """Remember a value; one that only a run can tell makes the name open, an addition that may not be made its
+        rest."""
+        before = self.variables.get(name, "")
+        if appended:
+            value = "" if before is None else before + value
+        is_open = "$(" in value or "`" in value or (appended and before is None)
+        if not certain and before and value.startswith(before):
+            value = f"{before} ${{{name}}}"
+        elif not certain:
+            is_open = value != self.variables.get(name)
+        self.variables[name] = None if is_open else value
+
+
+@dataclass(frozen=True)
+class Command:
+    """A simple command, or an assignment, with the variables replaced that are known."""
+
+    text: str
+    written: str
+    """As the script has it."""
+    line: int
+    certain: bool
+    """Whether it is run: no condition before it is undecided."""
+    scope: Scope
+    """Shared by all commands: read it before the next one."""
+    assigns: bool = False
+    document: str = ""
+    """The here-document of its line."""
+
+
+def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterator[Command]:
+    """Commands and assignments in the order of a script, without those of branches that it does not take.
+
+    Args:
+        script: its text.
+        known: variables that it is started with; arguments are called ``1``, ``2``, …
+    """
+    given = dict(known or {})
+    arguments = sum(name.isdigit() and name != "0" for name in given)
+    scope = Scope({"#": str(arguments), **given}, set(given))
+    branches = Branches()
+    for line in logical_lines(script):
+        if len(line.text) <= LONGEST_LINE:
+            yield from _of_line(line, scope, branches)
+
+
+def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
+    succeeded: bool | None = True
+    told = False
+    for operator, part, start in simple_commands(line.text):
+        command = branches.follow(operator, part, scope.variables)
+        reached: bool | None = True
+        if operator == "&&":
+            reached = succeeded
+        elif operator == "||":
+            reached = not succeeded if told and succeeded is not None else None
+        if not command or branches.taken is False or reached is False:
+            continue
+        told = command.startswith("[")
+        if told:
+            succeeded = holds(command, scope.variables)
+            continue
+        succeeded, told = True, _ASSIGNMENT.fullmatch(command) is not None
+        number = line.number + line.text.count("\n", 0, start + len(part) - len(part.lstrip()))
+        yield from _run(command, number, branches.taken is True and reached is True, scope, line.document)
+
+
+def _run(command: str, number: int, certain: bool, scope: Scope, document: str) -> Iterator[Command]:
+    said = written_words(command)
+    assigned = said[1:] if said[0] in _DECLARING else said
+    assigned = [word for word in assigned if not word.startswith("-")] if said[0] in _DECLARING else assigned
+    found = [_ASSIGNMENT.fullmatch(word) for word in assigned]
+    default = _DEFAULT.fullmatch(command)
+    if default is not None:
+        if not scope.variables.get(default[1], ""):
+            scope.assign(default[1], expand(unquoted(default[2]), scope.variables), False, certain)
+        return
+    if said[0] == "read":
+        scope.variables |= dict.fromkeys(assigned[1:])
+    if said[0] in _SILENT:
+        return
+    expanded = expand(command, scope.variables)
+    if not all(found) and said[0] not in _DECLARING:
+        yield Command(expanded, command, number, certain, scope, document=document)
+        return
+    for word, assignment in zip(assigned, found, strict=True):
+        name = assignment[1] if assignment else word
+        if assignment:
+            value = expand(_value(assignment[3]), scope.variables)
+            scope.assign(name, value, bool(assignment[2]), certain)
+        scope.exported |= {name} if said[0] == "export" and not has_substitution(name) else set()
+    yield Command(expanded, command, number, certain, scope, assigns=True)
+
+
+def _value(written: str) -> str:
+    """The text of a value; words of an array keep their quotes, with a space before them to append to others."""
+    if written.startswith("(") and written.endswith(")"):
+        return f" {written[1:-1]}"
+    return unquoted(written)
+
+
+def with_sources(text: str, folder: Path, deeper: int = 3) -> str:
+    """The script with the files that it sources and that lie beside it."""
+
+    def inline(found: re.Match[str]) -> str:
+        path = folder / found[1].strip("\"'").rpartition("/")[2]
+        if not deeper or not path.is_file():
+            return found[0]
+        return with_sources(read_text(path), folder, deeper - 1)
+
+    return _SOURCE.sub(inline, text)

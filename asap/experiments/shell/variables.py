@@ -1,0 +1,115 @@
+"""Variables of a script, and text with their values: ``$TP``, ``${TP:-4}``, ``${ARGS[@]}``, ``$((TP * 4))``.
+
+A variable is replaced where the script gives it a value or a default; what a command, the environment or an undecided
+condition would have to say stays open, as ``$NAME`` or ``$(…)``.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from asap.experiments.shell.lines import LONGEST_LINE
+
+Values: TypeAlias = Mapping[str, str | None]
+"""By name; ``None``: set to something that only a run can tell."""
+
+_DEEPEST = 8
+_LARGEST = 10**12
+_NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
+_WHOLE_ARRAY = re.compile(r"\[[@*]\]")
+_DEFAULT = re.compile(r":?[-=]")
+_QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\})\"", re.ASCII)
+_ARITHMETIC = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
+
+
+def expand(text: str, known: Values, depth: int = 0) -> str:
+    """Text with the variables that are known, or that have a default; ``$PWD`` is where the script is run."""
+    parts: list[str] = []
+    index, length = 0, 0
+    text = _QUOTED_ARRAY.sub(r"\1", text)
+    while index < len(text):
+        end, value = _substituted(text, index, known, depth) if text[index] == "$" else (index + 1, text[index])
+        if length + len(value) > LONGEST_LINE:
+            value = text[index:end]
+        parts.append(value)
+        length += len(value)
+        index = end
+    return "".join(parts)
+
+
+def has_substitution(word: str) -> bool:
+    """Whether a word still holds a variable or a substitution."""
+    return "$" in word or "`" in word
+
+
+def _substituted(text: str, start: int, known: Values, depth: int) -> tuple[int, str]:
+    """Where the substitution at ``start`` ends, and what it stands for: itself if that is not known."""
+    if text.startswith("$((", start):
+        end = text.find("))", start)
+        value = _calculated(text[start + 3 : end], known, depth) if end > 0 else None
+        return (end + 2, value) if value is not None else (start + 1, "$")
+    if text.startswith("${", start):
+        return _in_braces(text, start, known, depth)
+    name = _NAME.match(text, start + 1)
+    if name is None:
+        return start + 1, text[start]
+    value = known.get(name[0], "." if name[0] == "PWD" else None)
+    return name.end(), value if value is not None else text[start : name.end()]
+
+
+def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, str]:
+    end = _closing(text, start + 1)
+    name = _NAME.match(text, start + 2)
+    if end is None or name is None:
+        return start + 1, text[start]
+    rest = _WHOLE_ARRAY.sub("", text[name.end() : end], count=1)
+    default = _DEFAULT.match(rest)
+    value, itself = known.get(name[0], "." if name[0] == "PWD" else None), text[start : end + 1]
+    is_open = name[0] in known and value is None
+    if is_open or (rest and default is None):
+        return end + 1, itself
+    if value is not None and (value or default is None or default[0][0] != ":"):
+        return end + 1, value
+    if default is None or depth >= _DEEPEST:
+        return end + 1, itself
+    return end + 1, expand(rest[default.end() :].strip("\"'"), known, depth + 1)
+
+
+def _closing(text: str, opening: int) -> int | None:
+    depth = 0
+    for index in range(opening, min(len(text), opening + LONGEST_LINE)):
+        depth += {"{": 1, "}": -1}.get(text[index], 0)
+        if depth == 0:
+            return index
+    return None
+
+
+def _calculated(formula: str, known: Values, depth: int) -> str | None:
+    """The value of an arithmetic expression, in which names stand for variables as well."""
+    if depth >= _DEEPEST or len(formula) > LONGEST_LINE // 100:
+        return None
+    try:
+        tree = ast.parse(expand(formula, known, depth + 1).replace("$", " ").strip(), mode="eval")
+        return str(_evaluated(tree.body, known))
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+def _evaluated(node: ast.AST, known: Values) -> int:
+    match node:
+        case ast.Constant(value=int(number)):
+            value = number
+        case ast.Name(id=name):
+            value = int(known.get(name) or "not a number")
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            value = _ARITHMETIC[type(op)](_evaluated(left, known), _evaluated(right, known))
+        case _:
+            raise ValueError("not arithmetic")
+    if abs(value) > _LARGEST:
+        raise ValueError("too large")
+    return value

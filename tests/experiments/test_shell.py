@@ -1,0 +1,100 @@
+"""Shell scripts, read without running them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.experiments.shell import options, read_commands
+from asap.experiments.shell.lines import logical_lines
+
+
+def run(script: str, **known: str) -> list[str]:
+    """Commands that a script comes to."""
+    return [command.text for command in read_commands(script, known) if not command.assigns]
+
+
+def echoed(script: str, word: str, **known: str) -> str:
+    """What a word is at the end of a script."""
+    return run(f"{script}\nprogram {word}\n", **known)[-1].removeprefix("program ")
+
+
+@pytest.mark.parametrize(
+    ("script", "word", "value"),
+    [
+        ("TP=4; PP=2", "$TP $PP", "4 2"),
+        ('export CP=2 EP="1" && GBS=256', "$CP $EP $GBS", "2 1 256"),
+        ("NODES=$((2 * GPUS))\nGPUS=8", "$NODES", "$NODES"),
+        ("GPUS=8; NODES=$(( (GPUS + 8) / 2 ))", "$NODES", "8"),
+        ("A='it is # no comment' # a comment", "$A", "it is # no comment"),
+        ('A="one \\\n  two"', "$A", "one   two"),
+        ('A="x"; A+=" y"', "$A", "x y"),
+        ("A=(--a 1 # first\n  --b 'x y')\nA+=(--c)", '"${A[@]}"', " --a 1 \n  --b 'x y' --c"),
+        ("", "${A:-${B:-3}}", "3"),
+        ('A=""', "${A:-3} ${A-4}", "3 "),
+        ("A=$(nproc)", "$A ${A:-3}", "$A ${A:-3}"),
+        (': "${A:=5}"', "$A", "5"),
+        ("unclosed='x\nA=1", "$A", "1"),
+        ("cat > x.json <<EOF\nA=1; it's\nEOF\nB=2", "$A $B", "$A 2"),
+        ("for A in only; do B=$A; done", "$B", "only"),
+        ("for A in 1 2; do true; done", "${A:-3}", "${A:-3}"),
+        ("while [[ $# -gt 0 ]]; do A=$1; shift; done", "${A:-3}", "3"),
+    ],
+)
+def test_what_a_variable_is_worth(script, word, value):
+    assert echoed(script, word) == value
+
+
+@pytest.mark.parametrize(
+    ("condition", "branch"),
+    [
+        ('[ "$TP" -gt 1 ]', "then"),
+        ('[[ $TP == "8" || $TP == 4 ]]', "then"),
+        ("[ $TP = 4 ] && [ $PP = 1 ]", "else"),
+        ('[ -z "$UNSET" ]', "then"),
+        ('[[ -n "${UNSET}" ]]', "else"),
+        ('[[ ! "$NAME" == llama* ]]', "else"),
+        ('[ "$(hostname)" = a ]', None),
+        ("[ -f file ]", None),
+        ("grep -q x y", None),
+    ],
+)
+def test_the_branch_that_its_variables_decide_is_taken(condition, branch):
+    script = f"TP=4; PP=2; NAME=llama-8b\nif {condition}; then\n  A=then\nelse\n  A=else\nfi"
+    assert echoed(script, "$A") == (branch or "$A")
+
+
+def test_a_case_is_decided_by_its_word():
+    script = 'SIZE={}\ncase "$SIZE" in\n  8b|8B) L=32 ;;\n  7*)\n    L=80;;\n  *) L=1 ;;\nesac'
+    assert [echoed(script.format(size), "$L") for size in ("8B", "70b", "x")] == ["32", "80", "1"]
+    assert echoed(script.format("$1"), "$L") == "$L"
+
+
+def test_a_test_decides_what_comes_after_it():
+    script = '[ "$A" = 1 ] && B=yes || B=no\n[[ $A == 1 && $C == 1 ]] && D=1\n[ -e x ] || E=1'
+    assert echoed(f"A=1\n{script}", "$B ${D:-} ${E:-0}") == "yes ${D:-} ${E:-0}"
+    assert echoed(f"A=2\n{script}", "$B") == "no"
+
+
+def test_what_may_be_added_stays_open():
+    assert echoed("A='--a'\nif grep x y; then A=\"$A --b\"; fi", "$A") == "--a ${A}"
+    commands = list(read_commands("if grep x y; then A+=' --b'; fi\nrun"))
+    assert [command.certain for command in commands] == [False, True]
+
+
+def test_options_have_their_words_and_lines():
+    found = options("run --tensor-size=4 --names a 'b c' \n --flag --freq ([0]*3+[1]*5)", 7)
+    assert [(option.name, option.words, option.line) for option in found] == [
+        ("tensor_size", ("4",), 7), ("names", ("a", "b c"), 7), ("flag", (), 8), ("freq", ("[[0]*3+[1]*5]",), 8),
+    ]  # fmt: skip
+
+
+@given(st.text(alphabet="AB=\"'\\\n $({[]})-:;&|<#`E", max_size=120))
+def test_every_line_of_a_script_is_read_once(script):
+    numbers = [line.number for line in logical_lines(script)]
+    assert numbers == sorted(set(numbers))
+    assert all(command.line <= script.count("\n") + 1 for command in read_commands(script))
+
+
+def test_a_long_hostile_script_ends():
+    assert run("a=(\n" * 20_000) is not None
+    assert run("<<E\n" * 20_000) is not None
