@@ -74,7 +74,8 @@ def validation_reason(error: ValidationError) -> str:
     """The first complaint of pydantic in one line."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    return plain(f"{field}: {first['msg']}" if field else first["msg"], 200)
+    reason = first["msg"].removeprefix("Value error, ")
+    return plain(f"{field}: {reason}" if field else reason, 200)
 
 
 def _parse_json(text: str, path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.deepspeed import reader as deepspeed
+from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
@@ -120,6 +121,10 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         if megatron.is_megatron_script(text):
             theirs, ours = _split(overrides, megatron.is_argument)
             return _with_fields(read_megatron_script(text, path, theirs, experiment), ours)
+        if deepspeed_script.is_deepspeed_script(text):
+            theirs, ours = _split(overrides, deepspeed.is_setting)
+            experiment, ours = _with_model_fields(experiment, ours)
+            return _with_fields(deepspeed_script.read_deepspeed_script(text, path, theirs, experiment), ours)
     if path.suffix in (".py", ".txt"):
         text = read_text(path)
         for pattern, name, instead in _PROGRAMS:
@@ -147,8 +152,7 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
         return _with_fields(read_megatron(found, theirs, experiment, CORE), ours)
     if deepspeed.is_deepspeed(values):
         theirs, ours = _split(overrides, deepspeed.is_setting)
-        named = {key: value for key, value in ours.items() if key.partition(".")[0] == "model"}
-        experiment = _with_fields(experiment, named)
+        experiment, ours = _with_model_fields(experiment, ours)
         return _with_fields(deepspeed.read_deepspeed(values, path, theirs, experiment), ours)
     return None
 
@@ -175,6 +179,12 @@ def _split(overrides: Iterable[str], theirs: Callable[[str], bool]) -> tuple[lis
         else:
             fields[key] = value
     return stack, fields
+
+
+def _with_model_fields(experiment: Experiment, fields: dict[str, str]) -> tuple[Experiment, dict[str, str]]:
+    """The experiment with the model that is said, and the other fields."""
+    named = {key: value for key, value in fields.items() if key.partition(".")[0] == "model"}
+    return _with_fields(experiment, named), {key: value for key, value in fields.items() if key not in named}
 
 
 def _with_fields(experiment: Experiment, fields: Mapping[str, str]) -> Experiment:

@@ -23,6 +23,7 @@ TITLES: dict[Stack, str] = {
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
     "megatron-lm": "megatron",
+    "megatron-deepspeed": "megatron",
     "nemo": "nemo",
     "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",

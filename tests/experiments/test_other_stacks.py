@@ -259,3 +259,68 @@ def test_what_is_not_read_says_so(read, name, text, said):
     with pytest.raises(ConfigError, match=said) as caught:
         read(name, text)
     assert "\n" not in str(caught.value)
+
+
+CHAT = """
+ZERO=$1
+if [ "$ZERO" == "" ]; then ZERO=3; fi
+deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 4 \\
+  --max_seq_len 512 --gradient_accumulation_steps 2 --gradient_checkpointing --zero_stage $ZERO --deepspeed
+"""
+TRAINER = """
+DS=/tmp/ds.json
+cat <<EOT > $DS
+{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": ${STAGE:-2}}, "bf16": {"enabled": true}}
+EOT
+torchrun --nproc_per_node 8 train.py --deepspeed $DS --per_device_train_batch_size 2 --model_name_or_path llama3.1-8b
+"""
+
+
+def test_a_script_that_starts_deepspeed(read):
+    chat = read("run.sh", CHAT)
+    assert (str(chat.plan), chat.workload.global_batch) == ("data=8 microbatches=2 remat=full", 64)
+    assert (chat.model and chat.model.layers, chat.workload.sequence_length) == (32, 512)
+    trainer = read("run.sh", TRAINER, hardware="h100-16")
+    assert (str(trainer.plan), trainer.workload.zero_stage, trainer.workload.global_batch) == (
+        "replica=16 microbatches=1", 2, 32,
+    )  # fmt: skip
+    assert trainer.workload.precision == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "deepspeed train.py --deepspeed_config there/ds.json",
+            r"starts DeepSpeed with there/ds.json, which is not beside",
+        ),
+        ("deepspeed train.py --epochs 3", "without naming its configuration"),
+        ("cat <<E > ds.json\n{oops\nE\ndeepspeed train.py --deepspeed ds.json", "writes a DeepSpeed configuration"),
+        (MEGATRON.replace("--bf16", "--bf16 --deepspeed --zero-stage 2"), "ZeRO stage 2 is not read"),
+    ],
+)
+def test_a_script_of_deepspeed_that_is_not_read_says_so(read, script, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", script)
+
+
+def test_megatron_deepspeed_has_arguments_of_its_own(read):
+    arguments = "--bf16 --deepspeed --zero-stage 1 --num-key-value-heads 4 --deepspeed-activation-checkpointing"
+    run = read("run.sh", MEGATRON.replace("--bf16", arguments).replace("--recompute-granularity full", ""))
+    assert run.model is not None
+    assert (run.model.kv_heads, run.workload.framework, run.workload.zero_stage) == (4, "Megatron-DeepSpeed", 1)
+    assert "remat=full" in str(run.plan)
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("TP=$(cat tp)", "the plan is unknown: it hangs on tensor_model_parallel_size"),
+        ("if grep a b; then MODEL_ARGS+=(--context-parallel-size 2); fi", "it hangs on context_parallel_size"),
+        ("if grep a b; then MODEL_ARGS+=(--qk-layernorm); fi", "the model is unknown: it hangs on qk_layernorm"),
+    ],
+)
+def test_what_hangs_on_an_undecided_argument_is_unknown(read, line, note):
+    run = read("run.sh", MEGATRON.replace("torchrun", f"{line}\ntorchrun"))
+    assert any(note in said for said in run.notes)
+    assert run.plan is None or run.model is None or run.model.missing()

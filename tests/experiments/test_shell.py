@@ -52,6 +52,7 @@ def test_what_a_variable_is_worth(script, word, value):
         ("[ $TP = 4 ] && [ $PP = 1 ]", "else"),
         ('[ -z "$UNSET" ]', "then"),
         ('[[ -n "${UNSET}" ]]', "else"),
+        ('[ "$1" == "" ]', "then"),
         ('[[ ! "$NAME" == llama* ]]', "else"),
         ('[ "$(hostname)" = a ]', None),
         ("[ -f file ]", None),

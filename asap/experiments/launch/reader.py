@@ -84,7 +84,8 @@ def _of_script(path: Path) -> Launch:
         if call is None or called is None or not called.is_file():
             break
         text, known = read_text(called), dict(call.known)
-    raise ConfigError("has no MaxText command", where=str(path), hint="give the configuration that it starts")
+    reason = "has no command of MaxText, Megatron-LM or DeepSpeed"
+    raise ConfigError(reason, where=str(path), hint="give the configuration that it starts")
 
 
 def _of_benchmark(runner: Launch, script: Path) -> Launch:

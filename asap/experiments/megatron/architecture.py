@@ -32,6 +32,15 @@ _SOURCES = {
 }  # fmt: skip
 
 
+SHAPES = frozenset(
+    [
+        *_SOURCES.values(), *_GATED, "group_query_attention", "multi_latent_attention", "parallel_attention",
+        "qk_layernorm", "position_embedding_type", *(argument for argument, _ in _MLA.values()),
+    ]
+)  # fmt: skip
+"""Arguments that decide the architecture."""
+
+
 def architecture_of(settings: StackSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
     """The model, where its fields came from, and what a reader should know.
 

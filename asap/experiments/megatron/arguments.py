@@ -4,6 +4,7 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ FLAGS = frozenset(
         "group_query_attention", "swiglu", "quick_geglu", "squared_relu", "untie_embeddings_and_output_weights",
         "qk_layernorm", "multi_latent_attention", "sequence_parallel", "use_distributed_optimizer", "use_megatron_fsdp",
         "use_torch_fsdp2", "use_custom_fsdp", "recompute_activations", "bf16", "fp16", "optimizer_cpu_offload",
-        "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention",
+        "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
+        "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
     ]
 )  # fmt: skip
 """Arguments without a value."""
@@ -117,8 +119,21 @@ def is_megatron_script(text: str) -> bool:
     return sum(f"--{sign.replace('_', '-')}" in text for sign in SIGNS) >= 2
 
 
-def script_arguments(text: str, path: Path) -> tuple[StackSettings, dict[str, str], tuple[str, ...]]:
-    """Arguments of the command that starts a run, the script's exports, and what could not be followed.
+@dataclass(frozen=True)
+class ScriptArguments:
+    """What a script says of the run that it starts."""
+
+    settings: StackSettings
+    exports: dict[str, str]
+    unsettled: frozenset[str]
+    """Arguments that are read and whose value only a run can tell."""
+    sourced: bool
+    """Whether it sources what could not be followed."""
+    notes: tuple[str, ...]
+
+
+def script_arguments(text: str, path: Path) -> ScriptArguments:
+    """Arguments of the command that starts a run.
 
     A script without such a command, as one that others source, gives all arguments that it has.
 
@@ -128,24 +143,29 @@ def script_arguments(text: str, path: Path) -> tuple[StackSettings, dict[str, st
     program = next((program for program in _OTHER_PROGRAMS if f"{program}.py" in text), None)
     if program:
         raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
-    commands, notes, lines = list(read_commands(text)), [], {}
-    for command in commands:
-        said = list(options(command.written, command.line))
-        if command.certain:
-            lines |= {_of_launcher(option.name): option.line for option in said}
-        else:
-            notes += [_undecided(option) for option in said if _of_launcher(option.name) in READ]
-        if command.text.startswith(("source ", ". ")):
-            notes.append(f"sources {plain(command.text.split(maxsplit=1)[1], 60)}, which is not followed")
+    commands = list(read_commands(text))
+    lines = {_of_launcher(o.name): o.line for c in commands if c.certain for o in options(c.written, c.line)}
+    undecided = {_of_launcher(o.name): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
+    undecided = {name: line for name, line in undecided.items() if name in READ}
+    sources = [c.text.split(maxsplit=1)[1] for c in commands if c.text.startswith(("source ", ". "))]
     runs = [command for command in commands if not command.assigns and _is_run(command)]
     run = next((command for command in runs if command.certain), runs[0] if runs else None)
-    if len(runs) > 1:
-        notes.append(f"starts {len(runs)} runs; the one of line {run.line if run else 1} is read")
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
     values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
-    exports = commands[-1].scope.environment() if commands else {}
-    notes += [f"gives {argument} a value that it does not set (line {line}): unknown" for argument, line in unknown]
-    return StackSettings(values, str(path), lines), exports, tuple(f"{path.name} {note}" for note in notes)
+    notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
+    notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
+    notes += [
+        f"sets {_argument(name)} under a condition that it does not decide (line {line}): left out"
+        for name, line in undecided.items()
+    ]
+    notes += [f"gives {_argument(name)} a value that it does not set (line {line})" for name, line in unknown.items()]
+    return ScriptArguments(
+        settings=StackSettings(values, str(path), lines),
+        exports=commands[-1].scope.environment() if commands else {},
+        unsettled=frozenset(undecided) | frozenset(unknown),
+        sourced=bool(sources),
+        notes=tuple(f"{path.name} {note}" for note in notes),
+    )
 
 
 def _is_run(command: Command) -> bool:
@@ -153,9 +173,8 @@ def _is_run(command: Command) -> bool:
     return sum(sign in said for sign in SIGNS) >= 2
 
 
-def _undecided(option: Option) -> str:
-    argument = f"--{option.name.replace('_', '-')}"
-    return f"sets {argument} under a condition that it does not decide (line {option.line}): left out"
+def _argument(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
@@ -190,8 +209,8 @@ def is_argument(key: str) -> bool:
     return key.startswith("--") or _name(key) in READ
 
 
-def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], list[tuple[str, int]]]:
-    """The value of each argument as argparse takes it, the last one; and those whose value is not known."""
+def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The value of each argument as argparse takes it, the last one; the lines of those not known."""
     values: dict[str, Any] = {}
     unknown: dict[str, int] = {}
     for option in said:
@@ -199,11 +218,11 @@ def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], list[tuple[str
         if name in FLAGS:
             values[name] = True
         elif name in READ and any("$" in word or "`" in word for word in option.words[:1]):
-            unknown[f"--{option.name.replace('_', '-')}"] = option.line
+            unknown[name] = option.line
             values.pop(name, None)
         elif option.words or name not in _NODES.values():
             values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
-    return values, list(unknown.items())
+    return values, unknown
 
 
 def _of_launcher(name: str) -> str:

@@ -6,39 +6,40 @@ from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.experiment import Experiment, HardwareReference
-from asap.experiments.megatron.architecture import architecture_of
-from asap.experiments.megatron.arguments import script_arguments, with_overrides
+from asap.experiments.megatron.architecture import SHAPES, architecture_of
+from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
+from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.nemo import nemo_arguments
 from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
-from asap.models import Workload
+from asap.models import Architecture, Workload
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import from_arguments, is_fully_sharded
 from asap.plans.plan import Plan, Remat
 
 CORE = "Megatron-Core"
+DEEPSPEED = "Megatron-DeepSpeed"
+_PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
+_RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
+_DEGREES = frozenset(
+    key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
+) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
 
 
 def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    settings, exports, notes = script_arguments(with_sources(text, path.parent), path)
-    environment = {key: value for key, value in exports.items() if is_performance_variable(key)}
+    script = script_arguments(with_sources(text, path.parent), path)
+    environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
     experiment = experiment.model_copy(
-        update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *notes)}
+        update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
     )
-    found = read_megatron(settings, overrides, experiment, CORE)
-    return _without_silence(found, settings) if any(" sources " in note for note in notes) else found
-
-
-def _without_silence(experiment: Experiment, settings: StackSettings) -> Experiment:
-    """What the script leaves out is unknown where it sources what could not be followed."""
-    workload, plan = experiment.workload, experiment.plan
-    if not any(key in settings for key in ("bf16", "fp16", "fp8_format")):
-        workload = workload.model_copy(update={"precision": None})
-    if plan is not None and not any(key.startswith("recompute") for key in settings):
-        plan = plan.model_copy(update={"remat": None})
-    return experiment.model_copy(update={"workload": workload, "plan": plan})
+    deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
+    settings = of_deepspeed(script.settings) if deepspeed else script.settings
+    unsettled = set(script.unsettled)
+    if script.sourced:
+        unsettled |= {key for key in (*_PRECISION, *_RECOMPUTATION) if key not in settings}
+    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, frozenset(unsettled))
 
 
 def read_nemo(
@@ -51,22 +52,39 @@ def read_nemo(
 
 
 def read_megatron(
-    settings: StackSettings, overrides: Iterable[str], experiment: Experiment, framework: str
+    settings: StackSettings,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    framework: str,
+    unsettled: frozenset[str] = frozenset(),
 ) -> Experiment:
     """``experiment`` with what arguments say; hardware that is said wins over the script's nodes.
+
+    What hangs on an argument that is ``unsettled``, as only a run can tell it, is unknown.
 
     Raises:
         ConfigError: a value of the wrong kind, arguments that contradict each other, or no decoder.
         UsageError: an override is not ``key=value``.
     """
-    settings = with_overrides(settings, overrides)
+    said = with_overrides(settings, overrides)
+    unsettled -= {key for key in said if key not in settings or said[key] != settings[key]}
+    settings = said
     model, sources, notes = architecture_of(settings)
+    if shapes := unsettled & SHAPES:
+        model, notes = Architecture(), (*notes, f"the model is unknown: it hangs on {', '.join(sorted(shapes))}")
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
-    batch = _batch(settings, hardware.devices)
-    plan, more = _plan(settings, hardware.devices, model.layers, batch)
+    batch = None if "global_batch_size" in unsettled else _batch(settings, hardware.devices)
+    if degrees := unsettled & _DEGREES:
+        plan, more = None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}",)
+    else:
+        plan, more = _plan(settings, hardware.devices, model.layers, batch)
     notes += more
     workload = _workload(settings, framework, batch)
+    if plan is not None and unsettled & _RECOMPUTATION:
+        plan = plan.model_copy(update={"remat": None})
+    if unsettled & _PRECISION:
+        workload = workload.model_copy(update={"precision": None})
     place = settings.where().rpartition("/")[2]
     sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
     sources |= {

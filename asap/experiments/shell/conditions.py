@@ -1,6 +1,6 @@
 """Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ] && [[ -z $X ]]``.
 
-Variables that nothing sets are empty, as they are in ``${TP:-4}``.
+Arguments of the script are empty, and to ``-z`` and ``-n`` all variables that nothing sets, as in ``${TP:-4}``.
 """
 
 import fnmatch
@@ -12,7 +12,8 @@ from asap.experiments.shell.variables import Values, expand, has_substitution
 from asap.experiments.shell.words import unquoted
 
 _TEST = re.compile(r"(!\s*)?\[\[?\s(.*?)\s\]\]?(?=[\s;&|)]|$)", re.DOTALL)
-_COMPARISON = re.compile(r"(\S*)\s*(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)\s*(\S*)")
+_COMPARISON = re.compile(r"(?:(\S*)\s+)?(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)(?:\s+(\S*))?")
+_ARGUMENT = re.compile(r"\$\d")
 _COMPARE = {
     "==": fnmatch.fnmatchcase, "=": operator.eq, "!=": operator.ne, "-eq": operator.eq, "-ne": operator.ne,
     "-gt": operator.gt, "-ge": operator.ge, "-lt": operator.lt, "-le": operator.le,
@@ -58,24 +59,26 @@ def _holds(test: str, known: Values) -> bool | None:
         found = _is_empty(operand, known)
         found = found if found is None or kind == "-z" else not found
     else:
-        found = _compared(unquoted(expand(bare, known)))
+        found = _compared(bare, known)
     return _negated(found, test != bare)
 
 
 def _is_empty(operand: str, known: Values) -> bool | None:
     """Whether a text is empty, where variables that nothing sets are."""
     text = unquoted(expand(operand, known)).strip()
+    text = _ARGUMENT.sub("", text)
     name = re.fullmatch(r"\$\{?(\w+)(?:[:-]+|\+x)?\}?", text, re.ASCII)
     if name and name[1] not in known:
         return True
     return None if has_substitution(text) else not text
 
 
-def _compared(text: str) -> bool | None:
+def _compared(test: str, known: Values) -> bool | None:
+    text = _ARGUMENT.sub("", unquoted(expand(test, known)))
     comparison = _COMPARISON.fullmatch(text.strip())
     if comparison is None or has_substitution(text):
         return None
-    left, symbol, right = comparison.groups()
+    left, symbol, right = comparison.groups(default="")
     if symbol.startswith("-"):
         if not all(re.fullmatch(r"-?\d{1,12}", side, re.ASCII) for side in (left, right)):
             return None

@@ -60,7 +60,7 @@ class Command:
     """Shared by all commands: read it before the next one."""
     assigns: bool = False
     document: str = ""
-    """The here-document of its line."""
+    """The here-document of its line, with the variables replaced that are known."""
 
 
 def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterator[Command]:
@@ -116,7 +116,7 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         return
     expanded = expand(command, scope.variables)
     if not all(found) and said[0] not in _DECLARING:
-        yield Command(expanded, command, number, certain, scope, document=document)
+        yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))
         return
     for word, assignment in zip(assigned, found, strict=True):
         name = assignment[1] if assignment else word
