@@ -10,6 +10,7 @@ from asap.chat.understanding.topics import Topic
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain, redact
 from asap.plans import Plan
+from asap.plans.prose import data_notes
 
 LONGEST_MESSAGE = 4000
 
@@ -32,6 +33,8 @@ def answer_message(conversation: Conversation, text: str) -> Reply:
         insufficient_evidence(conversation, error, answer)
     except AsapError as error:
         answer.add(f"{plain(error)}. Nothing has changed.")
+    replicas = conversation.study.plan.degree("replica") if conversation.study.plan else 1
+    answer.add(*(f"Note: {note}." for note in data_notes(message, replicas)))
     conversation.focus = answer.focus or conversation.focus
     after = conversation.order
     return Reply(

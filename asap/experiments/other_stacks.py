@@ -103,6 +103,10 @@ _PROGRAMS = (
 )
 
 
+_LEVANTER = re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL)
+"""Its own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
+
+
 def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """``experiment`` with a script or a TOML file of another stack; ``None`` if it is none of theirs.
 
@@ -125,6 +129,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             theirs, ours = _split(overrides, deepspeed.is_setting)
             experiment, ours = _with_model_fields(experiment, ours)
             return _with_fields(deepspeed_script.read_deepspeed_script(text, path, theirs, experiment), ours)
+    if path.suffix in (".yaml", ".yml") and _LEVANTER.search(read_text(path)):
+        _refuse("Levanter configuration with files that it includes", _INSTEAD, path)
     if path.suffix in (".py", ".txt"):
         text = read_text(path)
         for pattern, name, instead in _PROGRAMS:

@@ -1,11 +1,11 @@
 """A plan in the words of the stack that runs it: what to paste into its launcher or its configuration."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from asap.core.errors import PlanError
 from asap.plans.deepspeed import settings as deepspeed
-from asap.plans.maxtext.overrides import paste_line, to_overrides
+from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
@@ -44,6 +44,7 @@ def launch_lines(
     global_batch: int | None = None,
     layers: int | None = None,
     topology: tuple[int, ...] | None = None,
+    of_model: Collection[str] = (),
 ) -> str:
     """What to change for a stack to run a plan.
 
@@ -54,12 +55,16 @@ def launch_lines(
         global_batch: sequences in a step.
         layers: decoder layers.
         topology: of a slice of TPUs.
+        of_model: keys that a file of MaxText's for the model sets.
 
     Raises:
         PlanError: the stack cannot express the plan.
     """
     if stack == "maxtext":
-        return paste_line(to_overrides(plan, current, global_batch=global_batch, layers=layers, topology=topology))
+        overrides = to_overrides(
+            plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
+        )
+        return paste_line(overrides)
     current = current or {}
     if stack == "torchtitan":
         return torchtitan.toml_lines(torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers))
@@ -71,12 +76,15 @@ def launch_lines(
     return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
 
 
-def can_say(
+def inexpressible(
     plan: Plan, stack: Stack, current: Mapping[str, object], global_batch: int | None = None, layers: int | None = None
-) -> bool:
-    """Whether a stack other than MaxText has words for a plan."""
+) -> str | None:
+    """Why a stack has no words for a plan on top of its settings; ``None`` if it has."""
     try:
-        launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
-    except PlanError:
-        return stack == "maxtext"
-    return True
+        if stack == "maxtext":
+            check_expressible(plan, current, global_batch=global_batch, layers=layers)
+        else:
+            launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
+    except PlanError as error:
+        return error.message
+    return None

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis, standard_degrees
-from asap.plans.remat import Offload, Remat
+from asap.plans.remat import Offload, Policy, Remat, SavedTensors
 from asap.plans.text import plan_fields
 
 SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload")
@@ -57,7 +57,7 @@ class Plan(BaseModel):
         description="slices of the batch: of the pipeline, or accumulated gradients; None: unknown",
     )
     pipeline_repeats: PositiveInt = Field(default=1, description="virtual stages a device (interleaved schedule)")
-    remat: Remat | None = Field(default=None, description="None: unknown")
+    remat: Policy | None = Field(default=None, description="None: unknown")
     offload: tuple[Offload, ...] = Field(default=(), description="what is kept in host memory")
 
     @property
@@ -73,6 +73,17 @@ class Plan(BaseModel):
     def batch_shards(self) -> int:
         """Groups of devices that see different sequences: replica × data × expert."""
         return self.degree("replica") * self.degree("data") * self.degree("expert")
+
+    @property
+    def moves_activations(self) -> bool:
+        """Whether activations go to host memory: inputs of layers, or tensors inside of them."""
+        within = isinstance(self.remat, SavedTensors) and bool(self.remat.host)
+        return self.moves_inputs or within
+
+    @property
+    def moves_inputs(self) -> bool:
+        """Whether the inputs of layers go to host memory."""
+        return "activations" in self.offload or self.remat is Remat.OFFLOAD
 
     def with_ici(self, **degrees: int) -> "Plan":
         """The same plan with some ICI degrees replaced."""

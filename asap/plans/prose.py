@@ -4,14 +4,13 @@ import re
 
 from asap.plans.axes import KEYS, WORDS
 from asap.plans.plan import Plan
-from asap.plans.text import SETTINGS
+from asap.plans.text import SETTINGS, data_note
 
 _KEY = "|".join(sorted((*WORDS, *KEYS), key=len, reverse=True))
 _COUNTED = "|".join(word for word, setting in SETTINGS.items() if setting in ("microbatches", "pipeline_repeats"))
 _DEGREE = rf"(?:(?:dcn\.|ici\.)?(?:{_KEY})|(?:ici|dcn)_[a-z_]+_parallelism|{_COUNTED})"
-_TERM = (
-    rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\bremat(?:_policy)?['\"]?\s*[=:]\s*\w+|\boffload['\"]?\s*[=:]\s*[\w+]+"
-)
+_POLICY = r"remat(?:_policy)?['\"]?\s*[=:]\s*\w+(?:[.+]\w+)*"
+_TERM = rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\b{_POLICY}|\boffload['\"]?\s*[=:]\s*[\w+]+"
 _PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]*(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
 _ONE_TERM = re.compile(_TERM, re.IGNORECASE)
 _AXIS = r"(tensor|model|data|sequence|context|expert|pipeline|fsdp|tp|dp|cp|sp|pp|ep)"
@@ -37,6 +36,12 @@ def plans_written(text: str) -> list[Plan]:
     return list(dict.fromkeys(plan for _, plan in sorted(found, key=lambda pair: pair[0])))
 
 
+def data_notes(text: str, incumbent_replicas: int = 1) -> tuple[str, ...]:
+    """What ``data`` was taken for in written plans, where their writer may have meant MaxText's."""
+    notes = (data_note(_terms(match.group()), incumbent_replicas) for match in _PLAN.finditer(text))
+    return tuple(dict.fromkeys(note for note in notes if note))
+
+
 def without_plans(text: str) -> str:
     """The text with written plans taken out, so that their degrees are not read as anything else."""
     for pattern in (_PLAN, _WAY, _OF, _COMPACT):
@@ -45,4 +50,8 @@ def without_plans(text: str) -> str:
 
 
 def _listed(text: str) -> Plan:
-    return Plan.parse(" ".join(match.group().lower() for match in _ONE_TERM.finditer(text)))
+    return Plan.parse(_terms(text))
+
+
+def _terms(text: str) -> str:
+    return " ".join(match.group().lower() for match in _ONE_TERM.finditer(text))

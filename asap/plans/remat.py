@@ -1,9 +1,20 @@
 """What the backward pass recomputes, and what lies in host memory."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, TypeAlias, get_args
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 Offload = Literal["optimizer", "parameters", "activations"]
+Tensor = Literal["query", "key", "value", "context", "out", "gate", "up"]
+TENSORS: tuple[Tensor, ...] = get_args(Tensor)
+"""What a layer may keep beside its input: outputs of its matrix products, and of attention (``context``). Its backward
+pass does not read what the last product writes."""
+
+_HOST = "host."
 
 
 class Remat(StrEnum):
@@ -23,7 +34,71 @@ class Remat(StrEnum):
     OFFLOAD = "offload"
 
 
-MAXTEXT_POLICIES: dict[str, Remat] = {
+@dataclass(frozen=True)
+class SavedTensors:
+    """A policy tensor by tensor: what is kept on the device, and what in host memory (``key+value+host.query``)."""
+
+    device: tuple[Tensor, ...] = ()
+    host: tuple[Tensor, ...] = ()
+
+    @property
+    def value(self) -> str:
+        """The text of a plan, like that of a named policy."""
+        return "+".join([*self.device, *(f"{_HOST}{tensor}" for tensor in self.host)])
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __contains__(self, tensor: str) -> bool:
+        return tensor in self.device or tensor in self.host
+
+    @classmethod
+    def parse(cls, text: str) -> "SavedTensors":
+        """Read the text form.
+
+        Raises:
+            ValueError: a word of it is no tensor, or given twice.
+        """
+        words = text.lower().split("+")
+        places = {word.removeprefix(_HOST): word.startswith(_HOST) for word in words}
+        if len(places) < len(words) or not places.keys() <= set(TENSORS):
+            raise ValueError(f"must be tensors out of {', '.join(TENSORS)}, each once, joined by +")
+        device: tuple[Tensor, ...] = tuple(tensor for tensor in TENSORS if places.get(tensor) is False)
+        return cls(device, tuple(tensor for tensor in TENSORS if places.get(tensor)))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema())
+        return core_schema.json_or_python_schema(
+            json_schema=text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
+
+Policy: TypeAlias = Remat | SavedTensors
+
+SAVED: dict[Remat, SavedTensors] = {
+    Remat.MINIMAL: SavedTensors(("query", "key", "value", "out", "gate", "up")),
+    Remat.SAVE_DOT_EXCEPT_MLP: SavedTensors(("query", "key", "value", "out")),
+    Remat.SAVE_QKV_PROJ: SavedTensors(("query", "key", "value")),
+    Remat.SAVE_OUT_PROJ: SavedTensors(("out",)),
+    Remat.OFFLOAD: SavedTensors((), ("query", "key", "value", "out")),
+    Remat.FULL: SavedTensors(),
+}
+"""What is saved in addition to the input of each layer, under policies that save some tensors by name."""
+
+
+def saved(device: Iterable[str], host: Iterable[str], inputs_on_host: bool) -> Policy:
+    """The policy that saves just these tensors: a named one if there is one."""
+    on_device, on_host = set(device), set(host)
+    tensors = SavedTensors(tuple(t for t in TENSORS if t in on_device), tuple(t for t in TENSORS if t in on_host))
+    named = (policy for policy, group in SAVED.items() if group == tensors)
+    policy = next(named, tensors)
+    return tensors if policy is Remat.OFFLOAD and not inputs_on_host else policy
+
+
+MAXTEXT_POLICIES: dict[str, Policy] = {
     "none": Remat.NONE,
     "minimal": Remat.MINIMAL,
     "minimal_flash": Remat.MINIMAL,
@@ -35,12 +110,12 @@ MAXTEXT_POLICIES: dict[str, Remat] = {
     "save_dot_with_context_except_mlp": Remat.SAVE_DOT_EXCEPT_MLP,
     "save_qkv_proj": Remat.SAVE_QKV_PROJ,
     "save_out_proj": Remat.SAVE_OUT_PROJ,
-    "minimal_offloaded": Remat.OFFLOAD,
-    "qkv_proj_offloaded": Remat.OFFLOAD,
+    "minimal_offloaded": SavedTensors((), ("query", "key", "value", "out", "gate", "up")),
+    "qkv_proj_offloaded": SavedTensors((), ("query", "key", "value")),
     "full": Remat.FULL,
 }
 """MaxText's ``remat_policy`` by what it keeps (``get_remat_policy`` in its layers/nnx_decoders.py); the first of each
 group is written where the current policy is of another."""
 
-POLICIES: dict[str, Remat] = MAXTEXT_POLICIES | {policy.value: policy for policy in Remat}
+POLICIES: dict[str, Policy] = MAXTEXT_POLICIES | {policy.value: policy for policy in Remat}
 """Every name of a policy that a plan's text may use."""

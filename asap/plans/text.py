@@ -14,7 +14,7 @@ from typing import Any, get_args
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.axes import AXES, MEANINGS, axis_of
-from asap.plans.remat import POLICIES, Offload
+from asap.plans.remat import POLICIES, TENSORS, Offload, Policy, SavedTensors, saved
 
 LONGEST = 1000
 """Characters; a plan with every axis under the longest names has fewer."""
@@ -40,6 +40,7 @@ _TERM = re.compile(
 _FILLER = re.compile(r"[\s,;{}]*")
 _COUNT = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 _FSDP = re.compile(r"(?:(?:ici|dcn)\.)?fsdp", re.IGNORECASE)
+_REPLICA = re.compile(r"(?:(?:ici|dcn)\.)?replica", re.IGNORECASE)
 _DATA = re.compile(r"(?:(?:ici|dcn)\.)?data", re.IGNORECASE)
 _MAXTEXT_WORD = re.compile(r"(?:(?:ici|dcn)\.)?(?:tensor|context|pipeline)", re.IGNORECASE)
 _AXES = ", ".join(f"{axis} ({MEANINGS[axis]})" for axis in AXES)
@@ -105,7 +106,7 @@ def data_note(text: str, incumbent_replicas: int = 1) -> str | None:
     """
     keys = [term.key for term in read_terms(text)]
     word = next((key for key in keys if _DATA.fullmatch(key)), None)
-    if word is None or any(_FSDP.fullmatch(key) for key in keys):
+    if word is None or any(_FSDP.fullmatch(key) or _REPLICA.fullmatch(key) for key in keys):
         return None
     if incumbent_replicas == 1 and not any(_MAXTEXT_WORD.fullmatch(key) for key in keys):
         return None
@@ -115,10 +116,22 @@ def data_note(text: str, incumbent_replicas: int = 1) -> str | None:
 
 def _setting(name: str, term: Term) -> Any:
     if name == "remat":
-        return POLICIES[_choice(term.key, term.value.lower(), POLICIES)]
+        return _policy(term)
     if name == "offload":
         return tuple(_choice(term.key, part, get_args(Offload)) for part in term.value.split("+"))
     return _count(term)
+
+
+def _policy(term: Term) -> Policy:
+    """A named policy, or tensors: ``remat=key+value+host.query``."""
+    if (named := POLICIES.get(term.value.lower())) is not None:
+        return named
+    try:
+        tensors = SavedTensors.parse(term.value)
+    except ValueError as error:
+        hint = f"one of {', '.join(POLICIES)}; or tensors out of {', '.join(TENSORS)}, as in key+value+host.query"
+        raise PlanError(f"{term.key} cannot be {plain(term.value, 40)!r}", where="plan", hint=hint) from error
+    return saved(tensors.device, tensors.host, inputs_on_host=False)
 
 
 def _count(term: Term) -> int:

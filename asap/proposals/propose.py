@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
-from asap.plans.launchers import can_say, launch_lines, stack_of
+from asap.plans.launchers import inexpressible, launch_lines, stack_of
 from asap.plans.validity import unchecked
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
@@ -30,6 +31,8 @@ class RankedCandidates:
     study: Study
     incumbent: Prediction | None
     candidates: list[Candidate] = field(repr=False)
+    left_out: tuple[str, ...] = ()
+    """Why the launcher has no words for valid plans, one reason for each of them."""
 
 
 def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
@@ -42,7 +45,8 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    plans = [plan for plan in candidate_plans(study) if _can_launch(study, plan)]
+    found = {plan: _why_not_launched(study, plan) for plan in candidate_plans(study)}
+    plans = [plan for plan, reason in found.items() if reason is None]
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
     predictions = expect(study, plans)
@@ -50,9 +54,9 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
     gains = precedent_gains(study, plans) if priors is None else priors
     ranked = rank(predictions, study.plan, gains)
     leading = [*([study.plan] if study.plan else []), *(candidate.plan for candidate in ranked[:COUNT])]
-    if others := [plan for plan in other_policies(study, leading) if _can_launch(study, plan)]:
+    if others := [plan for plan in other_policies(study, leading) if _why_not_launched(study, plan) is None]:
         ranked = rank([*predictions, *expect(study, others)], study.plan, gains)
-    return RankedCandidates(study, incumbent, ranked)
+    return RankedCandidates(study, incumbent, ranked, tuple(reason for reason in found.values() if reason))
 
 
 def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:
@@ -67,7 +71,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         proposals=proposals,
         recommendation=recommend(proposals, len(ranked.candidates)),
         considered=len(ranked.candidates),
-        warnings=_warnings(study, len(chosen)),
+        warnings=_warnings(ranked, len(chosen)),
     )
 
 
@@ -129,8 +133,11 @@ def recommend(proposals: tuple[Proposal, ...], considered: int) -> Recommendatio
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
 
-def _warnings(study: Study, found: int) -> tuple[str, ...]:
-    warnings = []
+def _warnings(ranked: RankedCandidates, found: int) -> tuple[str, ...]:
+    study, left_out, warnings = ranked.study, ranked.left_out, []
+    if left_out:
+        reason = max(set(left_out), key=lambda reason: (left_out.count(reason), reason))
+        warnings.append(f"{len(left_out)} valid plan(s) are left out, such as where {reason}.")
     if found < COUNT:
         warnings.append(f"Only {found} other valid plan(s) fit under what is known, so there are not three proposals.")
     unknown = unchecked(study.constraints)
@@ -140,20 +147,38 @@ def _warnings(study: Study, found: int) -> tuple[str, ...]:
 
 
 def _overrides(study: Study, plan: Plan) -> Overrides:
+    stack = stack_of(study.experiment.workload.framework)
+    return Overrides.of(stack, launcher_line(study, plan), flags_for(study, plan).exports)
+
+
+def launcher_line(study: Study, plan: Plan) -> str:
+    """What to change for the run's own launcher to run a plan.
+
+    Raises:
+        PlanError: the launcher has no words for it.
+    """
     experiment = study.experiment
     stack = stack_of(experiment.workload.framework)
-    configured = experiment.hyperparameters and (stack != "maxtext" or experiment.workload.framework == "MaxText")
+    of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
     layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
-    text = launch_lines(
-        plan, stack, experiment.hyperparameters if configured else None,
+    return launch_lines(
+        plan, stack, experiment.hyperparameters if _is_configured(study) else None,
         global_batch=experiment.workload.global_batch, layers=layers,
-        topology=study.slice.topology if study.slice else None,
+        topology=study.slice.topology if study.slice else None, of_model=of_model,
     )  # fmt: skip
-    return Overrides.of(stack, text, flags_for(study, plan).exports)
 
 
-def _can_launch(study: Study, plan: Plan) -> bool:
+def _why_not_launched(study: Study, plan: Plan) -> str | None:
     experiment = study.experiment
-    layers = experiment.model.layers if experiment.model else None
+    layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
     stack = stack_of(experiment.workload.framework)
-    return can_say(plan, stack, experiment.hyperparameters, experiment.workload.global_batch, layers)
+    if stack == "maxtext" and not _is_configured(study):
+        return None
+    return inexpressible(plan, stack, experiment.hyperparameters, experiment.workload.global_batch, layers)
+
+
+def _is_configured(study: Study) -> bool:
+    """Whether the record has settings of the stack that the line to paste goes on top of."""
+    experiment = study.experiment
+    of_maxtext = experiment.workload.framework == "MaxText"
+    return bool(experiment.hyperparameters) and (of_maxtext or stack_of(experiment.workload.framework) != "maxtext")

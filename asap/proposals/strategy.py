@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import MEANINGS
+from asap.plans.remat import Policy
 from asap.proposals.principles import PRINCIPLES, Direction, Principle
 
 NAMES = {**MEANINGS, "remat": "rematerialisation"}
@@ -51,8 +52,13 @@ def _rematerialisation(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
     before, after = incumbent.remat, plan.remat
     if before is None or after is None or before == after:
         return ()
-    less = LIGHTEST_FIRST.index(after) < LIGHTEST_FIRST.index(before)
+    less = _recomputation(after) < _recomputation(before)
     return (PlanChange("remat", "less" if less else "more", before.value, after.value),)
+
+
+def _recomputation(policy: Policy) -> int:
+    """Rank of a policy; one that saves single tensors stands with those that save a few."""
+    return LIGHTEST_FIRST.index(policy if isinstance(policy, Remat) else Remat.SAVE_OUT_PROJ)
 
 
 def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.chat import answer_message, open_conversation
-from asap.experiments import ExperimentStore
+from asap.experiments import Experiment, ExperimentStore, refer_to_hardware
+from asap.plans import Plan
 
 QUESTIONS = {
     "first": [
@@ -141,6 +142,17 @@ def test_what_is_no_fact_about_this_run_is_not_recorded(ask, text):
     assert answer.evidence == ()
     assert not answer.changed
     assert answer.text
+
+
+def test_what_data_was_taken_for_is_said_where_maxtexts_could_be_meant(ask, home):
+    said = "data is FSDP here (sharded parameters); plain data parallelism, MaxText's data, is replica"
+    assert said in ask("why not data=8 tensor=2?").text
+    assert "FSDP here" not in ask("why not data=8 model=2?").text
+    copies = Experiment(id="copies", hardware=refer_to_hardware("v6e-16")[0], plan=Plan.parse("replica=8 model=2"))
+    ExperimentStore().add(copies, replace=True)
+    conversation = open_conversation("copies", ExperimentStore())
+    assert said in answer_message(conversation, "what about data=8 model=2?").text
+    assert "FSDP here" not in answer_message(conversation, "what about replica=4 data=4?").text
 
 
 @pytest.mark.slow

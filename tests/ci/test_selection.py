@@ -148,6 +148,19 @@ def test_a_changed_base_config_reaches_all_that_include_it(repo):
     assert all(plans[path].startswith("data=128 model=2") for path in plans if path != "configs/shared.yml")
 
 
+def test_a_changed_model_file_reaches_the_configurations_that_name_it(repo):
+    shapes = "base_emb_dim: 4096\nbase_num_decoder_layers: {}\nbase_mlp_dim: 14336\n"
+    names = CONFIG.replace("model_name: llama3.1-70b", "model_name: 'acme'")
+    assert names != CONFIG
+    script = "python3 -m MaxText.train base.yml model_name=acme steps=5\n"
+    files = {"configs/a.yml": names, "configs/b.yml": CONFIG, "run.sh": script}
+    repo.commit(**files, **{"configs/models/acme.yml": shapes.format(32)})
+    report = repo.change(**{"configs/models/acme.yml": shapes.format(40)})
+    found = {one.path: one.status for one in report.configurations}
+    assert (found["configs/a.yml"], found["run.sh"]) == ("affected", "affected")
+    assert "configs/b.yml" not in found
+
+
 @pytest.mark.parametrize("base", ["/etc/hostname", "../../../../etc/hostname", "../outside.yml"])
 def test_a_base_config_outside_of_the_repository_is_not_read(repo, base, tmp_path):
     (tmp_path / "outside.yml").write_text("run_name: SECRET\n")

@@ -11,6 +11,9 @@ from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.maxtext.overrides import paste_line, to_overrides
 from asap.plans.maxtext.rematerialisation import PLACES
+from asap.plans.remat import SavedTensors
+from asap.proposals.propose import launcher_line, propose, rank_candidates
+from asap.study.study import study_of
 
 DEVICES, TOPOLOGY = 64, (8, 8)
 DEGREE = st.sampled_from([1, 2, 4, 8])
@@ -29,6 +32,9 @@ CONFIGURATIONS = st.fixed_dictionaries(
         "remat_policy": st.sampled_from(["full", "minimal", "minimal_with_context", "custom", "qkv_proj_offloaded"]),
         "decoder_layer_input": st.sampled_from(PLACES[1:]),
         "query_proj": st.sampled_from(PLACES),
+        "qkv_proj": st.sampled_from(PLACES),
+        "fused_qkv": st.booleans(),
+        "context": st.sampled_from(PLACES),
         "out_proj": st.sampled_from(PLACES),
         "mlpwo": st.sampled_from(PLACES),
         "mlpwi_0": st.sampled_from(PLACES),
@@ -60,7 +66,7 @@ def read(path, *overrides: str) -> Experiment:
     configuration=CONFIGURATIONS,
     mesh=meshes(),
     microbatches=st.sampled_from([1, 2]),
-    remat=st.none() | st.just(Remat.FULL),
+    remat=st.sampled_from([None, Remat.FULL, Remat.OFFLOAD, SavedTensors(("key", "up"), ("query",))]),
 )
 def test_the_line_gives_the_plan_and_leaves_the_rest_as_it_is(
     tmp_path_factory, configuration, mesh, microbatches, remat
@@ -73,7 +79,9 @@ def test_the_line_gives_the_plan_and_leaves_the_rest_as_it_is(
         assume(False)
     wanted = before.plan.model_copy(update={"ici": mesh, "microbatches": microbatches})
     if remat is not None:
-        wanted = wanted.model_copy(update={"remat": remat, "offload": ()})
+        wanted = wanted.model_copy(
+            update={"remat": remat, "offload": ("activations",) if remat is Remat.OFFLOAD else ()}
+        )
     batch = before.workload.global_batch
     assume(batch % microbatches == 0)
     try:
@@ -121,3 +129,36 @@ def test_a_policy_tensor_by_tensor_stays_where_the_plan_leaves_it(tmp_path):
 def test_without_a_configuration_each_degree_is_said(text):
     overrides = to_overrides(Plan.parse(text))
     assert {key for key in overrides if key.startswith("ici_")} >= {"ici_data_parallelism", "ici_pipeline_parallelism"}
+
+
+def test_a_key_that_the_models_own_file_sets_is_changed_with_its_permission(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "acme.yml").write_text(
+        "base_emb_dim: 4096\nbase_num_decoder_layers: 4\nici_tensor_parallelism: 4\nremat_policy: full\n"
+    )
+    (tmp_path / "run.yml").write_text("model_name: acme\n")
+    study = study_of(read(tmp_path / "run.yml"))
+    line = launcher_line(study, study.plan.with_ici(data=8, model=8))
+    assert line == "ici_tensor_parallelism=8 override_model_config=true"
+    assert read(tmp_path / "run.yml", *shlex.split(line)).plan.ici == Mesh(data=8, model=8)
+    with pytest.raises(AsapError, match="contradicts the file of the model"):
+        read(tmp_path / "run.yml", "ici_tensor_parallelism=2")
+    assert launcher_line(study, study.plan) == "allow_split_physical_axes=true"
+
+
+RULES = """
+mesh_axes: [data, fsdp]
+logical_axis_rules:
+- [activation_batch, [data, fsdp]]
+- [embed, [fsdp]]
+"""
+
+
+def test_plans_that_the_users_rules_leave_no_axis_for_are_no_candidates(tmp_path):
+    (tmp_path / "run.yml").write_text(f"model_name: llama2-7b\nper_device_batch_size: 4\n{RULES}")
+    found = rank_candidates(study_of(read(tmp_path / "run.yml")))
+    assert found.candidates
+    assert all({*candidate.plan.ici.degrees[2:]} == {1} for candidate in found.candidates)
+    assert any("no axis for model=" in reason for reason in found.left_out)
+    warnings = propose(found, lambda study, plan: ()).warnings
+    assert any("are left out, such as where MaxText's mesh has no axis" in warning for warning in warnings)

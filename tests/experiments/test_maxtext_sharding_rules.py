@@ -128,8 +128,8 @@ def test_settings_that_the_prediction_does_not_use_are_said():
 
 
 def test_a_policy_tensor_by_tensor_says_what_it_does():
-    experiment = read("remat_policy=custom", "decoder_layer_input=offload", "mlpwo=offload", "key_proj=device")
-    assert any("keeps key_proj and moves decoder_layer_input, mlpwo" in note for note in experiment.notes)
-    assert str(experiment.plan) == "data=64 microbatches=1 remat=full offload=activations"
+    experiment = read("remat_policy=custom", "decoder_layer_input=offload", "mla_q=offload", "key_proj=device")
+    assert "remat_policy=custom: the prediction leaves out mla_q" in experiment.notes
+    assert str(experiment.plan) == "data=64 microbatches=1 remat=key offload=activations"
     with pytest.raises(ConfigError, match="mlpwo cannot be 'hbm'"):
         read("remat_policy=custom", "mlpwo=hbm")

@@ -245,6 +245,7 @@ def test_deepspeed_without_a_model_says_what_to_give(read):
         ("tune.yaml", "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nbatch_size: 2", "torchtune recipe"),
         ("axo.yml", "base_model: meta/x\nsequence_len: 512\nmodel_type: LlamaForCausalLM", "an Axolotl configuration"),
         ("lev.yaml", "model: {type: llama}\ntrainer: {train_batch_size: 4, mp: x}", "a Levanter configuration"),
+        ("lev.yaml", "data: !include data/x.yaml\nmodel: {type: llama}\ntrainer:\n  mp: x", "a Levanter"),
         ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),
         ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
         ("recipe.py", "from nemo.collections import llm\n", "a NeMo or Megatron-Bridge recipe"),

@@ -8,20 +8,24 @@ from asap.plans.maxtext.axes import axis_key, open_axes
 from asap.plans.maxtext.overrides import from_overrides, paste_line, to_overrides
 from asap.plans.maxtext.rematerialisation import TENSORS
 from asap.plans.maxtext.sharding_rules import NAMES
-from asap.plans.remat import MAXTEXT_POLICIES
+from asap.plans.remat import MAXTEXT_POLICIES, saved
+from asap.plans.remat import TENSORS as PLAN_TENSORS
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
 MAXTEXTS = tuple(dict.fromkeys(MAXTEXT_POLICIES.values()))
+TENSOR_POLICIES = st.dictionaries(st.sampled_from(PLAN_TENSORS), st.booleans(), min_size=1).map(
+    lambda places: saved([t for t in places if places[t]], [t for t in places if not places[t]], inputs_on_host=False)
+)
 MESHES = st.builds(Mesh, **dict.fromkeys(AXES, DEGREES))
 OFFLOADS = st.lists(st.sampled_from(["optimizer", "parameters"]), unique=True).map(lambda found: tuple(sorted(found)))
 
 
 @st.composite
 def plans(draw) -> Plan:
-    remat = draw(st.sampled_from(MAXTEXTS))
+    remat = draw(st.sampled_from(MAXTEXTS) | TENSOR_POLICIES)
     ici, dcn = draw(MESHES), draw(MESHES)
     piped = ici.stage * dcn.stage > 1
-    moves_activations = remat is Remat.OFFLOAD or (remat is Remat.FULL and draw(st.booleans()))
+    moves_activations = remat is Remat.OFFLOAD or (remat is not Remat.NONE and draw(st.booleans()))
     return Plan(
         ici=ici,
         dcn=dcn,
@@ -42,6 +46,9 @@ CURRENT = st.fixed_dictionaries(
             for name in g
         },
         "remat_policy": st.sampled_from([*MAXTEXT_POLICIES, "custom"]),
+        "key_proj": st.sampled_from(["remat", "device", "offload"]),
+        "mlpwi_1": st.sampled_from(["remat", "device", "offload"]),
+        "decoder_layer_input": st.sampled_from(["device", "offload"]),
         "query_proj": st.sampled_from(["remat", "device", "offload"]),
         "optimizer_memory_host_offload": st.booleans(),
         "gradient_accumulation_steps": st.integers(1, 8),
@@ -219,22 +226,30 @@ def test_an_open_axis_needs_the_hardware():
     [
         ({}, Remat.FULL, ()),
         ({"decoder_layer_input": "offload"}, Remat.FULL, ("activations",)),
-        ({"query_proj": "device"}, Remat.SAVE_QKV_PROJ, ()),
-        ({"out_proj": "device"}, Remat.SAVE_OUT_PROJ, ()),
-        ({"query_proj": "device", "out_proj": "device"}, Remat.SAVE_DOT_EXCEPT_MLP, ()),
-        ({"query_proj": "device", "mlpwi_0": "device"}, Remat.MINIMAL, ()),
-        ({"query_proj": "offload", "mlpwi_0": "device"}, Remat.OFFLOAD, ("activations",)),
-        ({"query_proj": "device", "mlpwo": "offload"}, Remat.SAVE_QKV_PROJ, ()),
+        ({"query_proj": "device"}, "query", ()),
+        ({"query_proj": "device", "key_proj": "device", "value_proj": "device"}, Remat.SAVE_QKV_PROJ, ()),
+        ({"out_proj": "device", "mlpwo": "device"}, Remat.SAVE_OUT_PROJ, ()),
+        ({"query_proj": "offload", "mlpwi_0": "device"}, "gate+host.query", ()),
+        ({"moe_mlpwi_1": "device", "context": "offload", "mla_q": "device"}, "up+host.context", ()),
+        ({"qkv_proj": "device", "mlpwi": "device"}, Remat.FULL, ()),
+        ({"qkv_proj": "device", "fused_qkv": True, "mlpwi": "offload", "fused_mlp": True},
+         "query+key+value+host.gate+host.up", ()),
+        ({"mlpwi": "device", "mlp_activations": ["gelu"]}, "up", ()),
+        (dict.fromkeys(("query_proj", "key_proj", "value_proj", "out_proj", "decoder_layer_input"), "offload"),
+         Remat.OFFLOAD, ("activations",)),
+        (dict.fromkeys(("query_proj", "key_proj", "value_proj", "out_proj"), "offload"),
+         "host.query+host.key+host.value+host.out", ()),
         ({"decoder_layer_input": "offload", "mlpwo": "offload"}, Remat.FULL, ("activations",)),
     ],
-)
-def test_custom_rematerialisation_is_grouped_by_where_tensors_go(tensors, remat, offload):
+)  # fmt: skip
+def test_custom_rematerialisation_is_read_tensor_by_tensor(tensors, remat, offload):
     plan = from_overrides({"ici_fsdp_parallelism": 4, "remat_policy": "custom", **tensors}, 4)
-    assert (plan.remat, plan.offload) == (remat, offload)
+    assert (plan.remat and plan.remat.value, plan.offload) == (remat, offload)
+    assert to_overrides(plan, {"remat_policy": "custom", **tensors}).keys() <= {"ici_fsdp_parallelism"}
 
 
 def test_what_maxtext_cannot_express_is_refused():
-    with pytest.raises(PlanError, match="remat=full or remat=offload"):
-        to_overrides(Plan(remat=Remat.MINIMAL, offload=("activations",)))
+    with pytest.raises(PlanError, match="does not offload activations with remat=none"):
+        to_overrides(Plan(remat=Remat.NONE, offload=("activations",)))
     with pytest.raises(PlanError, match="7 sequences"):
         to_overrides(Plan(microbatches=2), global_batch=7)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
+from asap.plans.remat import SavedTensors
 
 degrees = st.integers(min_value=1, max_value=64)
 meshes = st.builds(Mesh, **dict.fromkeys(AXES, degrees))
@@ -13,14 +14,15 @@ plans = st.builds(
     dcn=meshes,
     microbatches=st.none() | degrees,
     pipeline_repeats=degrees,
-    remat=st.none() | st.sampled_from(list(Remat)),
+    remat=st.none() | st.sampled_from([*Remat, SavedTensors(("key", "up"), ("query",)), SavedTensors(("context",))]),
     offload=st.lists(st.sampled_from(["optimizer", "parameters", "activations"]), unique=True).map(tuple),
 )
 
 
 @given(plans)
-def test_the_text_form_reads_back(plan):
+def test_the_text_form_and_the_json_read_back(plan):
     assert Plan.parse(str(plan)) == plan
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 
 @given(plans)
@@ -76,3 +78,11 @@ def test_any_text_is_a_plan_or_a_plan_error(text):
     except PlanError:
         return
     assert Plan.parse(str(plan)) == plan
+
+
+def test_tensors_that_make_a_named_policy_are_that_policy():
+    assert Plan.parse("remat=value+key+query").remat is Remat.SAVE_QKV_PROJ
+    assert str(Plan.parse("remat=host.query+up+key")) == "remat=key+up+host.query"
+    for text in ("key+key", "key+mlpwo", "host.", "key+"):
+        with pytest.raises(PlanError, match="remat cannot be"):
+            Plan.parse(f"remat={text}")

@@ -50,6 +50,7 @@ def test_data_is_fsdp_alone_and_plain_data_parallelism_beside_fsdp():
         ("fsdp=8 data=2", 8, None),
         ("dcn.data=2 context=4", 1, "is dcn.replica"),
         ("ici_data_parallelism=8", 8, None),
+        ("replica=8 data=2", 8, None),
     ],
 )
 def test_what_data_was_taken_for_is_said_where_it_could_be_mistaken(text, replicas, said):

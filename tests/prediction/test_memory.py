@@ -230,3 +230,12 @@ def test_the_hbm_of_every_policy_is_what_the_tpu_compiler_plans(chip, topology, 
     found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
     assert found
     assert found.total.value / 2**30 == pytest.approx(gib, rel=0.15)
+
+
+def test_a_tensor_takes_hbm_where_it_is_kept_on_the_device():
+    tokens = 8 * 4096  # of a device
+    full, key = held("data=64 remat=full"), held("data=64 remat=key")
+    assert key.activations - full.activations == pytest.approx(32 * tokens * 8 * 128 * 2)
+    assert held("data=64 remat=host.key+host.up").activations == pytest.approx(full.activations)
+    every = held("data=64 remat=query+key+value+out+gate+up")
+    assert every.activations == held("data=64 remat=minimal").activations

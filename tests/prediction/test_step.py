@@ -189,3 +189,15 @@ def test_attention_kernels_of_an_earlier_generation_are_slower_on_hopper_alone(c
 def test_tokens_go_to_their_experts_again_where_the_mlp_is_computed_again(mixture, workload, h100):
     kept, again = (evaluated(f"data=8 expert=8 remat={policy}", mixture, workload, h100) for policy in ("none", "full"))
     assert again.expert == pytest.approx(1.5 * kept.expert)
+
+
+def test_each_product_whose_output_is_saved_is_not_computed_again(decoder, workload, h100):
+    constants = load_calibration().full.resolve_one(Groups.of(h100, workload))
+
+    def layer(policy: str) -> float:
+        inputs = step_inputs([Plan.parse(f"replica=64 remat={policy}")], decoder, workload, h100)
+        return float(np.sum(compute(inputs, constants).layer_matmul))
+
+    assert layer("query+key+value+context+out+gate+up") == layer("minimal")
+    assert layer("minimal") < layer("query+gate") < layer("gate") < layer("context")
+    assert layer("gate+host.query") == layer("query+gate")

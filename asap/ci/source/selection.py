@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -15,6 +15,9 @@ from asap.experiments.launch import SCRIPTS, read_launch
 from asap.experiments.maxtext.defaults import known_keys
 
 _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)
+_FOLDERS = {"models": "model_name", "custom_mesh_and_rule": "custom_mesh_and_rule"}
+"""Folders of files that MaxText finds by name, and the key that says the name."""
+_NAMING = re.compile(rf"^({'|'.join(_FOLDERS.values())})\s*:\s*['\"]?([\w.-]+)", re.MULTILINE | re.ASCII)
 _ENOUGH_KEYS = 3
 _DEEPEST = 8
 MOST_LINES = 3000
@@ -105,23 +108,38 @@ def looks_like_configuration(path: str, text: str | None) -> bool:
 
 
 def _including(repository: Repository, head: Revision, changed: list[str]) -> list[str]:
-    """Files that name a changed file as their base or configuration, directly or through others."""
+    """Files that name a changed file as their base, configuration, model or rules, directly or through others."""
     found: dict[str, None] = {}
-    names = {PurePosixPath(path).name for path in changed if path.endswith((".yml", ".yaml"))}
+    names, named = _names(changed), _named(changed)
     for _ in range(_DEEPEST):
-        if not names:
+        words = names | {name for _, name in named}
+        if not words:
             break
-        holders = [path for path in repository.containing(head.commit, tuple(sorted(names))) if path not in found]
-        new = [path for path in holders if path not in changed and _includes(head, path, names)]
+        holders = [path for path in repository.containing(head.commit, tuple(sorted(words))) if path not in found]
+        new = [path for path in holders if path not in changed and _includes(head, path, names, named)]
         found |= dict.fromkeys(new)
-        names = {PurePosixPath(path).name for path in new if path.endswith((".yml", ".yaml"))}
+        names, named = _names(new), set()
     return list(found)
 
 
-def _includes(head: Revision, path: str, names: set[str]) -> bool:
+def _names(paths: Iterable[str]) -> set[str]:
+    return {PurePosixPath(path).name for path in paths if path.endswith((".yml", ".yaml"))}
+
+
+def _named(paths: Iterable[str]) -> set[tuple[str, str]]:
+    """Keys and values by which MaxText finds some of the files: ``models/acme.yml`` by ``model_name: acme``."""
+    files = [PurePosixPath(path) for path in paths if path.endswith(".yml")]
+    return {(_FOLDERS[file.parent.name], file.stem) for file in files if file.parent.name in _FOLDERS}
+
+
+def _includes(head: Revision, path: str, names: set[str], named: set[tuple[str, str]]) -> bool:
     text = head.text(path) or ""
     if path.endswith(SCRIPTS):
         launch = read_launch(text)
-        return launch is not None and PurePosixPath(launch.config or "").name in names
-    lines = (line for line in text.splitlines() if line.startswith("base_config"))
-    return any(name in line for line in lines for name in names)
+        if launch is None:
+            return False
+        said = {(key, value) for key, _, value in (override.partition("=") for override in launch.overrides)}
+        return PurePosixPath(launch.config or "").name in names or bool(said & named)
+    said = {(found[1], found[2]) for found in _NAMING.finditer(text)}
+    bases = [line for line in text.splitlines() if line.startswith("base_config")]
+    return bool(said & named) or any(name in line for line in bases for name in names)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from asap.flags.environment import FLAG_VARIABLES, MAXTEXT_KEY
 from asap.flags.table import flag_group
-from asap.plans import Plan, Remat
+from asap.plans import Plan
 
 FLAGS_VARIABLE = FLAG_VARIABLES[0]
 
@@ -54,5 +54,5 @@ def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tup
     if stated:
         return tuple(stated.split())
     recommended = RECOMMENDED.get(chip, ())
-    offloads = plan.offload or plan.remat is Remat.OFFLOAD
+    offloads = plan.offload or plan.moves_activations
     return recommended + flag_group("host_offload") if recommended and offloads else recommended

@@ -23,8 +23,7 @@ from asap.compiler.reference.pipeline import run_pipeline
 from asap.compiler.reference.rematerialisation import INPUT, MLP, checkpointed
 from asap.compiler.reference.segments import Layer, Segment, segments
 from asap.models import Architecture
-from asap.plans import Remat
-from asap.plans.remat import Offload
+from asap.plans.remat import Offload, Policy
 
 Residual = Float[Array, "batch sequence d_model"]
 Heads = Float[Array, "batch heads sequence head_dim"]
@@ -45,7 +44,7 @@ class Decoder:
 
     model: Architecture
     layout: LogicalMesh
-    remat: Remat
+    remat: Policy
     dtype: Any
     microbatches: int = 1
     capacity_factor: float = 1.0

@@ -4,45 +4,40 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asap.plans import Remat
-from asap.plans.remat import Offload
+from asap.plans.remat import SAVED, Offload, Policy, SavedTensors
 
 INPUT = "layer_input"
-PROJECTIONS = ("query", "key", "value", "out")
 MLP = ("gate", "up", "down")
-SAVED: dict[Remat, tuple[str, ...]] = {
-    Remat.MINIMAL: (*PROJECTIONS, *MLP),
-    Remat.SAVE_DOT_EXCEPT_MLP: PROJECTIONS,
-    Remat.SAVE_QKV_PROJ: PROJECTIONS[:3],
-    Remat.SAVE_OUT_PROJ: PROJECTIONS[3:],
-    Remat.FULL: (),
-    Remat.OFFLOAD: PROJECTIONS,
-}
-"""What is saved in addition to the input of each layer, under MaxText's policies of these names. ``selective`` saves
-all but the output of attention, ``none`` saves everything."""
 
 
-def offloaded(remat: Remat, offload: Sequence[Offload]) -> tuple[str, ...]:
-    """What is saved in host memory: the input of each layer, and under ``offload`` the projections as well, as in
-    Google's recipes for v6e."""
-    if remat is Remat.OFFLOAD:
-        return (INPUT, *SAVED[remat])
-    return (INPUT,) if "activations" in offload and remat in SAVED else ()
+def offloaded(remat: Policy, offload: Sequence[Offload]) -> tuple[str, ...]:
+    """What is saved in host memory: tensors of the policy, and inputs of layers, as in Google's recipes for v6e."""
+    tensors = _saved(remat)
+    inputs = remat is Remat.OFFLOAD or ("activations" in offload and tensors is not None)
+    return (*((INPUT,) if inputs else ()), *(tensors.host if tensors else ()))
 
 
-def checkpointed(function: Callable[..., Any], remat: Remat, offload: Sequence[Offload]) -> Callable[..., Any]:
+def checkpointed(function: Callable[..., Any], remat: Policy, offload: Sequence[Offload]) -> Callable[..., Any]:
     """The function of a layer, with a backward pass that recomputes what the policy does not save."""
     import jax
 
     policies = jax.checkpoint_policies
+    tensors = _saved(remat)
     if remat is Remat.NONE:
         return function
-    if remat is Remat.SELECTIVE:
+    if tensors is None:
         policy = policies.save_anything_except_these_names("context")
     elif moved := offloaded(remat, offload):
         policy = policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=[name for name in SAVED[remat] if name not in moved],
-            names_which_can_be_offloaded=list(moved), offload_src="device", offload_dst="pinned_host",
+            names_which_can_be_saved=list(tensors.device), names_which_can_be_offloaded=list(moved),
+            offload_src="device", offload_dst="pinned_host",
         )  # fmt: skip
     else:
-        policy = policies.save_only_these_names(*SAVED[remat])
+        policy = policies.save_only_these_names(*tensors.device)
     return jax.checkpoint(function, policy=policy, prevent_cse=False)
+
+
+def _saved(remat: Policy) -> SavedTensors | None:
+    """Tensors that a policy saves; ``None`` where it saves all but some: ``none``, and ``selective`` all but what
+    attention writes."""
+    return SAVED.get(remat) if isinstance(remat, Remat) else remat

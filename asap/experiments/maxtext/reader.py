@@ -18,10 +18,13 @@ from asap.experiments.maxtext.workload import workload_of
 from asap.models import Architecture
 from asap.plans import AXES, Plan
 from asap.plans.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes
-from asap.plans.maxtext.overrides import from_overrides
+from asap.plans.maxtext.overrides import from_overrides, is_written
 from asap.plans.maxtext.pipeline import LAYERS
 from asap.plans.maxtext.rematerialisation import custom_note
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
+
+OF_MODEL = "hyperparameters of the model's file: "
+"""What the provenance of a key begins with that the file of the model sets."""
 
 _SECRETS = ("hf_access_token",)
 _SHARDING = (CUSTOM, MESH_AXES, RULES)
@@ -53,6 +56,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     devices = hardware.devices or (plan.devices if plan else None)
     in_pipeline = pipelined if plan and plan.degree("stage") > 1 and pipelined != model.layers else None
     workload, sources, more = workload_of(settings, document, devices, in_pipeline)
+    sources |= {f"{OF_MODEL}{key}": settings.origin(key) for key in settings.of_model if is_written(key)}
     flags = settings.text("compile_xla_flags")
     return experiment.model_copy(
         update={
@@ -173,7 +177,7 @@ def _is_said(settings: MaxTextSettings, key: str, layer: SettingLayer) -> bool:
     if layer is SettingLayer.DEFAULT:
         return False
     if layer is SettingLayer.MODEL:
-        return key in (*_SHARDING, *_LAYOUT) or key.endswith("_parallelism")
+        return key in (*_SHARDING, *_LAYOUT) or is_written(key)
     if key in _SHARDING:
         return not axis_roles(settings).usual
     usual = _DEGREES.get(key, 1 if key.endswith("_parallelism") else DEFAULTS.get(key, settings[key]))

@@ -40,6 +40,11 @@ class MaxTextSettings(Mapping[str, Any]):
         self.overruled = overruled
         """Settings of a file that the file of the model replaces by others: ``run.yml:3: base_emb_dim``."""
 
+    @property
+    def of_model(self) -> tuple[str, ...]:
+        """Keys that the file of the model sets."""
+        return tuple(key for key, setting in self._settings.items() if setting.layer is SettingLayer.MODEL)
+
     def __getitem__(self, key: str) -> Any:
         value = self._settings[key].value
         return None if isinstance(value, str) and value.lower() == "none" else value

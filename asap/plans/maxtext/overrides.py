@@ -1,16 +1,26 @@
 """A plan as MaxText's ``key=value`` overrides, both ways."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.maxtext import rematerialisation
 from asap.plans.maxtext.axes import check_axes, read_mesh, write_mesh
-from asap.plans.maxtext.custom_mesh import EMPTY, check_custom_mesh, write_layout
+from asap.plans.maxtext.custom_mesh import CUSTOM_MESH, EMPTY, SPLIT, check_custom_mesh, write_layout
 from asap.plans.maxtext.pipeline import read_microbatches, read_repeats, write_batch, write_pipeline
 from asap.plans.maxtext.rematerialisation import read_offload, read_remat, write_remat
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES
 from asap.plans.plan import Plan
+
+OVERRIDE_MODEL = "override_model_config"
+
+_WRITTEN = frozenset(
+    [
+        "remat_policy", *rematerialisation.TENSORS, "per_device_batch_size", "gradient_accumulation_steps",
+        "num_pipeline_microbatches", "num_pipeline_repeats", "num_layers_per_pipeline_stage", CUSTOM, CUSTOM_MESH,
+        SPLIT,
+    ]
+)  # fmt: skip
 
 _DEFAULTS: dict[str, object] = {"remat_policy": "full", "gradient_accumulation_steps": 1, "per_device_batch_size": 12.0}
 """What MaxText's base.yml says where a configuration is silent."""
@@ -54,6 +64,7 @@ def to_overrides(
     global_batch: int | None = None,
     layers: int | None = None,
     topology: tuple[int, ...] | None = None,
+    of_model: Collection[str] = (),
 ) -> dict[str, str]:
     """Overrides that make MaxText run a plan.
 
@@ -68,11 +79,38 @@ def to_overrides(
         layers: decoder layers that are pipelined; gives ``num_layers_per_pipeline_stage``.
         topology: of a slice of TPUs; gives ``allow_split_physical_axes``, without which MaxText refuses a mesh whose
             axes do not take whole axes of the torus.
+        of_model: keys that the file of the model sets, which MaxText changes with ``override_model_config`` only.
 
     Raises:
         PlanError: MaxText cannot express the plan.
     """
-    settings = current or {}
+    settings, overrides = _written(plan, current or {}, global_batch, layers)
+    layout = write_layout(plan, settings, topology)
+    if current is not None:
+        kept = {key: value for key, value in current.items() if key not in layout}
+        overrides = _needed(overrides, kept, plan, global_batch, layers)
+    overrides |= layout
+    if overrides.keys() & set(of_model) and str(settings.get(OVERRIDE_MODEL)).lower() != "true":
+        overrides[OVERRIDE_MODEL] = "true"
+    return overrides
+
+
+def is_written(key: str) -> bool:
+    """Whether a plan may set a key of MaxText."""
+    return key.endswith(("_parallelism", "_host_offload")) or key in _WRITTEN
+
+
+def check_expressible(
+    plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None, layers: int | None = None
+) -> None:
+    """Raise a PlanError where MaxText cannot express a plan on top of a configuration."""
+    _written(plan, current, global_batch, layers)
+
+
+def _written(
+    plan: Plan, settings: Mapping[str, object], global_batch: int | None, layers: int | None
+) -> tuple[Mapping[str, object], dict[str, str]]:
+    """Every override of a plan, and the settings that they go on top of: without a custom mesh that cannot say it."""
     try:
         overrides = _write_meshes(plan, settings)
     except PlanError:
@@ -81,11 +119,7 @@ def to_overrides(
         settings = {key: value for key, value in settings.items() if key not in (CUSTOM, MESH_AXES, RULES)}
         overrides = {CUSTOM: EMPTY} | _write_meshes(plan, settings)
     overrides |= write_batch(plan, global_batch) | write_pipeline(plan, layers) | write_remat(plan, settings)
-    layout = write_layout(plan, settings, topology)
-    if current is not None:
-        kept = {key: value for key, value in current.items() if key not in layout}
-        overrides = _needed(overrides, kept, plan, global_batch, layers)
-    return overrides | layout
+    return settings, overrides
 
 
 def paste_line(overrides: Mapping[str, str]) -> str:

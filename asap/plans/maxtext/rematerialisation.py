@@ -1,7 +1,7 @@
 """MaxText's rematerialisation policies and host offload, read into a plan and written from it.
 
 Policies: ``get_remat_policy`` in MaxText's layers/nnx_decoders.py. ``custom`` keeps, moves to the host or recomputes
-each tensor by itself; a plan says which named group that comes closest to.
+each tensor by itself.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.plan import Plan
-from asap.plans.remat import MAXTEXT_POLICIES, Offload, Remat
+from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
 
 _NEAREST = {Remat.SELECTIVE: "minimal_with_context"}
 """What is written for a group that MaxText does not have: it, too, keeps products and the context of attention."""
@@ -25,11 +25,24 @@ TENSORS = (
 
 PLACES = ("remat", "device", "offload")
 
-_ENTERING = {"query_proj", "qkv_proj", "mla_q"}
-_SMALL = {"key_proj", "value_proj", "kv_proj", "mla_kv"}
-"""Tensors before the products of attention scores: those of queries, and the small ones of shared heads."""
-_LEAVING = {"out_proj", "attention_out", "context"}
-"""Tensors after the products of attention scores."""
+_NAMES: dict[Tensor, tuple[str, ...]] = {
+    "query": ("query_proj",),
+    "key": ("key_proj",),
+    "value": ("value_proj",),
+    "context": ("context",),
+    "out": ("out_proj",),
+    "gate": ("mlpwi_0", "moe_mlpwi_0"),
+    "up": ("mlpwi_1", "moe_mlpwi_1"),
+}
+"""Names of a tensor in MaxText (``checkpoint_name`` in its layers/attentions.py, linears.py and moe.py); the first is
+written."""
+_FUSED: dict[str, tuple[str, tuple[Tensor, ...]]] = {
+    "qkv_proj": ("fused_qkv", ("query", "key", "value")),
+    "mlpwi": ("fused_mlp", ("gate", "up")),
+}
+"""Names of several tensors at once, under the setting that fuses them; without it they are of nothing."""
+_UNFELT = frozenset(("kv_proj", "mlpwo", "moe_mlpwo"))
+"""Names of tensors that a step does not have, or whose value its backward pass does not read."""
 
 _HOST: dict[Offload, str] = {
     "optimizer": "optimizer_memory_host_offload",
@@ -37,8 +50,8 @@ _HOST: dict[Offload, str] = {
 }
 
 
-def read_remat(settings: Mapping[str, object]) -> Remat | None:
-    """The group of ``remat_policy``; ``None`` where it is not said.
+def read_remat(settings: Mapping[str, object]) -> Policy | None:
+    """What ``remat_policy`` does; ``None`` where it is not said.
 
     Raises:
         PlanError: MaxText has no such policy, or no such place for a tensor.
@@ -46,58 +59,28 @@ def read_remat(settings: Mapping[str, object]) -> Remat | None:
     if "remat_policy" not in settings:
         return None
     policy = _policy(settings)
-    if policy != CUSTOM:
-        if policy not in MAXTEXT_POLICIES:
-            hint = f"one of {', '.join(MAXTEXT_POLICIES)}, {CUSTOM}"
-            raise PlanError(f"MaxText has no remat_policy {plain(policy, 40)!r}", hint=hint)
-        return MAXTEXT_POLICIES[policy]
-    kept = tensors_in(settings, "device") - {LAYER_INPUT}
-    moved = tensors_in(settings, "offload") - {LAYER_INPUT}
-    return Remat.OFFLOAD if moved & (_ENTERING | _SMALL | _LEAVING) else _kept(kept)
-
-
-def tensors_in(settings: Mapping[str, object], place: str) -> frozenset[str]:
-    """Tensors that ``remat_policy=custom`` keeps in a place; none under another policy.
-
-    Raises:
-        PlanError: a tensor is sent to a place that MaxText does not have.
-    """
-    if _policy(settings) != CUSTOM:
-        return frozenset()
-    places = {tensor: str(settings.get(tensor, _default_place(tensor))) for tensor in TENSORS}
-    for tensor, where in places.items():
-        if where not in PLACES:
-            raise PlanError(f"{tensor} cannot be {plain(where, 40)!r}", hint=f"one of {', '.join(PLACES)}")
-    return frozenset(tensor for tensor, where in places.items() if where == place)
+    if policy == CUSTOM:
+        device, host = _tensors(settings, "device"), _tensors(settings, "offload")
+        return saved(device, host, LAYER_INPUT in _named(settings, "offload"))
+    if policy not in MAXTEXT_POLICIES:
+        hint = f"one of {', '.join(MAXTEXT_POLICIES)}, {CUSTOM}"
+        raise PlanError(f"MaxText has no remat_policy {plain(policy, 40)!r}", hint=hint)
+    return MAXTEXT_POLICIES[policy]
 
 
 def custom_note(settings: Mapping[str, object]) -> str | None:
-    """One line that says what a per-tensor policy does and which group stands for it; ``None`` under another."""
+    """One line on tensors of a ``custom`` policy that the prediction leaves out; ``None`` if there are none."""
     if _policy(settings) != CUSTOM:
         return None
-    kept = sorted(tensors_in(settings, "device") - {LAYER_INPUT})
-    moved = sorted(tensors_in(settings, "offload"))
-    parts = [f"keeps {', '.join(kept)}"] if kept else []
-    parts += [f"moves {', '.join(moved)} to the host"] if moved else []
-    group = read_remat(settings) or Remat.FULL
-    does = " and ".join(parts) or "recomputes everything"
-    return f"remat_policy=custom {does}; it is predicted as remat={group.value}"
-
-
-def _kept(tensors: frozenset[str]) -> Remat:
-    """The policy that keeps about as much."""
-    if any("mlpwi" in tensor for tensor in tensors):
-        return Remat.MINIMAL
-    entering, leaving = tensors & _ENTERING, tensors & _LEAVING
-    if entering and leaving:
-        return Remat.SAVE_DOT_EXCEPT_MLP
-    return Remat.SAVE_QKV_PROJ if entering else Remat.SAVE_OUT_PROJ if leaving else Remat.FULL
+    felt = {name for tensor in _NAMES for name in _names(tensor, settings)} | {LAYER_INPUT, *_FUSED} | _UNFELT
+    left_out = [name for place in PLACES[1:] for name in _named(settings, place) if name not in felt]
+    return f"remat_policy=custom: the prediction leaves out {', '.join(left_out)}" if left_out else None
 
 
 def read_offload(settings: Mapping[str, object]) -> tuple[Offload, ...]:
     """What lies in host memory."""
     offload: list[Offload] = [what for what, key in _HOST.items() if _true(settings.get(key))]
-    if LAYER_INPUT in tensors_in(settings, "offload") or read_remat(settings) is Remat.OFFLOAD:
+    if _policy(settings) == CUSTOM and LAYER_INPUT in _named(settings, "offload"):
         offload.append("activations")
     return tuple(offload)
 
@@ -117,34 +100,83 @@ def write_remat(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     }
     if plan.remat is None or _does_already(plan, current):
         return overrides
-    if plan.remat is Remat.OFFLOAD or "activations" not in plan.offload:
-        return overrides | {"remat_policy": _same_group(plan.remat, current)}
-    if plan.remat is not Remat.FULL:
-        raise PlanError("MaxText offloads activations with remat=full or remat=offload only")
-    places = {
-        tensor: "remat" for tensor in TENSORS if tensor != LAYER_INPUT and current.get(tensor, "remat") != "remat"
-    }
-    return overrides | places | {"remat_policy": CUSTOM, LAYER_INPUT: "offload"}
+    name = _named_policy(plan, current)
+    return overrides | ({"remat_policy": name} if name else _custom(plan, current))
+
+
+def _named_policy(plan: Plan, current: Mapping[str, object]) -> str | None:
+    """The name of a policy that does what a plan says, the one that is set if it does; ``None`` if none does."""
+    if plan.moves_inputs:
+        return None
+    names = [_policy(current), *MAXTEXT_POLICIES]
+    found = next((name for name in names if MAXTEXT_POLICIES.get(name) == plan.remat), None)
+    return found or (_NEAREST.get(plan.remat) if isinstance(plan.remat, Remat) else None)
+
+
+def _custom(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
+    tensors = plan.remat if isinstance(plan.remat, SavedTensors) else SAVED.get(plan.remat or Remat.FULL)
+    if tensors is None:
+        raise PlanError(f"MaxText does not offload activations with remat={plan.remat}", hint="remat=full does")
+    wanted = {LAYER_INPUT: "offload" if plan.moves_inputs else "device"}
+    places = {tensor: _wanted_place(tensor, tensors) for tensor in _NAMES}
+    for name, parts in _fused(current).items():
+        if any(places[part] != _place(name, current) for part in parts):
+            wanted[name] = "remat"
+    for tensor, place in places.items():
+        if _place_of(tensor, {**current, **wanted}) != place:
+            wanted |= dict.fromkeys(_names(tensor, current), "remat")
+            wanted |= {_names(tensor, current)[0]: place}
+    return {"remat_policy": CUSTOM} | {name: place for name, place in wanted.items() if _place(name, current) != place}
 
 
 def _does_already(plan: Plan, current: Mapping[str, object]) -> bool:
-    moves = "activations" in plan.offload
-    return read_remat(current) is plan.remat and ("activations" in read_offload(current)) == moves
+    return read_remat(current) == plan.remat and ("activations" in read_offload(current)) == plan.moves_inputs
 
 
-def _same_group(remat: Remat, current: Mapping[str, object]) -> str:
-    policy = _policy(current)
-    if MAXTEXT_POLICIES.get(policy) is remat:
-        return policy
-    return next((name for name, group in MAXTEXT_POLICIES.items() if group is remat), None) or _NEAREST[remat]
+def _wanted_place(tensor: Tensor, tensors: SavedTensors) -> str:
+    return "device" if tensor in tensors.device else "offload" if tensor in tensors.host else "remat"
+
+
+def _tensors(settings: Mapping[str, object], place: str) -> list[Tensor]:
+    """Tensors of a plan that ``custom`` keeps in a place."""
+    return [tensor for tensor in _NAMES if _place_of(tensor, settings) == place]
+
+
+def _place_of(tensor: Tensor, settings: Mapping[str, object]) -> str:
+    """Where a tensor lies; of several names the one that saves it counts, as jax.checkpoint takes them."""
+    fused = [name for name, parts in _fused(settings).items() if tensor in parts]
+    places = [_place(name, settings) for name in (*_names(tensor, settings), *fused)]
+    return next((place for place in ("device", "offload") if place in places), "remat")
+
+
+def _fused(settings: Mapping[str, object]) -> dict[str, tuple[Tensor, ...]]:
+    """Names of several tensors at once, where a setting fuses them."""
+    return {name: parts for name, (setting, parts) in _FUSED.items() if _true(settings.get(setting))}
+
+
+def _names(tensor: Tensor, settings: Mapping[str, object]) -> tuple[str, ...]:
+    """MaxText's names of a tensor; an MLP without a gate has one name."""
+    gated = len(_list(settings.get("mlp_activations"))) != 1
+    return _NAMES[tensor] if gated or tensor != "up" else ("mlpwi", *_NAMES[tensor][1:])
+
+
+def _list(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else ()
+
+
+def _named(settings: Mapping[str, object], place: str) -> list[str]:
+    return [name for name in TENSORS if _place(name, settings) == place]
+
+
+def _place(name: str, settings: Mapping[str, object]) -> str:
+    place = str(settings.get(name, "device" if name == LAYER_INPUT else "remat"))
+    if place not in PLACES:
+        raise PlanError(f"{name} cannot be {plain(place, 40)!r}", hint=f"one of {', '.join(PLACES)}")
+    return place
 
 
 def _policy(settings: Mapping[str, object]) -> str:
     return str(settings.get("remat_policy") or "none").lower()
-
-
-def _default_place(tensor: str) -> str:
-    return "device" if tensor == LAYER_INPUT else "remat"
 
 
 def _true(value: object) -> bool:

@@ -41,9 +41,10 @@ def activations(inputs: StepInputs) -> Activations:
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
     products = size * (
-        layout.kept_qkv * model.qkv_width / degree
+        (layout.kept_qkv * model.qkv_width + layout.kept_context * model.out_width) / degree
         + (model.sequential_blocks - 1) * layout.kept_out * model.width * split
-        + layout.kept_mlp * (model.width * split + _hidden(inputs, model.up_projections) / degree)
+        + layout.kept_down * model.width * split
+        + layout.kept_mlp * _hidden(inputs, model.up_projections) / degree
     )
     derivatives = work.xla * size * _what_derivatives_read(inputs)
     logits = (

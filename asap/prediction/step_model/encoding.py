@@ -1,6 +1,7 @@
 """Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan, Remat
 from asap.prediction.step_model.groups import attention_class, framework_class, has_kernel_of_the_chip, precision_class
 from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanInputs, StepInputs, WorkloadInputs
+from asap.prediction.step_model.remat_shares import RematShares, remat_shares
 
 FP32_MASTER = 4.0
 ADAM_MOMENTS = 8.0
@@ -28,20 +30,6 @@ SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
 unfused, three fp32 copies and a bf16 one."""
 
-# Share computed again of the projections before and after attention, of MLP, attention and elementwise; share kept of
-# all of a layer's tensors, and of what those projections and the MLP write. What the MLP's last product writes is not
-# needed again; recomputing a layer as a whole computes it nevertheless.
-REMAT_SHARES = {
-    Remat.NONE: (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-    Remat.MINIMAL: (0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0),
-    Remat.SAVE_DOT_EXCEPT_MLP: (0.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0),
-    Remat.SAVE_QKV_PROJ: (0.0, 1.0, 2 / 3, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0),
-    Remat.SAVE_OUT_PROJ: (1.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0),
-    Remat.SELECTIVE: (0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-    Remat.OFFLOAD: (0.0, 0.0, 2 / 3, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
-    Remat.FULL: (1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
-}
-
 
 def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice) -> StepInputs:
     """The numbers of one step under each plan.
@@ -50,11 +38,12 @@ def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Wor
         InsufficientEvidenceError: the architecture, the batch or the sequence is not known.
     """
     require(architecture, workload)
+    model = model_inputs(architecture)
     return StepInputs(
-        model_inputs(architecture),
+        model,
         workload_inputs(workload, architecture),
         hardware_inputs(hardware, workload),
-        plan_inputs(plans, workload),
+        plan_inputs(plans, model, workload),
     )
 
 
@@ -200,33 +189,25 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     )
 
 
-def plan_inputs(plans: Sequence[Plan], workload: Workload) -> PlanInputs:
+def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -> PlanInputs:
     """Plans as arrays of shape (plans,).
 
     A plan that does not say what it recomputes is taken to recompute everything. Microbatches that are unknown hold
     one sequence each in a pipeline; else there is one microbatch.
     """
-    replica, data, seq, model, expert, stage = np.array([plan.ici.degrees for plan in plans], dtype=float).T
+    replica, data, seq, tensor, expert, stage = np.array([plan.ici.degrees for plan in plans], dtype=float).T
     far = dict(zip(AXES, np.array([plan.dcn.degrees for plan in plans], dtype=float).T, strict=True))
-    remat = [plan.remat or Remat.FULL for plan in plans]
     shards = replica * data * expert * far["replica"] * far["data"] * far["expert"]
     stages = stage * far["stage"]
     microbatches = np.array([plan.microbatches or 0 for plan in plans])
     unknown = np.where(stages > 1, np.maximum((workload.global_batch or 0) / shards, 1.0), 1.0)
-    shares = np.array([REMAT_SHARES[policy] for policy in remat]).T
+    shares = [remat_shares(plan.remat or Remat.FULL, model) for plan in plans]
     return PlanInputs(
-        replica=replica, data=data, seq=seq * far["seq"], model=model * far["model"], expert=expert * far["expert"],
+        replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
         stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],
         microbatches=np.where(microbatches > 0, microbatches, unknown),
         pipeline_repeats=np.where(stages > 1, [plan.pipeline_repeats for plan in plans], 1).astype(float),
-        recompute_qkv=shares[0], recompute_out=shares[1], recompute_mlp=shares[2], recompute_attention=shares[3],
-        recompute_elementwise=shares[4], kept_layer=shares[5], kept_qkv=shares[6], kept_out=shares[7],
-        kept_mlp=shares[8],
+        **{field.name: np.array([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
         host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
-        host_activations=np.array([offloads_activations(plan) for plan in plans], dtype=float),
+        host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
     )  # fmt: skip
-
-
-def offloads_activations(plan: Plan) -> bool:
-    """Whether the inputs of layers go to host memory."""
-    return "activations" in plan.offload or plan.remat is Remat.OFFLOAD

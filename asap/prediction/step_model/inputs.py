@@ -185,10 +185,14 @@ class PlanInputs:
     """Share of all of a layer's tensors that is kept for the backward pass."""
     kept_qkv: Number
     """Share kept of what the projections before attention write."""
+    kept_context: Number
+    """Share kept of what attention writes."""
     kept_out: Number
     """Share kept of what the projection after attention writes."""
     kept_mlp: Number
-    """Share kept of what the MLP writes."""
+    """Share kept of what the products into the MLP write."""
+    kept_down: Number
+    """Share kept of what the product out of the MLP writes."""
     host_optimizer: Number
     """Switch: optimizer state lies in host memory."""
     host_activations: Number

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.plans import AXES, Plan, Remat
+from asap.plans.remat import Policy, SavedTensors
 
+_COST_BY_TENSOR = 0.75
 _REMAT_COST = {
     None: 0.0, Remat.NONE: 0.0, Remat.SELECTIVE: 0.25, Remat.MINIMAL: 0.5, Remat.SAVE_DOT_EXCEPT_MLP: 0.75,
     Remat.SAVE_QKV_PROJ: 0.75, Remat.SAVE_OUT_PROJ: 0.75, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
@@ -28,7 +30,12 @@ def plan_distance(plan: Plan, other: Plan) -> float:
     distance += abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2
     distance += abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2
     distance += len({*plan.offload} ^ {*other.offload})
-    return distance + abs(_REMAT_COST[plan.remat] - _REMAT_COST[other.remat])
+    return distance + _remat_distance(plan.remat, other.remat)
+
+
+def _remat_distance(policy: Policy | None, other: Policy | None) -> float:
+    costs = [_COST_BY_TENSOR if isinstance(one, SavedTensors) else _REMAT_COST[one] for one in (policy, other)]
+    return abs(costs[0] - costs[1])
 
 
 class ResidualTransfer(BaseModel):

@@ -1,0 +1,65 @@
+"""What of a layer is computed again and what is kept, under a policy: shares of its matrix products and tensors."""
+
+from dataclasses import dataclass
+
+from asap.plans.remat import Policy, Remat, SavedTensors
+from asap.prediction.step_model.inputs import ModelInputs, Number
+
+
+@dataclass(frozen=True, slots=True)
+class RematShares:
+    """Fields of :class:`PlanInputs` of the same names."""
+
+    recompute_qkv: Number = 0.0
+    recompute_out: Number = 0.0
+    recompute_mlp: Number = 0.0
+    recompute_attention: Number = 1.0
+    recompute_elementwise: Number = 1.0
+    kept_layer: Number = 0.0
+    kept_qkv: Number = 0.0
+    kept_context: Number = 0.0
+    kept_out: Number = 0.0
+    kept_mlp: Number = 0.0
+    kept_down: Number = 0.0
+
+
+_MLP_INTO = 2 / 3
+"""Of a gated MLP: what its last product writes is not needed again; recomputing a layer as a whole computes it
+nevertheless."""
+
+NAMED = {
+    Remat.NONE: RematShares(recompute_attention=0.0, recompute_elementwise=0.0, kept_layer=1.0),
+    Remat.MINIMAL: RematShares(kept_qkv=1.0, kept_out=1.0, kept_mlp=1.0, kept_down=1.0),
+    Remat.SAVE_DOT_EXCEPT_MLP: RematShares(recompute_mlp=_MLP_INTO, kept_qkv=1.0, kept_out=1.0),
+    Remat.SAVE_QKV_PROJ: RematShares(recompute_out=1.0, recompute_mlp=_MLP_INTO, kept_qkv=1.0),
+    Remat.SAVE_OUT_PROJ: RematShares(recompute_qkv=1.0, recompute_mlp=_MLP_INTO, kept_out=1.0),
+    Remat.SELECTIVE: RematShares(recompute_elementwise=0.0, kept_layer=1.0),
+    Remat.OFFLOAD: RematShares(recompute_mlp=_MLP_INTO),
+    Remat.FULL: RematShares(recompute_qkv=1.0, recompute_out=1.0, recompute_mlp=1.0),
+}
+
+
+def remat_shares(policy: Policy, model: ModelInputs) -> RematShares:
+    """Shares under a policy; tensor by tensor, as jax.checkpoint saves names.
+
+    A product is computed again unless what it writes is saved, attention unless its context is. What lies in host
+    memory takes none of the HBM.
+    """
+    return NAMED[policy] if isinstance(policy, Remat) else _by_tensor(policy, model)
+
+
+def _by_tensor(tensors: SavedTensors, model: ModelInputs) -> RematShares:
+    shared = model.key_value_width / model.qkv_width / 2
+    widths = {"query": 1 - 2 * shared, "key": shared, "value": shared}
+    products = model.up_projections + 1
+    into = ("gate", "up") if model.up_projections == 2 else ("up",)
+    return RematShares(
+        recompute_qkv=sum(width for name, width in widths.items() if name not in tensors),
+        recompute_out=float("out" not in tensors),
+        recompute_mlp=sum(name not in tensors for name in into) / products,
+        recompute_attention=float("context" not in tensors),
+        kept_qkv=sum(width for name, width in widths.items() if name in tensors.device),
+        kept_context=float("context" in tensors.device),
+        kept_out=float("out" in tensors.device),
+        kept_mlp=sum(name in tensors.device for name in into) / model.up_projections,
+    )
