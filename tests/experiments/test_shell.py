@@ -53,6 +53,7 @@ def test_what_a_variable_is_worth(script, word, value):
         ('[ -z "$UNSET" ]', "then"),
         ('[[ -n "${UNSET}" ]]', "else"),
         ('[ "$1" == "" ]', "then"),
+        ("[ $1 = bf16 ]", None),
         ('[[ ! "$NAME" == llama* ]]', "else"),
         ('[ "$(hostname)" = a ]', None),
         ("[ -f file ]", None),

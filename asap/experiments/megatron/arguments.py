@@ -154,11 +154,9 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
-    notes += [
-        f"sets {_argument(name)} under a condition that it does not decide (line {line}): left out"
-        for name, line in undecided.items()
-    ]
-    notes += [f"gives {_argument(name)} a value that it does not set (line {line})" for name, line in unknown.items()]
+    for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
+        listed = ", ".join(f"{_argument(name)} (line {line})" for name, line in said.items())
+        notes += [f"sets {listed} {what}: left out"] if said else []
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},

@@ -1,6 +1,6 @@
 """Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ] && [[ -z $X ]]``.
 
-Arguments of the script are empty, and to ``-z`` and ``-n`` all variables that nothing sets, as in ``${TP:-4}``.
+Where a test asks for what is empty, arguments and variables that nothing sets are, as they are in ``${TP:-4}``.
 """
 
 import fnmatch
@@ -13,7 +13,7 @@ from asap.experiments.shell.words import unquoted
 
 _TEST = re.compile(r"(!\s*)?\[\[?\s(.*?)\s\]\]?(?=[\s;&|)]|$)", re.DOTALL)
 _COMPARISON = re.compile(r"(?:(\S*)\s+)?(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)(?:\s+(\S*))?")
-_ARGUMENT = re.compile(r"\$\d")
+_ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _COMPARE = {
     "==": fnmatch.fnmatchcase, "=": operator.eq, "!=": operator.ne, "-eq": operator.eq, "-ne": operator.ne,
     "-gt": operator.gt, "-ge": operator.ge, "-lt": operator.lt, "-le": operator.le,
@@ -74,11 +74,14 @@ def _is_empty(operand: str, known: Values) -> bool | None:
 
 
 def _compared(test: str, known: Values) -> bool | None:
-    text = _ARGUMENT.sub("", unquoted(expand(test, known)))
-    comparison = _COMPARISON.fullmatch(text.strip())
-    if comparison is None or has_substitution(text):
+    comparison = _COMPARISON.fullmatch(unquoted(expand(test, known)).strip())
+    if comparison is None:
         return None
     left, symbol, right = comparison.groups(default="")
+    if "" in (left, right):
+        left, right = _ARGUMENT.sub("", left), _ARGUMENT.sub("", right)
+    if has_substitution(left + right):
+        return None
     if symbol.startswith("-"):
         if not all(re.fullmatch(r"-?\d{1,12}", side, re.ASCII) for side in (left, right)):
             return None
