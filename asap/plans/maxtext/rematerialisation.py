@@ -118,7 +118,7 @@ def _custom(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     if tensors is None:
         raise PlanError(f"MaxText does not offload activations with remat={plan.remat}", hint="remat=full does")
     wanted = {LAYER_INPUT: "offload" if plan.moves_inputs else "device"}
-    places = {tensor: _wanted_place(tensor, tensors) for tensor in _NAMES}
+    places: dict[Tensor, str] = {tensor: _wanted_place(tensor, tensors) for tensor in _NAMES}
     for name, parts in _fused(current).items():
         if any(places[part] != _place(name, current) for part in parts):
             wanted[name] = "remat"
