@@ -50,6 +50,26 @@ def calibrate(runs: Sequence[PublishedRun], date: str) -> Calibration:
     return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date)
 
 
+def with_allocator_overheads(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
+    """A calibration with its allocator overheads fitted anew: no step time depends on them.
+
+    Args:
+        calibration: keeps its constants and intervals.
+        runs: as for :func:`calibrate`.
+    """
+
+    def refitted(fit: Fit, name: str | None) -> Fit:
+        overheads = fit_allocator_overheads([run for run in runs if run.source != name])
+        return fit.model_copy(update={"allocator_overheads": overheads})
+
+    return calibration.model_copy(
+        update={
+            "full": refitted(calibration.full, None),
+            "without": {name: refitted(fit, name) for name, fit in calibration.without.items()},
+        }
+    )
+
+
 def _times(timed: Sequence[PublishedRun]) -> list[float]:
     return [run.step_time or 0.0 for run in timed]
 

@@ -55,7 +55,8 @@ def activations(inputs: StepInputs) -> Activations:
         + layout.kept_layer * np.maximum(whole + derivatives - entry, 0.0)
         + products,
         scores=np.where(layout.recompute_attention > 0, 0.0, matrix),
-        working=size * (hidden + model.width) + layout.recompute_layer * (whole + matrix),
+        working=size * (hidden * (1 - work.xla * layout.recompute_layer) + model.width)
+        + layout.recompute_layer * (whole + matrix),
         logits=logits / work.loss_chunks,
     )
 
