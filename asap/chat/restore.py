@@ -15,7 +15,8 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.ranking import Candidate
-from asap.sharding_memory import Kind, Record, read_session, sessions
+from asap.sharding_memory import Kind, Record, read_session
+from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment
 from asap.study.study import open_study
 
 EVIDENCE = "evidence"
@@ -42,15 +43,6 @@ def open_conversation(
     return restore(found, store)
 
 
-def latest_session(experiment: str) -> str | None:
-    """The newest session that analysed an experiment to its end."""
-    for name in reversed(sessions()):
-        records = read_session(name)
-        if _analysis(records, experiment) is not None and not _is_replay(records):
-            return name
-    return None
-
-
 def restore(session: str, store: ExperimentStore) -> Conversation:
     """The conversation that a worklog holds.
 
@@ -63,11 +55,11 @@ def restore(session: str, store: ExperimentStore) -> Conversation:
 
 def restore_from(records: Sequence[Record], session: str, store: ExperimentStore) -> Conversation:
     """The conversation in records; raises like :func:`restore`."""
-    index = _analysis(records)
+    index = analysis_index(records)
     if index is None:
         raise NotFoundError("holds no analysis to discuss", where=session, hint="asap analyze EXPERIMENT")
     try:
-        experiment = Experiment.model_validate(_last_opened(records[:index]))
+        experiment = Experiment.model_validate(opened_experiment(records[:index]))
         output = records[index].payload["output"]
         analysed = [_candidate(proposal) for proposal in output["proposals"]]
         picks = tuple(candidate.plan for candidate in analysed)
@@ -85,26 +77,8 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
     return conversation
 
 
-def _analysis(records: Sequence[Record], experiment: str | None = None) -> int | None:
-    for index in range(len(records) - 1, -1, -1):
-        payload = records[index].payload
-        if records[index].kind is Kind.RESULT and payload.get("node") == "analysis":
-            known = payload["output"]["experiment"]["id"]
-            return index if experiment in (None, known) else None
-    return None
-
-
-def _is_replay(records: Sequence[Record]) -> bool:
-    return any(record.kind is Kind.NOTE and record.payload.get("event") == "replay" for record in records[:1])
-
-
 def _candidate(proposal: dict[str, Any]) -> Candidate:
     return Candidate(Prediction.model_validate(proposal["prediction"]), proposal["score"])
-
-
-def _last_opened(records: Sequence[Record]) -> object:
-    notes = (r.payload for r in reversed(records) if r.kind is Kind.NOTE and r.payload.get("event") == "opened")
-    return next(notes, {})["experiment"]
 
 
 def _restore_record(conversation: Conversation, record: Record) -> None:

@@ -1,10 +1,12 @@
 """``asap analyze``: from an experiment to three proposals."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.output import STEP_TIME, Format, console, progress, warn
+from asap.cli.report import write_report
 
 if TYPE_CHECKING:
     from asap.reports import Analysis
@@ -37,6 +39,7 @@ def analyze(
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars.")] = None,
     session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
     chat: Annotated[bool, typer.Option("--chat", help="Then discuss the result, as `asap chat` does.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write the report to this file as well, with charts.")] = None,
     format: Annotated[Format, typer.Option(help="Output format.")] = Format.TERMINAL,
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
@@ -62,6 +65,8 @@ def analyze(
             compile_options=options if verify or python or not options.is_reference else None,
         )
     render(outcome.analysis, format)
+    if html is not None and outcome.worklog_failure is None:
+        warn(write_report(outcome.analysis.session, html))
     if outcome.worklog_failure is not None:
         warn(f"the worklog of this run is incomplete: {outcome.worklog_failure}")
         raise typer.Exit(outcome.worklog_failure.exit_code)

@@ -15,6 +15,7 @@ from asap.cli import (
     memory,
     predict,
     profile,
+    report,
     serve,
     trace,
     verify,
@@ -29,6 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("analyze")(analyze.analyze)
+app.command("report")(report.report)
 app.command("chat")(chat.chat)
 app.command("predict")(predict.predict)
 app.command("backtest")(backtest.backtest)

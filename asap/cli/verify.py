@@ -95,9 +95,10 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
 
 def _proposed(record: "Experiment") -> "list[Plan]":
     """The proposals of the latest session, as evidence has left them; without one, those of the engine."""
-    from asap.chat.restore import latest_session, restore
+    from asap.chat.restore import restore
     from asap.core.errors import AsapError
     from asap.experiments import ExperimentStore
+    from asap.sharding_memory.analyses import latest_session
 
     store, session = ExperimentStore(), latest_session(record.id)
     if session is None:

@@ -15,10 +15,7 @@ def aligned_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
 
     An axis of degree 1 needs nothing and is not counted.
     """
-    wanted = tuple(degree for degree in mesh.degrees if degree > 1)
-    names = tuple(axis for axis, degree in zip(AXES, mesh.degrees, strict=True) if degree > 1)
-    best = _largest(wanted, tuple(length for length in topology if length > 1))
-    return frozenset(names[index] for index in best)
+    return frozenset(_owners(mesh, topology))
 
 
 def split_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
@@ -27,17 +24,50 @@ def split_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
     return used - aligned_axes(mesh, topology)
 
 
+def physical_layout(mesh: Mesh, topology: tuple[int, ...]) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Which mesh axes lie on each physical axis, and with what degree there.
+
+    Mesh axes that can own whole physical axes do; the others share what is left, in the order of :data:`AXES`. A degree
+    that the torus has no room for (two devices a chip) is left out.
+    """
+    lying: list[list[tuple[str, int]]] = [[] for _ in topology]
+    owners = _owners(mesh, topology)
+    for axis, places in owners.items():
+        for place in places:
+            lying[place].append((axis, topology[place]))
+    left = [1 if held else length for held, length in zip(lying, topology, strict=True)]
+    for axis, degree in zip(AXES, mesh.degrees, strict=True):
+        rest = 1 if axis in owners else degree
+        for place in range(len(topology)):
+            part = math.gcd(rest, left[place])
+            if part > 1:
+                lying[place].append((axis, part))
+                rest, left[place] = rest // part, left[place] // part
+    return tuple(map(tuple, lying))
+
+
+def _owners(mesh: Mesh, topology: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """The largest set of mesh axes that own whole physical axes, with the places of those."""
+    wanted = tuple(degree for degree in mesh.degrees if degree > 1)
+    names = tuple(axis for axis, degree in zip(AXES, mesh.degrees, strict=True) if degree > 1)
+    best = _largest(wanted, tuple((place, length) for place, length in enumerate(topology) if length > 1))
+    return {names[index]: places for index, places in best}
+
+
+_Owned = tuple[tuple[int, tuple[int, ...]], ...]
+
+
 @lru_cache(maxsize=4096)
-def _largest(wanted: tuple[int, ...], physical: tuple[int, ...]) -> tuple[int, ...]:
+def _largest(wanted: tuple[int, ...], physical: tuple[tuple[int, int], ...]) -> _Owned:
     if not wanted:
         return ()
     *head, last = wanted
     best = _largest(tuple(head), physical)
     for chosen in range(1, 1 << len(physical)):
-        owned = [length for bit, length in enumerate(physical) if chosen >> bit & 1]
-        if math.prod(owned) != last:
+        owned = [axis for bit, axis in enumerate(physical) if chosen >> bit & 1]
+        if math.prod(length for _, length in owned) != last:
             continue
-        rest = tuple(length for bit, length in enumerate(physical) if not chosen >> bit & 1)
-        candidate = (*_largest(tuple(head), rest), len(head))
+        rest = tuple(axis for bit, axis in enumerate(physical) if not chosen >> bit & 1)
+        candidate = (*_largest(tuple(head), rest), (len(head), tuple(place for place, _ in owned)))
         best = max(best, candidate, key=len)
     return best

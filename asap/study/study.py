@@ -85,6 +85,16 @@ def open_study(
     return study_of(amend(experiment) if amend is not None else experiment, profile)
 
 
+def experiment_id(target: str, store: ExperimentStore) -> str:
+    """The ID that a target is opened under: its own, or one made of the name of a profile's file or folder."""
+    if store.has(target):
+        return target
+    name = Path(target).expanduser().resolve().name
+    return (
+        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip("-._")[:128] or "profile"
+    )
+
+
 def study_of(experiment: Experiment, profile: Profile | None = None) -> Study:
     """A study of a record that need not be in a store.
 
@@ -124,8 +134,7 @@ def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> 
         return experiment, _stated(paths.facts) if paths.facts else None
     path = Path(target).expanduser()
     if path.exists() or "/" in target or target.endswith(".pb"):
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in path.resolve().name)
-        experiment = Experiment(id=name.strip("-._")[:128] or "profile", profile_path=str(path))
+        experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
         return experiment, read_profile(path, progress=progress)
     try:
         return store.get(target), None

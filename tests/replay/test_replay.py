@@ -13,7 +13,6 @@ from asap.agents.settings import Settings
 from asap.agents.workflow.analyze import analyze
 from asap.chat import open_conversation, restore
 from asap.chat.chat import Chat
-from asap.chat.restore import latest_session
 from asap.cli import main
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import BadInputError, NotFoundError
@@ -24,6 +23,7 @@ from asap.plans import Plan
 from asap.replay.replay import replay
 from asap.reports.terminal import print_analysis
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
+from asap.sharding_memory.analyses import latest_session
 from tests.language_models.misbehaving import register
 
 pytestmark = pytest.mark.slow

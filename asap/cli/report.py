@@ -1,0 +1,55 @@
+"""``asap report``: an analysis as a page with charts."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asap.cli.output import progress
+
+
+def report(
+    experiment: Annotated[str, typer.Argument(help="An experiment ID, or a profile that was analysed.")],
+    html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,
+    session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
+) -> None:
+    """Write the latest analysis as one HTML file with charts; without one, analyze with the built-in model first."""
+    from asap.agents.settings_sources import read_settings
+    from asap.agents.workflow.analyze import analyze
+    from asap.experiments import ExperimentStore
+    from asap.sharding_memory.analyses import latest_session
+    from asap.study.study import experiment_id
+
+    store = ExperimentStore()
+    name = experiment_id(experiment, store)
+    found = session or latest_session(name)
+    if found is None:
+        with progress() as show:
+            settings = read_settings(model="builtin/planner")
+            found = analyze(experiment, store=store, settings=settings, progress=show).analysis.session
+    print(write_report(found, html or Path(f"{name}.html")))
+
+
+def write_report(session: str, path: Path) -> str:
+    """Write the analysis of a session to a file; returns the line that says so."""
+    from asap.core.errors import BadInputError
+    from asap.core.text import plain
+    from asap.core.units import format_bytes
+    from asap.experiments import ExperimentStore
+    from asap.reports.html import render_page
+    from asap.sharding_memory.analyses import stored_analysis
+    from asap.sharding_memory.log_lines import log_entries
+    from asap.study.study import open_study
+
+    with progress() as show:
+        stored, store = stored_analysis(session), ExperimentStore()
+        record = stored.experiment
+        target = record.id if store.has(record.id) else record.profile_path or record.id
+        study = open_study(target, store, lambda _: record, progress=show)
+        show("drawing the report")
+        text = render_page(stored.analysis, study, log_entries(stored.records))
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+    return f"report: {plain(path)} ({format_bytes(len(text.encode()))})"

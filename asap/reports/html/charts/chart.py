@@ -1,0 +1,73 @@
+"""A chart of the report: a drawing with its text alternative and the figures behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from asap.core.errors import UsageError
+
+WIDTH = 680
+"""Of the plotting area, in the units of the drawing; the page scales it."""
+
+INK, QUIET, GRID = "var(--ink)", "var(--quiet)", "var(--grid)"
+_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+"""Fonts of the same widths, so that texts keep the place that was measured for them."""
+_CONFIG: dict[str, Any] = {
+    "font": _FONT,
+    "background": None,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK, "titleColor": QUIET, "gridColor": GRID, "domainColor": QUIET, "tickColor": GRID,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 320, "titlePadding": 8,
+    },
+    "legend": {
+        "labelColor": INK, "titleColor": QUIET, "labelFontSize": 12, "titleFontSize": 12, "symbolStrokeWidth": 0,
+        "orient": "top", "title": None, "columnPadding": 20, "labelLimit": 260, "symbolOpacity": 1,
+    },
+    "text": {"color": INK, "fontSize": 12},
+}  # fmt: skip
+
+
+def scale(field: str, title: str, low: float, high: float, kind: str = "linear", **axis: Any) -> dict[str, Any]:
+    """A position: the field, the words at its axis, and the range that is drawn. ``axis`` is Vega-Lite's."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "axis": {"title": title, "tickCount": 8, **axis},
+        "scale": {"type": kind, "domain": [low, high], "nice": False, "clamp": True},
+    }
+
+
+def palette(field: str, looks: Mapping[str, str], **legend: Any) -> dict[str, Any]:
+    """A colour or shape for each value of a field, in the order of ``looks``; ``legend`` is Vega-Lite's."""
+    domain = {"domain": list(looks), "range": list(looks.values())}
+    return {"field": field, "type": "nominal", "scale": domain, "legend": legend}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing, the sentence that says what it shows, and its figures as a table."""
+
+    id: str
+    title: str
+    summary: str
+    svg: Markup
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def draw(spec: Mapping[str, Any]) -> Markup:
+    """A Vega-Lite specification as SVG; every text in it is escaped. Colours may be variables of the page's style.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("the charts of an HTML report need the extra html", hint="pip install 'asap[html]'") from None
+    whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": _CONFIG, **spec}
+    return Markup(vl_convert.vegalite_to_svg(whole))

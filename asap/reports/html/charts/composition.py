@@ -1,0 +1,138 @@
+"""What a step is made of: a bar for the measured step, and one for each plan that is predicted."""
+
+from asap.core.units import format_percent, format_seconds
+from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
+from asap.reports.html.colours import TIME_COLOURS
+from asap.reports.html.time_bars import Segment, TimeBar
+
+_BAR, _GAP = 26, 24
+_LONGEST_PLAN = 44
+_FAR = 1.6
+"""Intervals are drawn up to so many times the longest bar."""
+
+
+def composition_chart(bars: list[TimeBar], in_seconds: bool) -> Chart | None:
+    """The chart, or nothing where no step is known."""
+    if not bars:
+        return None
+    unit = "of the step" if in_seconds else "of the window"
+    return Chart(
+        id="composition",
+        title="What the step is made of" if in_seconds else "What the window is made of",
+        summary="; ".join(_sentence(bar, in_seconds) for bar in bars) + ".",
+        svg=draw(_spec(bars, in_seconds)),
+        columns=("plan", "known", "part", "time" if in_seconds else "share", unit),
+        rows=tuple(_row(bar, segment, in_seconds) for bar in bars for segment in bar.segments),
+        note=_note(bars),
+    )
+
+
+def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
+    longest = max(bar.length for bar in bars)
+    reach = max([longest, *(min(bar.high, _FAR * longest) for bar in bars if bar.high)])
+    kinds = [kind for kind in TIME_COLOURS if any(s.kind == kind for bar in bars for s in bar.segments)]
+    labels = [_label(bar) for bar in bars]
+    y = {
+        "field": "bar", "type": "nominal", "sort": labels, "title": None,
+        "axis": {"labelExpr": "split(datum.label, '\\n')", "domain": False, "ticks": False, "labelPadding": 10},
+        "scale": {"paddingInner": _GAP / (_BAR + _GAP), "paddingOuter": 0.2},
+    }  # fmt: skip
+    x = scale("start", "seconds a step" if in_seconds else "share", 0, reach, format="~s" if in_seconds else "%")
+    bar = {
+        "mark": {"type": "bar", "height": _BAR, "stroke": "var(--card)", "strokeWidth": 1},
+        "data": {"values": [value for one in bars for value in _values(one, in_seconds)]},
+        "encoding": {
+            "y": y, "x": x, "x2": {"field": "end"},
+            "color": palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=5),
+            "opacity": {"field": "solid", "type": "quantitative", "scale": None},
+            "description": {"field": "text"},
+        },
+    }  # fmt: skip
+    uncertain = [one for one in bars if one.low and one.high and one.low != one.high]
+    width = {
+        "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
+        "data": {"values": [_interval(one, in_seconds) for one in uncertain]},
+        "encoding": {
+            "y": y, "x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"},
+            "description": {"field": "text"},
+        },
+    }  # fmt: skip
+    total = {
+        "mark": {
+            "type": "text",
+            "aria": False,
+            "align": "left",
+            "dx": 4,
+            "dy": -_BAR / 2 - 7,
+            "color": QUIET,
+            "fontSize": 11,
+        },
+        "data": {"values": [{"bar": _label(one), "text": _total(one, in_seconds), "x": 0} for one in bars]},
+        "encoding": {"y": y, "x": {"field": "x", "type": "quantitative"}, "text": {"field": "text"}},
+    }
+    return {"width": WIDTH, "height": {"step": _BAR + _GAP}, "layer": [bar, width, total]}
+
+
+def _values(bar: TimeBar, in_seconds: bool) -> list[dict[str, object]]:
+    values, start = [], 0.0
+    for segment in bar.segments:
+        end = start + segment.length
+        solid = 0.72 if bar.provenance == "modelled" else 1
+        text = f"{_title(bar)}; {segment.name}; {_amount(segment, bar, in_seconds)}"
+        values.append(
+            {"bar": _label(bar), "kind": segment.kind, "start": start, "end": end, "solid": solid, "text": text}
+        )
+        start = end
+    return values
+
+
+def _interval(bar: TimeBar, in_seconds: bool) -> dict[str, object]:
+    low, high = bar.low or 0.0, bar.high or 0.0
+    text = f"{_title(bar)}; 90 % interval: {_size(low, in_seconds)} to {_size(high, in_seconds)}"
+    return {"bar": _label(bar), "low": low, "high": high, "text": text}
+
+
+def _label(bar: TimeBar) -> str:
+    plan = bar.plan if len(bar.plan) <= _LONGEST_PLAN else bar.plan[: _LONGEST_PLAN - 1] + "…"
+    return f"{_title(bar)}\n{plan}" if plan else _title(bar)
+
+
+def _title(bar: TimeBar) -> str:
+    return f"{bar.label}, {bar.provenance}"
+
+
+def _total(bar: TimeBar, in_seconds: bool) -> str:
+    if not in_seconds:
+        return ""
+    between = f" ({format_seconds(bar.low)} to {format_seconds(bar.high)})" if bar.low and bar.high else ""
+    return format_seconds(bar.length) + (between if bar.low != bar.high else "")
+
+
+def _sentence(bar: TimeBar, in_seconds: bool) -> str:
+    parts = ", ".join(f"{s.name} {_share(s, bar)}" for s in sorted(bar.segments, key=lambda s: -s.length)[:3])
+    whole = f" {format_seconds(bar.length)}:" if in_seconds else ":"
+    return f"{_title(bar)}{whole} {parts}"
+
+
+def _row(bar: TimeBar, segment: Segment, in_seconds: bool) -> tuple[str, ...]:
+    return (bar.label, bar.provenance, segment.name, _size(segment.length, in_seconds), _share(segment, bar))
+
+
+def _amount(segment: Segment, bar: TimeBar, in_seconds: bool) -> str:
+    return f"{format_seconds(segment.length)}, {_share(segment, bar)}" if in_seconds else format_percent(segment.length)
+
+
+def _share(segment: Segment, bar: TimeBar) -> str:
+    return format_percent(segment.length / bar.length)
+
+
+def _size(length: float, in_seconds: bool) -> str:
+    return format_seconds(length) if in_seconds else format_percent(length)
+
+
+def _note(bars: list[TimeBar]) -> str:
+    shown = {bar.provenance for bar in bars}
+    said = ["Solid bars are measured, stated or compiled, pale ones modelled."] if "modelled" in shown else []
+    said += ["Thin lines are 90 % intervals."] if any(bar.high and bar.high != bar.low for bar in bars) else []
+    said += ["Of collectives that other work hides, only what is exposed is drawn."] if "modelled" in shown else []
+    return " ".join(said)

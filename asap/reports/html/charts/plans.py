@@ -1,0 +1,183 @@
+"""Every plan that was predicted: step time against HBM, with the Pareto front, the plan that runs and the proposals.
+
+Where HBM is not known, the distance from the plan that runs takes its place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asap.core.units import GIB, format_bytes
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.reports import phrases
+from asap.reports.analysis import Analysis
+from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
+
+_HEIGHT = 360
+_MOST = 2000
+_EDGE = 1.06
+_WIDE = 3
+_HIGHEST = 2.5
+"""Capacities up to which HBM is drawn; what needs more stands at the edge."""
+_SLOWEST = 8.0
+"""Plans beyond so many times the fastest are not drawn, unless they run or are proposed."""
+OTHER, TOO_LARGE, FRONT, PROPOSED, RUNS = "other plans", "do not fit", "Pareto front", "proposals", "runs now"
+_LOOK = {
+    OTHER: ("var(--other)", "circle", 34),
+    TOO_LARGE: ("var(--bad)", "cross", 34),
+    FRONT: ("var(--hbm)", "circle", 60),
+    PROPOSED: ("var(--compute)", "diamond", 170),
+    RUNS: ("var(--axis-model)", "square", 150),
+}
+
+
+@dataclass(frozen=True)
+class _Point:
+    plan: Plan
+    seconds: float
+    height: float
+    kind: str
+    text: str
+    label: str = ""
+
+
+def plans_chart(analysis: Analysis, predictions: Sequence[Prediction]) -> Chart | None:
+    """The chart, or nothing where no plan was predicted."""
+    timed = [p for p in predictions if p.step_time is not None and _height(p) is not None]
+    if len(timed) < 2:
+        return None
+    by_memory = timed[0].memory is not None
+    fastest = min(_seconds(p) for p in timed)
+    marked = [analysis.experiment.plan, *(proposal.plan for proposal in analysis.proposals)]
+    near = [p for p in timed if _seconds(p) <= _SLOWEST * fastest or p.plan in marked]
+    near = sorted(near, key=lambda p: (p.plan not in marked, _seconds(p)))[:_MOST]
+    points = _points(analysis, near)
+    ends = [one for one in points if one.kind in (FRONT, PROPOSED, RUNS)]
+    other = "HBM" if by_memory else "distance from the plan that runs"
+    hidden = f" {len(timed) - len(near):,} slow plans are left out." if len(near) < len(timed) else ""
+    return Chart(
+        id="plans",
+        title="Every valid plan",
+        summary=f"{len(timed):,} plans by predicted step time and {other}; "
+        + "; ".join(p.text for p in ends[:4])
+        + ".",
+        svg=draw(_spec(points, by_memory, _capacity(near))),
+        columns=("", "plan", "step time (90 % interval)", "HBM"),
+        rows=tuple(_row(one, near) for one in sorted(ends, key=lambda one: one.seconds)),
+        note=f"{len(timed):,} plans. On the Pareto front, no other plan is both faster and "
+        + ("smaller." if by_memory else "nearer to what runs.")
+        + hidden,
+    )
+
+
+def _points(analysis: Analysis, predictions: Sequence[Prediction]) -> list[_Point]:
+    front = pareto_front([(_seconds(p), _height(p) or 0.0) for p in predictions if _fits(p)])
+    ranks = {proposal.plan: str(proposal.rank) for proposal in analysis.proposals}
+    found = []
+    for prediction in predictions:
+        place = (_seconds(prediction), _height(prediction) or 0.0)
+        label = "now" if prediction.plan == analysis.experiment.plan else ranks.get(prediction.plan, "")
+        kind = FRONT if _fits(prediction) and place in front else OTHER if _fits(prediction) else TOO_LARGE
+        kind = RUNS if label == "now" else PROPOSED if label else kind
+        said = f"{prediction.plan}; {phrases.interval(prediction.step_time)}; {phrases.memory_phrase(prediction)}"
+        name = "runs now; " if label == "now" else f"proposal {label}; " if label else ""
+        found.append(_Point(prediction.plan, *place, kind, name + said.replace("; unknown", ""), label))
+    return sorted(found, key=lambda one: list(_LOOK).index(one.kind))
+
+
+def pareto_front(places: Sequence[tuple[float, float]]) -> set[tuple[float, float]]:
+    """Those of which no other is smaller in one coordinate without being larger in the other."""
+    front, least = set(), float("inf")
+    for seconds, height in sorted(set(places)):
+        if height < least:
+            front.add((seconds, height))
+            least = height
+    return front
+
+
+def _spec(points: list[_Point], by_memory: bool, capacity: float | None) -> dict[str, object]:
+    looks = {kind: look for kind, look in _LOOK.items() if any(one.kind == kind for one in points)}
+    fast, slow = min(one.seconds for one in points), max(one.seconds for one in points)
+    kind = "log" if slow > _WIDE * fast else "linear"
+    x = scale("x", "predicted step time, s", fast / _EDGE, slow * _EDGE, kind, format="~g")
+    limit_gib = capacity / GIB if capacity else None
+    highest = max([one.height for one in points] + ([limit_gib] if limit_gib else [])) * _EDGE
+    title = "HBM of a device, GiB" if by_memory else "doublings that the mesh moves"
+    y = scale("y", title, 0, min(highest, _HIGHEST * limit_gib) if limit_gib else highest or 1)
+    values = [
+        {"x": p.seconds, "y": p.height, "kind": p.kind, "text": p.text, "label": p.label, "size": _LOOK[p.kind][2]}
+        for p in points
+    ]
+    scatter = {
+        "mark": {"type": "point", "filled": True, "opacity": 0.8},
+        "data": {"values": values},
+        "encoding": {
+            "x": x, "y": y, "description": {"field": "text"},
+            "color": palette("kind", {kind: colour for kind, (colour, _, _) in looks.items()}),
+            "shape": palette("kind", {kind: shape for kind, (_, shape, _) in looks.items()}),
+            "size": {"field": "size", "type": "quantitative", "scale": None},
+        },
+    }  # fmt: skip
+    line = {
+        "mark": {
+            "type": "line",
+            "aria": False,
+            "interpolate": "step-after",
+            "color": "var(--hbm)",
+            "strokeWidth": 1.2,
+            "opacity": 0.7,
+        },
+        "data": {"values": _front_line(points)},
+        "encoding": {"x": x, "y": y},
+    }
+    limit = {
+        "mark": {"type": "rule", "color": INK, "strokeDash": [6, 4]},
+        "data": {"values": [{"y": limit_gib}] if limit_gib else []},
+        "encoding": {"y": y, "description": {"value": f"capacity; {format_bytes(capacity or 0)}"}},
+    }
+    words = {
+        "mark": {"type": "text", "aria": False, "dx": 10, "dy": -9, "align": "left", "fontWeight": "bold"},
+        "data": {"values": [value for value in values if value["label"]]},
+        "encoding": {"x": x, "y": y, "text": {"field": "label"}},
+    }
+    name = {
+        "mark": {
+            "type": "text",
+            "aria": False,
+            "align": "left",
+            "baseline": "bottom",
+            "color": QUIET,
+            "x": 4,
+            "dy": -4,
+        },
+        "data": {"values": [{"y": limit_gib, "text": "capacity"}] if limit_gib else []},
+        "encoding": {"y": y, "text": {"field": "text"}},
+    }
+    return {"width": WIDTH + 120, "height": _HEIGHT, "layer": [line, limit, name, scatter, words]}
+
+
+def _front_line(points: list[_Point]) -> list[dict[str, float]]:
+    front = pareto_front([(one.seconds, one.height) for one in points if one.kind != TOO_LARGE])
+    return [{"x": seconds, "y": height} for seconds, height in sorted(front)]
+
+
+def _row(point: _Point, predictions: Sequence[Prediction]) -> tuple[str, ...]:
+    found = next(p for p in predictions if p.plan == point.plan)
+    name = {"": point.kind, "now": RUNS}.get(point.label, f"proposal {point.label}")
+    return (name, str(point.plan), phrases.interval(found.step_time), phrases.memory_phrase(found))
+
+
+def _seconds(prediction: Prediction) -> float:
+    return prediction.step_time.value if prediction.step_time else float("inf")
+
+
+def _height(prediction: Prediction) -> float | None:
+    return prediction.memory.total.value / GIB if prediction.memory else prediction.doublings
+
+
+def _fits(prediction: Prediction) -> bool:
+    return prediction.memory is None or prediction.memory.fits
+
+
+def _capacity(predictions: Sequence[Prediction]) -> float | None:
+    return next((p.memory.capacity_bytes for p in predictions if p.memory), None)

@@ -1,0 +1,160 @@
+"""From an analysis and its study to the page: what is on it, put into the templates, closed to everything foreign."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from asap.core.errors import AsapError
+from asap.core.text import plain
+from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.prediction.predict_study import candidate_plans, expect
+from asap.prediction.prediction import Prediction
+from asap.reports import descriptions, phrases, profile_facts
+from asap.reports.analysis import Analysis
+from asap.reports.html.charts.composition import composition_chart
+from asap.reports.html.charts.memory import memory_chart
+from asap.reports.html.charts.plans import plans_chart
+from asap.reports.html.charts.roofline import roofline_chart
+from asap.reports.html.mesh import CELL, mesh_panels
+from asap.reports.html.operations import FIRST_ROWS, operation_table
+from asap.reports.html.time_bars import time_bars
+from asap.study.study import Study
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_PRECEDENTS = 6
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """A step of the session, in one line."""
+
+    sequence: int
+    time: datetime
+    kind: str
+    summary: str
+
+
+def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) -> str:
+    """The report as HTML.
+
+    Args:
+        analysis: what is reported.
+        study: the run behind it, with all of its operations.
+        log: the steps of its session.
+
+    Raises:
+        UsageError: the extra ``html`` is not installed.
+    """
+    style, script = _asset("style.css"), _asset("script.js")
+    operations = study.profile.operations if study.profile else ()
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            analysis=analysis,
+            study=study,
+            log=log,
+            facts=descriptions.experiment_facts(analysis.experiment),
+            kpis=_kpis(analysis, study),
+            composition=composition_chart(*time_bars(analysis, study)),
+            plans=plans_chart(analysis, _all_plans(study)),
+            memory=memory_chart(analysis, study),
+            panels=mesh_panels(analysis, study.slice),
+            cell=CELL - 2,
+            roofline=roofline_chart(analysis.roofline, operations) if analysis.roofline else None,
+            operations=operation_table(operations),
+            first_rows=FIRST_ROWS,
+            extent=study.profile.extent if study.profile else "step",
+            precedents=_precedents(study),
+            phrases=phrases,
+            missing=profile_facts.missing(analysis.diagnosis.missing) if analysis.diagnosis.missing else "",
+            style=Markup(style),
+            script=Markup(script),
+            policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
+            "form-action 'none'",
+        )
+    )
+
+
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_clean,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": _quantity}
+    return environment
+
+
+def _clean(value: Any) -> Any:
+    """Every text that a template prints, without control and bidirectional characters; then it is escaped."""
+    return value if isinstance(value, Markup | int | float) else plain(value)
+
+
+def _asset(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _all_plans(study: Study) -> list[Prediction]:
+    """Every valid plan; none where too little is known, which the recommendation says."""
+    try:
+        plans = candidate_plans(study)
+        return expect(study, [*([study.plan] if study.plan and study.plan not in plans else []), *plans])
+    except AsapError:
+        return []
+
+
+def _precedents(study: Study) -> Sequence[Any]:
+    from asap.proposals.precedents import similar_runs
+
+    try:
+        return similar_runs(study, _PRECEDENTS)
+    except AsapError:
+        return []
+
+
+def _kpis(analysis: Analysis, study: Study) -> list[tuple[str, str]]:
+    """The KPIs that are known, then what the model adds to them."""
+    found = profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else []
+    known = [(label, value) for label, value in found if value != phrases.UNKNOWN]
+    if study.profile is not None and study.profile.peak_hbm_bytes:
+        known.append(("HBM in use", format_bytes(study.profile.peak_hbm_bytes)))
+    if analysis.incumbent is not None and analysis.incumbent.mfu is not None:
+        known.append(("MFU, modelled", format_percent(analysis.incumbent.mfu.value)))
+    return known
+
+
+def _cell(value: Any, kind: str) -> str:
+    """A value of the table of operations as text; ``script.js`` writes it in the same way."""
+    if value is None:
+        return ""
+    if kind == "percent":
+        return format_percent(value, 2)
+    if kind == "seconds":
+        return format_seconds(value)
+    return f"{value:.4g}" if kind == "number" else str(value)
+
+
+def _web_address(address: str | None) -> str:
+    """An address that a link may have; empty for any but https."""
+    return address if address and address.startswith("https://") and plain(address) == address else ""
+
+
+def _quantity(quantity: Any) -> str:
+    writers = {"s": format_seconds, "bytes": format_bytes, "fraction": format_percent}
+    if quantity.unit in writers:
+        return phrases.interval(quantity, writers[quantity.unit])
+    if quantity.unit.endswith("/s"):
+        return format_rate(quantity.value, quantity.unit)
+    return f"{significant(quantity.value)} {quantity.unit}"

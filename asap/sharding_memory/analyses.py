@@ -1,0 +1,85 @@
+"""Analyses that sessions hold: the newest of an experiment, and all of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from asap.core.errors import BadInputError, NotFoundError
+from asap.experiments import Experiment
+from asap.reports.analysis import Analysis
+from asap.sharding_memory.record import Kind, Record
+from asap.sharding_memory.sessions import read_session, sessions
+
+
+@dataclass(frozen=True)
+class StoredAnalysis:
+    """What a session analysed, as it was known then, and what came of it."""
+
+    session: str
+    time: datetime
+    experiment: Experiment
+    analysis: Analysis
+    records: tuple[Record, ...] = field(repr=False)
+
+
+def stored_analysis(session: str) -> StoredAnalysis:
+    """The last analysis of a session.
+
+    Raises:
+        NotFoundError: there is no such session, or no analysis in it.
+        BadInputError: what it holds cannot be read.
+    """
+    records = read_session(session)
+    index = analysis_index(records)
+    if index is None:
+        raise NotFoundError("holds no analysis", where=session, hint="asap memory list shows all sessions")
+    try:
+        experiment = Experiment.model_validate(opened_experiment(records[:index]))
+        analysis = Analysis.model_validate(records[index].payload["output"])
+    except (ValidationError, KeyError, TypeError) as error:
+        raise BadInputError("its analysis cannot be read", where=session) from error
+    return StoredAnalysis(session, records[index].time, experiment, analysis, records)
+
+
+def stored_analyses() -> Iterator[StoredAnalysis]:
+    """All that can be read, the oldest first; replays are left out."""
+    for name in sessions():
+        try:
+            records = read_session(name)
+            if analysis_index(records) is not None and not is_replay(records):
+                yield stored_analysis(name)
+        except (BadInputError, NotFoundError):
+            continue
+
+
+def latest_session(experiment: str) -> str | None:
+    """The newest session that analysed an experiment to its end."""
+    for name in reversed(sessions()):
+        records = read_session(name)
+        if analysis_index(records, experiment) is not None and not is_replay(records):
+            return name
+    return None
+
+
+def analysis_index(records: Sequence[Record], experiment: str | None = None) -> int | None:
+    """Where the last analysis stands, if it is of this experiment."""
+    for index in range(len(records) - 1, -1, -1):
+        payload = records[index].payload
+        if records[index].kind is Kind.RESULT and payload.get("node") == "analysis":
+            known = payload["output"]["experiment"]["id"]
+            return index if experiment in (None, known) else None
+    return None
+
+
+def is_replay(records: Sequence[Record]) -> bool:
+    """Whether a session repeats another."""
+    return any(record.kind is Kind.NOTE and record.payload.get("event") == "replay" for record in records[:1])
+
+
+def opened_experiment(records: Sequence[Record]) -> Any:
+    """The record of the experiment as it was opened last, with what was stated beside it."""
+    notes = (r.payload for r in reversed(records) if r.kind is Kind.NOTE and r.payload.get("event") == "opened")
+    return next(notes, {})["experiment"]
