@@ -7,11 +7,13 @@ from asap.cli import (
     backtest,
     chat,
     ci,
+    compare,
     cost,
     evaluate,
     experiments,
     history,
     knowledge,
+    ledger,
     memory,
     predict,
     profile,
@@ -35,6 +37,8 @@ app.command("chat")(chat.chat)
 app.command("predict")(predict.predict)
 app.command("backtest")(backtest.backtest)
 app.command("verify")(verify.verify)
+app.command("compare")(compare.compare)
+app.command("ledger")(ledger.ledger)
 app.command("cost")(cost.cost)
 app.add_typer(ci.app, name="ci")
 app.add_typer(experiments.app, name="experiments")

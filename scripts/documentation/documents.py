@@ -11,10 +11,12 @@ from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
 from asap.experiments.experiment import Experiment
 from asap.history.record import HistoryRecord
+from asap.ledger.ledger import Ledger
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import Calibration
 from asap.replay.replay import Replay
 from asap.reports.analysis import Analysis
+from asap.reports.comparison import RunComparison
 from asap.sharding_memory.record import Record
 from asap.sharding_memory.sessions import Verdict
 from asap.traces.analysis.report import ReplayReport, TraceReport, WhatIfReport
@@ -67,6 +69,8 @@ DOCUMENTS = (
         _document("asap.prediction/2", experiment=str, predictions=tuple[Prediction, ...]),
         "`asap predict --format json`",
     ),
+    Document(RunComparison, "`asap compare --format json`"),
+    Document(Ledger, "`asap ledger --format json`"),
     Document(Verification, "`asap verify --format json`"),
     Document(CiReport, "`asap ci --format json`"),
     Document(Experiment, "an experiment: `asap experiments show ID --format json`, and the files that are read"),

@@ -1,0 +1,1 @@
+"""What ASAP predicted in earlier sessions, and what came of it."""

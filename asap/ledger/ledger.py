@@ -1,0 +1,152 @@
+"""The ledger: all predictions of the worklog that had an outcome or wait for one, and how good they were."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.chat.evidence import Claim, StatedFact
+from asap.chat.restore import EVIDENCE
+from asap.experiments import Experiment
+from asap.ledger.entry import Entry, Outcome
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.sharding_memory import Kind
+from asap.sharding_memory.analyses import StoredAnalysis
+
+_FITS = {Claim.FITS: True, Claim.OUT_OF_MEMORY: False, Claim.FASTER: True, Claim.SLOWER: True}
+"""What a claim says of memory: what ran fits."""
+
+
+class Score(BaseModel):
+    """How good the predictions were that have an outcome."""
+
+    model_config = ConfigDict(frozen=True)
+
+    measured: int = Field(description="predictions of a time that were measured")
+    inside: int = Field(description="of those, measurements in the 90 % interval")
+    median_error: float | None = Field(description="median of |measured / predicted - 1|")
+    memory_verdicts: int
+    memory_right: int
+
+
+class Ledger(BaseModel):
+    """Predictions in the order of time, and their score."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    schema_: Literal["asap.ledger/1"] = Field(default="asap.ledger/1", alias="schema")
+    entries: tuple[Entry, ...]
+    score: Score
+
+
+def build_ledger(analyses: Sequence[StoredAnalysis], experiments: Sequence[Experiment]) -> Ledger:
+    """Match the predictions of sessions with what was stated in them, measured, or is on record.
+
+    Of several predictions of a plan the first counts that has an outcome.
+
+    Args:
+        analyses: of all sessions, the oldest first.
+        experiments: of the store, whose measured steps are outcomes too.
+    """
+    found: dict[tuple[str, Plan], Entry] = {}
+    for analysis in analyses:
+        for entry in _entries(analysis, analyses, experiments):
+            first = found.setdefault((entry.experiment, entry.plan), entry)
+            if first.outcome is None and entry.outcome is not None:
+                found[entry.experiment, entry.plan] = entry
+    entries = sorted(found.values(), key=lambda entry: entry.time)
+    return Ledger(entries=tuple(entries), score=score(entries))
+
+
+def score(entries: Sequence[Entry]) -> Score:
+    """The score of predictions, those without an outcome aside."""
+    errors = [abs(entry.measured / entry.predicted - 1) for entry in entries if entry.measured]
+    verdicts = [entry.right_about_memory for entry in entries if entry.right_about_memory is not None]
+    return Score(
+        measured=len(errors),
+        inside=sum(bool(entry.inside) for entry in entries),
+        median_error=median(errors) if errors else None,
+        memory_verdicts=len(verdicts),
+        memory_right=sum(verdicts),
+    )
+
+
+def _entries(
+    stored: StoredAnalysis, analyses: Sequence[StoredAnalysis], experiments: Sequence[Experiment]
+) -> Iterator[Entry]:
+    now = stored.analysis.kpis.step_time_s if stored.analysis.kpis else None
+    for prediction in _predictions(stored):
+        quantity = prediction.step_time or prediction.relative_step_time
+        if quantity is None or quantity.low is None or quantity.high is None:
+            continue
+        outcome = _stated(stored, prediction.plan, now) or _measured(
+            stored, prediction.plan, now, analyses, experiments
+        )
+        yield Entry(
+            session=stored.session,
+            time=stored.time,
+            experiment=stored.experiment.id,
+            plan=prediction.plan,
+            method=prediction.method,
+            unit="s" if prediction.step_time else "fraction",
+            predicted=quantity.value,
+            low=quantity.low,
+            high=quantity.high,
+            fits=prediction.memory.fits if prediction.memory else None,
+            outcome=outcome,
+        )
+
+
+def _predictions(stored: StoredAnalysis) -> Iterator[Prediction]:
+    """Of the proposals; of the plan that runs only where no measured step entered its prediction."""
+    incumbent = stored.analysis.incumbent
+    if incumbent is not None and incumbent.method == "architecture":
+        yield incumbent
+    for proposal in stored.analysis.proposals:
+        yield proposal.prediction
+
+
+def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | None:
+    """The last fact about a plan that the engineer or the compiler stated in the session."""
+    notes = (r.payload for r in stored.records if r.kind is Kind.NOTE and r.payload.get("event") == EVIDENCE)
+    facts = [fact for note in notes if (fact := StatedFact.model_validate(note["evidence"])).plan == plan]
+    found = None
+    for fact in facts:
+        seconds = fact.value if fact.claim is Claim.STEP_TIME else None
+        ratio = fact.value if fact.claim is Claim.RELATIVE else seconds / now if seconds and now else None
+        seconds = seconds or (ratio * now if ratio and now else None)
+        fits = True if ratio or seconds else _FITS.get(fact.claim)
+        if seconds or ratio or fits is not None:
+            found = Outcome(step_time_s=seconds, ratio=ratio, fits=fits, words=_words(fact))
+    return found
+
+
+def _words(fact: StatedFact) -> str:
+    return f"{str(fact).removeprefix(str(fact.plan)).strip()}, {fact.origin}"
+
+
+def _measured(
+    stored: StoredAnalysis,
+    plan: Plan,
+    now: float | None,
+    analyses: Sequence[StoredAnalysis],
+    experiments: Sequence[Experiment],
+) -> Outcome | None:
+    """The step time of another experiment that ran this plan, and nothing else changed."""
+    times = {e.id: (e, e.measured.seconds) for e in experiments if e.measured}
+    for other in analyses:
+        if other.analysis.kpis is not None and other.analysis.kpis.step_time_s:
+            times[other.experiment.id] = (other.experiment, other.analysis.kpis.step_time_s)
+    for name, (experiment, seconds) in times.items():
+        if experiment.plan == plan and _is_same_run(experiment, stored.experiment):
+            ratio = seconds / now if now else None
+            return Outcome(step_time_s=seconds, ratio=ratio, fits=True, words=f"measured: {name}")
+    return None
+
+
+def _is_same_run(one: Experiment, other: Experiment) -> bool:
+    """The same model, batch and hardware, all of them known."""
+    sides = [(e.model, e.workload.global_batch, e.workload.sequence_length, e.hardware) for e in (one, other)]
+    return sides[0] == sides[1] and None not in sides[0]

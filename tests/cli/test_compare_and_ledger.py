@@ -1,0 +1,55 @@
+import json
+
+import pytest
+
+
+@pytest.fixture
+def llama(asap, tmp_path):
+    """An experiment with a measured step; returns the command that adds one with another plan."""
+    config = tmp_path / "train.yml"
+    config.write_text("model_name: llama3-8b\nper_device_batch_size: 2\nmax_target_length: 4096\nremat_policy: full\n")
+
+    def add(id, step, *overrides):
+        done = asap(
+            "experiments", "add", id, *overrides, "--config", str(config), "--hardware", "v5e-64", "--step-time", step
+        )
+        assert done.code == 0, done.err
+
+    add("now", "4.9s", "ici_tensor_parallelism=4")
+    return add
+
+
+def test_two_runs_side_by_side(asap, llama):
+    llama("next", "4.3s")
+    done = asap("compare", "now", "next")
+    assert done.code == 0, done.err
+    assert "-12.2 %" in done.out
+    assert "tensor parallelism from 4 to 1" in done.out
+    assert "inside the interval" in done.out
+    assert json.loads(asap("compare", "now", "next", "--format", "json").out)["schema"] == "asap.comparison/1"
+
+
+def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path):
+    assert asap("ledger").out == "0 predictions without an outcome.\n"
+    asap("analyze", "now")
+    assert "predictions without an outcome" in asap("ledger").out
+    llama("next", "4.3s")
+    done = asap("ledger")
+    assert "measured: next" in done.out
+    assert "1 of 1 measurements inside the 90 % interval" in done.out
+    found = json.loads(asap("ledger", "--format", "json").out)
+    assert found["schema"] == "asap.ledger/1"
+    assert found["score"]["measured"] == 1
+
+
+def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
+    import io
+
+    asap("analyze", "now")
+    for said in ("proposal 2 ran out of memory\n", "proposal 1 measured 30 s\n"):
+        monkeypatch.setattr("sys.stdin", io.StringIO(said))
+        assert asap("chat", "now").code == 0
+    asap("analyze", "now")
+    score = json.loads(asap("ledger", "--format", "json").out)["score"]
+    assert (score["measured"], score["inside"]) == (1, 0)
+    assert (score["memory_verdicts"], score["memory_right"]) == (2, 1)
