@@ -5,6 +5,7 @@ environment variable is the name of a field with the prefix ``ASAP_``: ``ASAP_MO
 ``ASAP_RETRIES__ATTEMPTS``.
 """
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,24 @@ def read_settings(**options: Any) -> Settings:
     except SettingsError as error:
         raise ConfigError(plain(error, 120), where="environment") from error
     return Settings.model_validate(found.model_dump())
+
+
+def setting_files() -> list[tuple[Path, bool]]:
+    """The files that may hold settings, in the order of precedence, and which of them is read."""
+    own = _section(Path(FILES[0])) is not None
+    users = home() / FILES[1]
+    return [(Path(FILES[0]).absolute(), own), (users, not own and _section(users) is not None)]
+
+
+def origin_of(field: str) -> str:
+    """Where a field of the settings comes from: the environment, a file, or the default."""
+    prefix = f"{PREFIX}{field.upper()}"
+    named = next((name for name in os.environ if name == prefix or name.startswith(f"{prefix}__")), None)
+    if named is not None and os.environ[named]:
+        return named
+    if field in _from_file():
+        return str(next(path for path, read in setting_files() if read))
+    return "default"
 
 
 def _origin(error: ValidationError, options: dict[str, Any]) -> str:

@@ -5,6 +5,8 @@ import sys
 
 from asap import __version__
 
+GLOBAL_OPTIONS = ("--quiet", "--verbose", "--debug")
+
 
 def main() -> None:
     """Run ``asap`` and exit with the code of what happened."""
@@ -19,11 +21,14 @@ def main() -> None:
     from asap.core.errors import AsapError
 
     warnings.showwarning = _show_warning
+    sys.argv[1:] = _everywhere(sys.argv[1:])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like Ctrl-C
     gc.disable()  # a tenth of the time of a short command; chat and serve enable it again
     try:
-        app()
+        app(prog_name="asap")
     except AsapError as error:
+        if os.environ.get("ASAP_DEBUG"):
+            raise
         _fail(str(error), error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -33,17 +38,24 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("ASAP_DEBUG"):
             raise
-        _fail(f"internal error: {type(error).__name__}: {error} (ASAP_DEBUG=1 shows where)", AsapError.exit_code)
+        _fail(f"internal error: {type(error).__name__}: {error} (--debug shows where)", AsapError.exit_code)
     finally:
         gc.enable()
+
+
+def _everywhere(arguments: list[str]) -> list[str]:
+    """The options of ``asap`` itself first, so that they may stand behind a command too."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    own = [option for option in arguments[:end] if option in GLOBAL_OPTIONS]
+    return own + [option for at, option in enumerate(arguments) if at >= end or option not in GLOBAL_OPTIONS]
 
 
 def _show_warning(message: object, category: type[Warning], *place: object) -> None:
     """Print our own warnings on one line; hide those of libraries."""
     if category.__module__.startswith("asap."):
-        from asap.core.text import plain
+        from asap.cli.output import warn
 
-        print(f"asap: {plain(message)}", file=sys.stderr)
+        warn(message)
 
 
 def _fail(message: str, code: int) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.completion import experiments, plan_terms
 from asap.cli.output import STEP_TIME, Format, console, progress, warn
 from asap.cli.report import write_report
 
@@ -13,8 +14,16 @@ if TYPE_CHECKING:
 
 
 def analyze(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID, a log directory, a run folder or an xplane.pb.")],
-    plan: Annotated[str | None, typer.Option(help='The plan that ran, if not on record: "data=8 model=4".')] = None,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="An experiment ID, a log directory, a run folder or an xplane.pb.", autocompletion=experiments
+        ),
+    ],
+    plan: Annotated[
+        str | None,
+        typer.Option(help='The plan that ran, if not on record: "data=8 model=4".', autocompletion=plan_terms),
+    ] = None,
     hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,

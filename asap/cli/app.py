@@ -8,13 +8,16 @@ from asap.cli import (
     chat,
     ci,
     compare,
+    config,
     cost,
+    doctor,
     evaluate,
     experiments,
     history,
     knowledge,
     ledger,
     memory,
+    output,
     predict,
     profile,
     report,
@@ -28,7 +31,7 @@ app = typer.Typer(
     help="Find the bottleneck of an LLM training run, and propose sharding configurations with checked predictions.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode=None,
 )
 app.command("analyze")(analyze.analyze)
@@ -39,6 +42,7 @@ app.command("backtest")(backtest.backtest)
 app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("ledger")(ledger.ledger)
+app.command("doctor")(doctor.doctor)
 app.command("cost")(cost.cost)
 app.add_typer(ci.app, name="ci")
 app.add_typer(experiments.app, name="experiments")
@@ -48,12 +52,23 @@ app.add_typer(profile.app, name="profile")
 app.add_typer(trace.app, name="trace")
 app.add_typer(memory.app, name="memory")
 app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(config.app, name="config")
 app.add_typer(serve.app, name="serve")
 
 
 @app.callback()
-def asap(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def asap(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress and no warnings; errors only."),
+    verbose: bool = typer.Option(False, "--verbose", help="Each stage on standard error, with its time."),
+    debug: bool = typer.Option(False, "--debug", help="Show where an error comes from; also ASAP_DEBUG."),
+) -> None:
     """Find the bottleneck of an LLM training run, and propose sharding configurations with checked predictions."""
+    output.set_verbosity(output.verbosity_of(quiet, verbose))
+    if debug:
+        import os
+
+        os.environ["ASAP_DEBUG"] = "1"
     if version:
         from asap import __version__
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.completion import experiments
 from asap.cli.output import progress, warn
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def chat(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID; the chat continues its latest analysis.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(help="An experiment ID; the chat continues its latest analysis.", autocompletion=experiments),
+    ],
     model: Annotated[
         str | None,
         typer.Option(help="Language model that words the answers; also ASAP_MODEL. Default: builtin/planner."),

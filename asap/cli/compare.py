@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from asap.cli.completion import experiments
 from asap.cli.output import Plain, console, print_json, progress
 
-Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.")]
+Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)]
 
 
 def compare(

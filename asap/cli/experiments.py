@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from asap.cli.completion import experiments
 from asap.cli.output import STEP_TIME, Plain, console, print_json, print_table, warn
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
-Id = Annotated[str, typer.Argument(help="The experiment's ID.")]
+Id = Annotated[str, typer.Argument(help="The experiment's ID.", autocompletion=experiments)]
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.completion import experiments
 from asap.cli.output import Plain, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -11,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def ledger(
-    experiment: Annotated[str | None, typer.Argument(help="Only of this experiment.")] = None,
+    experiment: Annotated[
+        str | None, typer.Argument(help="Only of this experiment.", autocompletion=experiments)
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also predictions without an outcome.")] = False,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:

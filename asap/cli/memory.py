@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from asap.cli.completion import session_names
 from asap.cli.output import Plain, print_json, print_table, progress
 
 app = typer.Typer(no_args_is_help=True, help="Read, check and export the worklogs of earlier runs.")
@@ -19,7 +20,9 @@ class Export(StrEnum):
     JSON = "json"
 
 
-Session = Annotated[str, typer.Argument(help="Name of a session, as `asap memory list` shows it.")]
+Session = Annotated[
+    str, typer.Argument(help="Name of a session, as `asap memory list` shows it.", autocompletion=session_names)
+]
 
 
 @app.command("list")

@@ -17,6 +17,28 @@ PROGRESS_DELAY_S = 1.0
 PIPE_WIDTH = 140
 
 
+class Verbosity(StrEnum):
+    """How much is said beside the result; errors always are."""
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
+
+_verbosity = Verbosity.NORMAL
+
+
+def verbosity_of(quiet: bool, verbose: bool) -> Verbosity:
+    """What two switches ask for; quiet wins."""
+    return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    """For the rest of the process."""
+    global _verbosity
+    _verbosity = verbosity
+
+
 class Format(StrEnum):
     """How a result is printed."""
 
@@ -41,7 +63,9 @@ def console() -> "Console":
 
 
 def warn(message: object) -> None:
-    """One line on standard error."""
+    """One line on standard error, unless it is to be quiet."""
+    if _verbosity is Verbosity.QUIET:
+        return
     from asap.core.text import plain
 
     print(f"asap: {plain(message)}", file=sys.stderr)
@@ -86,8 +110,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Show the current stage on standard error once it takes longer than a second."""
-    if not sys.stderr.isatty():
+    """Show the current stage on standard error once it takes longer than a second; if verbose, each with its time."""
+    if _verbosity is Verbosity.VERBOSE:
+        yield _stages()
+        return
+    if _verbosity is Verbosity.QUIET or not sys.stderr.isatty():
         yield lambda stage: None
         return
     import threading
@@ -105,3 +132,12 @@ def progress() -> Iterator[Callable[[str], None]]:
         timer.cancel()
         timer.join()
         status.stop()
+
+
+def _stages() -> Callable[[str], None]:
+    import time
+
+    from asap.core.text import plain
+
+    start = time.monotonic()
+    return lambda stage: print(f"asap: {time.monotonic() - start:5.1f} s  {plain(stage, 80)}", file=sys.stderr)

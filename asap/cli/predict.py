@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.completion import experiments, plan_terms
 from asap.cli.output import STEP_TIME, Plain, console, print_json, progress, warn_about_data
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 def predict(
     terms: Annotated[
-        list[str] | None, typer.Argument(help="An experiment ID or a profile; with --config: key=value …")
+        list[str] | None,
+        typer.Argument(help="An experiment ID or a profile; with --config: key=value …", autocompletion=experiments),
     ] = None,
     config: Annotated[
         Path | None,
@@ -28,7 +30,10 @@ def predict(
     slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
     sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
-    plan: Annotated[list[str] | None, typer.Option(help="A plan to predict; may be repeated. Default: all.")] = None,
+    plan: Annotated[
+        list[str] | None,
+        typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),
+    ] = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     top: Annotated[int, typer.Option(min=1, help="Without --plan: how many of the best.")] = 10,
     format: Form = Plain.TERMINAL,

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from asap.cli.completion import experiments
 from asap.cli.output import progress
 
 
 def report(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID, or a profile that was analysed.")],
+    experiment: Annotated[
+        str, typer.Argument(help="An experiment ID, or a profile that was analysed.", autocompletion=experiments)
+    ],
     html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
 ) -> None:
@@ -32,7 +35,7 @@ def report(
 
 def write_report(session: str, path: Path) -> str:
     """Write the analysis of a session to a file; returns the line that says so."""
-    from asap.core.errors import BadInputError
+    from asap.core.files import write_output
     from asap.core.text import plain
     from asap.core.units import format_bytes
     from asap.experiments import ExperimentStore
@@ -48,8 +51,5 @@ def write_report(session: str, path: Path) -> str:
         study = open_study(target, store, lambda _: record, progress=show)
         show("drawing the report")
         text = render_page(stored.analysis, study, log_entries(stored.records))
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+    write_output(path, text)
     return f"report: {plain(path)} ({format_bytes(len(text.encode()))})"

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from asap.cli.completion import experiments
 from asap.cli.output import Plain, console, print_json, print_table, progress, warn, warn_about_data
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
+    experiment: Annotated[str, typer.Argument(help="An experiment ID.", autocompletion=experiments)],
     plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,
     proposal: Annotated[
         int | None,

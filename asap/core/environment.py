@@ -20,5 +20,5 @@ VARIABLES = (
     EnvironmentVariable("ASAP_PYTHON", "the Python that compiles in a chat, where MaxText or your packages are"),
     EnvironmentVariable("ASAP_EMBEDDER", "Gemini model that embeds notes and records; a built-in embedder by default"),
     EnvironmentVariable("ASAP_CHROMA_URL", "Chroma server of a team, http://HOST:PORT; a local store by default"),
-    EnvironmentVariable("ASAP_DEBUG", "any value: an internal error shows its traceback"),
+    EnvironmentVariable("ASAP_DEBUG", "any value: an error shows its traceback; as --debug"),
 )

@@ -47,6 +47,18 @@ def write_atomically(path: Path, text: str) -> None:
         raise unwritable(path.parent, error) from error
 
 
+def write_output(path: Path, text: str) -> None:
+    """Write a file that the user asked for by name.
+
+    Raises:
+        BadInputError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+
+
 def unwritable(folder: Path, error: OSError) -> BadInputError:
     """The error for a folder that cannot be written."""
     reason = error.strerror or str(error)

@@ -1,0 +1,43 @@
+"""``asap doctor``: whether ASAP can work here."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asap.cli.output import Plain, console, print_json, progress
+
+_MARKS = {"ok": ("✓", "green"), "optional": ("·", "yellow"), "problem": ("✗", "red")}
+
+
+def doctor(
+    bundle: Annotated[Path | None, typer.Option(help="Also write a report for a bug, without keys and names.")] = None,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+) -> None:
+    """Check Python, packages, XProf, the TPU compiler, Chroma, keys, home and disk. Exit code 4 on a problem."""
+    from asap.doctor.report import bug_report, run_checks
+
+    with progress() as show:
+        checks = run_checks(show)
+    if format is Plain.JSON:
+        print_json({"schema": "asap.doctor/1", "checks": checks})
+    else:
+        from rich.table import Table
+        from rich.text import Text
+
+        from asap.core.text import plain
+
+        table = Table.grid(padding=(0, 2))
+        for check in checks:
+            mark, style = _MARKS[check.state]
+            table.add_row(Text(mark, style=style), Text(check.name), Text(plain(check.found)))
+            if check.fix is not None:
+                table.add_row("", "", Text(f"→ {plain(check.fix)}", style=style))
+        console().print(table)
+    if bundle is not None:
+        from asap.core.files import write_output
+
+        write_output(bundle, bug_report(checks))
+        print(f"report for a bug: {bundle}; read it before you share it")
+    if any(check.state == "problem" for check in checks):
+        raise typer.Exit(4)

@@ -1,0 +1,1 @@
+"""Whether ASAP can work here, and what to do where it cannot."""

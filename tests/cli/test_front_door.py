@@ -1,0 +1,92 @@
+"""doctor, config, completion, and how much is said."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def complete(asap, monkeypatch):
+    """What a shell would offer for words that were typed."""
+
+    def run(*words):
+        monkeypatch.setenv("_ASAP_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", " ".join(words))
+        monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+        offered = asap().out.split()
+        monkeypatch.delenv("_ASAP_COMPLETE")
+        return offered
+
+    return run
+
+
+def test_a_shell_is_offered_commands_experiments_and_axes(complete):
+    assert complete("asap", "ana") == ["analyze"]
+    assert complete("asap", "analyze", "paper-v6") == ["paper-v6e-16"]
+    assert complete("asap", "report", "cpu") == ["cpu-8dev"]
+    assert complete("asap", "predict", "cpu-8dev", "--plan", "mod") == ["model="]
+
+
+def test_a_plan_is_completed_behind_what_is_typed():
+    from asap.cli.completion import plan_terms
+
+    assert list(plan_terms("data=8 mo")) == ["data=8 model="]
+    assert "data=8 data=" not in list(plan_terms("data=8 "))
+
+
+def test_the_doctor_finds_this_installation_well_and_never_shows_a_key(asap, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdefghij")
+    bundle = tmp_path / "bug.md"
+    done = asap("doctor", "--bundle", str(bundle), "--format", "json")
+    assert done.code == 0, done.out
+    checks = {check["name"]: check for check in json.loads(done.out.partition("\nreport for")[0])["checks"]}
+    assert checks["XProf"]["state"] == "ok"
+    assert checks["Chroma, local"]["state"] == "ok"
+    assert checks["keys"]["found"] == "set: OPENAI_API_KEY"
+    assert all(check["fix"] for check in checks.values() if check["state"] != "ok")
+    assert "0123456789" not in done.out + bundle.read_text()
+    assert "google-adk" in bundle.read_text()
+
+
+def test_the_doctor_says_how_to_fix_a_problem(asap, monkeypatch):
+    monkeypatch.setenv("ASAP_MODEL", "gemini-2.5-flash")
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    done = asap("doctor")
+    assert done.code == 4
+    assert "no key: set GOOGLE_API_KEY" in done.out
+
+
+def test_a_setting_is_set_shown_and_checked(asap, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "home" / "config.toml"
+    file.parent.mkdir()
+    file.write_text("# mine\n[agents]\nmax_calls = 5  # few\n")
+    assert asap("config", "set", "retries.attempts", "2").code == 0
+    assert "# mine" in file.read_text()
+    assert "# few" in file.read_text()
+    settings = json.loads(asap("config", "show", "--format", "json").out)
+    assert (settings["max_calls"], settings["retries"]["attempts"]) == (5, 2)
+    assert "is read" in asap("config", "path").out
+    monkeypatch.setenv("ASAP_MAX_CALLS", "7")
+    assert "ASAP_MAX_CALLS" in asap("config", "show").out
+    assert asap("config", "set", "nonsense", "1").code == 2
+    assert asap("config", "set", "max_calls", "many").code == 2
+    assert "nonsense" not in file.read_text()
+
+
+def test_how_much_is_said(asap, monkeypatch):
+    loud = asap("analyze", "cpu-8dev", "--verbose")
+    assert "coordinator: get_experiment" in loud.err
+    quiet = asap("--quiet", "analyze", "cpu-8dev")
+    assert quiet.err == ""
+    assert quiet.out
+
+
+def test_a_traceback_is_shown_to_those_who_debug(asap, monkeypatch):
+    from asap.core.errors import NotFoundError
+
+    monkeypatch.setenv("ASAP_DEBUG", "")
+    assert asap("compare", "nosuch", "cpu-8dev").err.count("\n") == 1
+    with pytest.raises(NotFoundError):
+        asap("compare", "nosuch", "cpu-8dev", "--debug")
