@@ -17,7 +17,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.ranking import Candidate
 from asap.sharding_memory import Kind, Record, read_session
 from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment
-from asap.study.study import open_study
+from asap.study.study import reopen_study
 
 EVIDENCE = "evidence"
 REPLY = "reply"
@@ -63,8 +63,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         output = records[index].payload["output"]
         analysed = [_candidate(proposal) for proposal in output["proposals"]]
         picks = tuple(candidate.plan for candidate in analysed)
-        target = experiment.id if store.has(experiment.id) else experiment.profile_path or experiment.id
-        study = open_study(target, store, lambda _: experiment)
+        study = reopen_study(experiment, store)
         known, compile_options = (
             {one.plan: one for one in analysed},
             recorded_compile_options(records[:index]) or REFERENCE_STEP,

@@ -1,12 +1,15 @@
 """``asap experiments``: the records behind the IDs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.completion import experiments
 from asap.cli.output import STEP_TIME, Plain, console, print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from asap.experiments import Experiment
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
@@ -22,7 +25,10 @@ def add(
         Path | None,
         typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
     ] = None,
-    profile: Annotated[Path | None, typer.Option(help="A log directory, a run folder or an xplane.pb.")] = None,
+    source: Annotated[str | None, typer.Option("--from", help="A run of MLflow: mlflow:RUN_ID.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="A log directory, a run folder or an xplane.pb; also gs:// and s3://.")
+    ] = None,
     plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
@@ -51,7 +57,8 @@ def add(
         step_time=step_time,
         description=description,
     )
-    experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile)
+    start = _read_source(source, id) if source is not None else None
+    experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile, start=start)
     kept = store.add(experiment, replace=replace)
     for note in kept.notes:
         warn(note)
@@ -105,3 +112,13 @@ def remove(id: Id) -> None:
 
     ExperimentStore().remove(id)
     print(f"removed {id}")
+
+
+def _read_source(source: str, id: str) -> "Experiment":
+    from asap.core.errors import UsageError
+    from asap.experiments.mlflow.client import is_mlflow
+    from asap.experiments.mlflow.run import read_mlflow
+
+    if not is_mlflow(source):
+        raise UsageError("is no run of MLflow", where=f"--from {source}", hint="write mlflow:RUN_ID")
+    return read_mlflow(source, id)

@@ -14,6 +14,7 @@ def report(
         str, typer.Argument(help="An experiment ID, or a profile that was analysed.", autocompletion=experiments)
     ],
     html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,
+    log_to: Annotated[str | None, typer.Option(help="Log the result to a run of MLflow: mlflow:RUN_ID.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
 ) -> None:
     """Write the latest analysis as one HTML file with charts; without one, analyze with the built-in model first."""
@@ -30,7 +31,10 @@ def report(
         with progress() as show:
             settings = read_settings(model="builtin/planner")
             found = analyze(experiment, store=store, settings=settings, progress=show).analysis.session
-    print(write_report(found, html or Path(f"{name}.html")))
+    path = html or Path(f"{name}.html")
+    print(write_report(found, path))
+    if log_to is not None:
+        _log(found, path, log_to)
 
 
 def write_report(session: str, path: Path) -> str:
@@ -42,14 +46,28 @@ def write_report(session: str, path: Path) -> str:
     from asap.reports.html import render_page
     from asap.sharding_memory.analyses import stored_analysis
     from asap.sharding_memory.log_lines import log_entries
-    from asap.study.study import open_study
+    from asap.study.study import reopen_study
 
     with progress() as show:
         stored, store = stored_analysis(session), ExperimentStore()
-        record = stored.experiment
-        target = record.id if store.has(record.id) else record.profile_path or record.id
-        study = open_study(target, store, lambda _: record, progress=show)
+        study = reopen_study(stored.experiment, store, show)
         show("drawing the report")
         text = render_page(stored.analysis, study, log_entries(stored.records))
     write_output(path, text)
     return f"report: {plain(path)} ({format_bytes(len(text.encode()))})"
+
+
+def _log(session: str, path: Path, target: str) -> None:
+    """Tags to filter runs by, the document and the page as artifacts."""
+    from asap.experiments.mlflow.publish import publish
+    from asap.sharding_memory.analyses import stored_analysis
+
+    analysis = stored_analysis(session).analysis
+    tags = {
+        "asap.bottleneck": analysis.diagnosis.bottleneck.value,
+        "asap.recommendation": analysis.recommendation.statement,
+        "asap.session": analysis.session,
+        **{f"asap.proposal_{proposal.rank}": str(proposal.plan) for proposal in analysis.proposals},
+    }
+    publish(target, tags, {"asap/analysis.json": analysis.to_json(), "asap/report.html": path.read_text("utf-8")})
+    print(f"logged to {target}: {len(tags)} tags, asap/analysis.json, asap/report.html")

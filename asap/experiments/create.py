@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import NotFoundError, PlanError
+from asap.core.remote import is_remote
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
@@ -36,16 +37,25 @@ def create_experiment(
     *,
     config: Path | None = None,
     overrides: Sequence[str] = (),
-    profile: Path | None = None,
+    profile: Path | str | None = None,
+    start: Experiment | None = None,
 ) -> Experiment:
     """Put a record together.
+
+    Args:
+        id: of the record.
+        said: what the user says beside it.
+        config: a configuration file.
+        overrides: ``key=value`` for it.
+        profile: a path, or an address on an object store.
+        start: what is known already, such as a run of MLflow.
 
     Raises:
         ConfigError: the configuration, or the hardware, contradicts itself.
         PlanError: the plan is malformed or does not multiply to the devices.
         NotFoundError: a path does not exist.
     """
-    experiment = _state_hardware(Experiment(id=id), said)
+    experiment = _state_hardware(start or Experiment(id=id), said)
     if config is not None or overrides:
         experiment = read_configuration(config, overrides, experiment)
     return _state_rest(experiment, said, profile)
@@ -64,8 +74,8 @@ def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
     return _with(experiment, hardware=hardware).model_copy(update={"notes": (*experiment.notes, *notes)})
 
 
-def _state_rest(experiment: Experiment, said: Statement, profile: Path | None = None) -> Experiment:
-    if profile is not None and not profile.expanduser().exists():
+def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | None = None) -> Experiment:
+    if profile is not None and not is_remote(profile) and not Path(profile).expanduser().exists():
         raise NotFoundError("no such profile", where=str(profile))
     if said.plan is not None:
         before = experiment.plan
@@ -79,7 +89,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | None = 
     if said.step_time is not None:
         rest["measured"] = read_measured_step(said.step_time)
     if profile is not None:
-        rest["profile_path"] = str(profile.expanduser().resolve())
+        rest["profile_path"] = str(profile) if is_remote(profile) else str(Path(profile).expanduser().resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
 
 

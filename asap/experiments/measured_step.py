@@ -86,12 +86,23 @@ def read_log(path: Path) -> MeasuredStep:
     if not times:
         hint = "MaxText writes 'completed step: 5, seconds: 2.31', Megatron-LM 'elapsed time per iteration (ms): 2310'"
         raise ConfigError("has no completed training step", where=str(path), hint=hint)
+    return steady_step(times, plain(path.name, 80), _tokens(lines), where=str(path))
+
+
+def steady_step(
+    times: list[float], source: str, tokens_per_device: float | None = None, *, where: str | None = None
+) -> MeasuredStep:
+    """The mean of the steps behind the warm-up, as :func:`read_log` takes it. Times in seconds.
+
+    Raises:
+        ConfigError: there are too few.
+    """
     usual = median(times[len(times) // 2 :])
     warm = next((n for n, time in enumerate(times) if time <= _WARM * usual), 0)
     steady = times[warm:]
     if len(steady) < _FEWEST:
         reason = f"has {len(steady)} steady steps behind the warm-up; {_FEWEST} are needed"
-        raise ConfigError(reason, where=str(path))
+        raise ConfigError(reason, where=where or source)
     return MeasuredStep(
         seconds=fmean(steady),
         least=min(steady),
@@ -99,8 +110,8 @@ def read_log(path: Path) -> MeasuredStep:
         deviation=pstdev(steady),
         steps=len(steady),
         left_out=warm,
-        tokens_per_device=_tokens(lines),
-        source=plain(path.name, 80),
+        tokens_per_device=tokens_per_device,
+        source=source,
     )
 
 

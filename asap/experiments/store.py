@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.files import home, write_atomically
 from asap.core.locking import locked
+from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.experiments.documents import read_text, validation_reason
 from asap.experiments.experiment import Experiment
@@ -106,10 +107,20 @@ class ExperimentStore:
             path.unlink(missing_ok=True)
 
     def resolve(self, experiment: Experiment) -> Paths:
-        """Absolute paths of the profile and the stated facts; relative ones start at the record's file."""
+        """Absolute paths of the profile and the stated facts; relative ones start at the record's file.
+
+        A profile on an object store is copied first; raises like :func:`asap.core.remote.local_copy`.
+        """
         folder = BUNDLED if _is_bundled(experiment.id) else self.folder
         profile, facts = experiment.profile_path, experiment.facts_path
-        return Paths(folder / profile if profile else None, folder / facts if facts else None)
+        place = (
+            local_copy(profile, ".xplane.pb")
+            if profile and is_remote(profile)
+            else folder / profile
+            if profile
+            else None
+        )
+        return Paths(place, folder / facts if facts else None)
 
     def _files(self) -> Iterator[Path]:
         for folder in (BUNDLED, self.folder):

@@ -9,11 +9,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError, PlanError
+from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.experiments.mlflow.client import is_mlflow
 from asap.hardware import Chip, Slice, find_chip, resolve_hardware
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
@@ -71,7 +73,8 @@ def open_study(
     """Look up an experiment ID, or take a profile's path as an experiment of its own.
 
     Args:
-        target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``.
+        target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``, here or on an object store
+            (``gs://…``), or ``mlflow:RUN_ID``.
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
         progress: called with what is being read.
@@ -83,6 +86,14 @@ def open_study(
     """
     experiment, profile = _look_up(target, store, progress)
     return study_of(amend(experiment) if amend is not None else experiment, profile)
+
+
+def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:
+    """A study of a record as a session opened it; raises like :func:`open_study`."""
+    target = experiment.id if store.has(experiment.id) else experiment.profile_path
+    if target is None:
+        return study_of(experiment)
+    return open_study(target, store, lambda _: experiment, progress=progress)
 
 
 def experiment_id(target: str, store: ExperimentStore) -> str:
@@ -132,6 +143,11 @@ def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> 
         if paths.profile is not None:
             return experiment, read_profile(paths.profile, progress=progress)
         return experiment, _stated(paths.facts) if paths.facts else None
+    if is_mlflow(target):
+        return _of_mlflow(target, experiment_id(target, store), progress)
+    if is_remote(target):
+        experiment = Experiment(id=experiment_id(target, store), profile_path=target)
+        return experiment, read_profile(local_copy(target, ".xplane.pb"), progress=progress)
     path = Path(target).expanduser()
     if path.exists() or "/" in target or target.endswith(".pb"):
         experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
@@ -140,6 +156,14 @@ def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> 
         return store.get(target), None
     except NotFoundError as error:
         raise NotFoundError("no such experiment, and no such path", where=error.where, hint=error.hint) from None
+
+
+def _of_mlflow(target: str, id: str, progress: Progress | None) -> tuple[Experiment, Profile | None]:
+    from asap.experiments.mlflow.run import read_mlflow
+
+    experiment = read_mlflow(target, id)
+    path = experiment.profile_path
+    return experiment, read_profile(path, progress=progress) if path else None
 
 
 def _stated(path: Path) -> Profile:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, TypeAdapter, create_model
 from asap.chat.evaluation import DialogueOutcome
 from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
+from asap.doctor.check import Check
 from asap.experiments.experiment import Experiment
 from asap.history.record import HistoryRecord
 from asap.ledger.ledger import Ledger
@@ -71,6 +72,7 @@ DOCUMENTS = (
     ),
     Document(RunComparison, "`asap compare --format json`"),
     Document(Ledger, "`asap ledger --format json`"),
+    Document(_document("asap.doctor/1", checks=tuple[Check, ...]), "`asap doctor --format json`"),
     Document(Verification, "`asap verify --format json`"),
     Document(CiReport, "`asap ci --format json`"),
     Document(Experiment, "an experiment: `asap experiments show ID --format json`, and the files that are read"),

@@ -2,12 +2,14 @@
 
 from asap.plans.axes import AXES
 
-COMPUTE, HBM, OPAQUE, HOST = "compute", "waits for HBM", "custom calls without FLOPs", "host"
+COMPUTE, MIXED, HBM = "compute", "compute and other", "waits for HBM"
+OPAQUE, HOST = "custom calls without FLOPs", "host"
 BUBBLE, OPTIMIZER, OTHER, IDLE, UNLISTED = "pipeline bubble", "optimizer", "other", "idle", "not listed"
 UNKNOWN_AXIS = "collectives"
 
 TIME_COLOURS: dict[str, str] = {
     COMPUTE: "var(--compute)",
+    MIXED: "var(--mixed)",
     HBM: "var(--hbm)",
     UNKNOWN_AXIS: "var(--collective)",
     **{f"collectives over {axis}": f"var(--axis-{axis})" for axis in AXES},

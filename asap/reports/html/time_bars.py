@@ -18,7 +18,7 @@ _RESOURCES = {
 }
 _PARTS = {
     "compute": colours.COMPUTE,
-    "compute and other": colours.COMPUTE,
+    "compute and other": colours.MIXED,
     "hbm": colours.HBM,
     "host": colours.HOST,
     "pipeline bubble": colours.BUBBLE,
@@ -48,6 +48,8 @@ class TimeBar:
     segments: tuple[Segment, ...]
     low: float | None = None
     high: float | None = None
+    overlap: float = 1.0
+    """What the measured times add up to, over the step: above 1 where operations overlap; they are drawn scaled."""
 
     @property
     def length(self) -> float:
@@ -76,9 +78,10 @@ def _measured(study: Study, scale: float | None) -> Iterator[TimeBar]:
     segments = [Segment(_RESOURCES[name], _RESOURCES[name], shares.time[name]) for name in _RESOURCES]
     segments += _collectives(profile, shares.time["communication"])
     segments += [Segment(colours.IDLE, colours.IDLE, shares.idle)] if shares.idle else []
+    overlap = max(sum(segment.length for segment in segments), 1.0)
     if (rest := 1.0 - sum(segment.length for segment in segments)) > LEAST_SHARE:
         segments.append(Segment(colours.UNLISTED, "operations that are not listed", rest))
-    yield TimeBar("now", plan, provenance, _ordered(segments, scale))
+    yield TimeBar("now", plan, provenance, _ordered(segments, scale / overlap), overlap=overlap)
 
 
 def _collectives(profile: Profile, total: float) -> list[Segment]:

@@ -7,6 +7,7 @@ from asap.reports.html.time_bars import Segment, TimeBar
 
 _BAR, _GAP = 26, 24
 _LONGEST_PLAN = 44
+_OVERLAP = 0.005
 _FAR = 1.6
 """Intervals are drawn up to so many times the longest bar."""
 
@@ -37,7 +38,7 @@ def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
         "axis": {"labelExpr": "split(datum.label, '\\n')", "domain": False, "ticks": False, "labelPadding": 10},
         "scale": {"paddingInner": _GAP / (_BAR + _GAP), "paddingOuter": 0.2},
     }  # fmt: skip
-    x = scale("start", "seconds a step" if in_seconds else "share", 0, reach, format="~s" if in_seconds else "%")
+    x = _position(reach, in_seconds)
     bar = {
         "mark": {"type": "bar", "height": _BAR, "stroke": "var(--card)", "strokeWidth": 1},
         "data": {"values": [value for one in bars for value in _values(one, in_seconds)]},
@@ -130,9 +131,19 @@ def _size(length: float, in_seconds: bool) -> str:
     return format_seconds(length) if in_seconds else format_percent(length)
 
 
+def _position(reach: float, in_seconds: bool) -> dict[str, object]:
+    if not in_seconds:
+        return scale("start", "share", 0, reach, format="%")
+    if reach >= 1:
+        return scale("start", "seconds a step", 0, reach, format=".4~g")
+    return scale("start", "milliseconds a step", 0, reach, labelExpr="format(datum.value * 1000, '.4~g')")
+
+
 def _note(bars: list[TimeBar]) -> str:
     shown = {bar.provenance for bar in bars}
     said = ["Solid bars are measured, stated or compiled, pale ones modelled."] if "modelled" in shown else []
     said += ["Thin lines are 90 % intervals."] if any(bar.high and bar.high != bar.low for bar in bars) else []
+    if any(bar.overlap > 1 + _OVERLAP for bar in bars):
+        said.append("The measured operations overlap, so their times are scaled to the step.")
     said += ["Of collectives that other work hides, only what is exposed is drawn."] if "modelled" in shown else []
     return " ".join(said)

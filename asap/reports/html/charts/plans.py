@@ -3,6 +3,7 @@
 Where HBM is not known, the distance from the plan that runs takes its place.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palet
 _HEIGHT = 360
 _MOST = 2000
 _EDGE = 1.06
+_CLOSE = 0.025
+"""Of the width and height: points so near lie on each other."""
 _WIDE = 3
 _HIGHEST = 2.5
 """Capacities up to which HBM is drawn; what needs more stands at the edge."""
@@ -99,7 +102,7 @@ def _spec(points: list[_Point], by_memory: bool, capacity: float | None) -> dict
     looks = {kind: look for kind, look in _LOOK.items() if any(one.kind == kind for one in points)}
     fast, slow = min(one.seconds for one in points), max(one.seconds for one in points)
     kind = "log" if slow > _WIDE * fast else "linear"
-    x = scale("x", "predicted step time, s", fast / _EDGE, slow * _EDGE, kind, format="~g")
+    x = scale("x", "predicted step time, s", fast / _EDGE, slow * _EDGE, kind, format=".4~g")
     limit_gib = capacity / GIB if capacity else None
     highest = max([one.height for one in points] + ([limit_gib] if limit_gib else [])) * _EDGE
     title = "HBM of a device, GiB" if by_memory else "doublings that the mesh moves"
@@ -137,7 +140,7 @@ def _spec(points: list[_Point], by_memory: bool, capacity: float | None) -> dict
     }
     words = {
         "mark": {"type": "text", "aria": False, "dx": 10, "dy": -9, "align": "left", "fontWeight": "bold"},
-        "data": {"values": [value for value in values if value["label"]]},
+        "data": {"values": _labels(points, slow / fast, highest)},
         "encoding": {"x": x, "y": y, "text": {"field": "label"}},
     }
     name = {
@@ -154,6 +157,20 @@ def _spec(points: list[_Point], by_memory: bool, capacity: float | None) -> dict
         "encoding": {"y": y, "text": {"field": "text"}},
     }
     return {"width": WIDTH + 120, "height": _HEIGHT, "layer": [line, limit, name, scatter, words]}
+
+
+def _labels(points: list[_Point], width: float, height: float) -> list[dict[str, object]]:
+    """Labels of the marked points; those of points that lie on each other are joined."""
+    groups: list[tuple[_Point, list[str]]] = []
+    for point in sorted((one for one in points if one.label), key=lambda one: one.label):
+        for first, names in groups:
+            across = math.log(point.seconds / first.seconds) / math.log(max(width, 1 + _CLOSE))
+            if abs(across) < _CLOSE and abs(point.height - first.height) < _CLOSE * height:
+                names.append(point.label)
+                break
+        else:
+            groups.append((point, [point.label]))
+    return [{"x": point.seconds, "y": point.height, "label": ", ".join(names)} for point, names in groups]
 
 
 def _front_line(points: list[_Point]) -> list[dict[str, float]]:

@@ -57,7 +57,7 @@ def _spec(operations: list[Operation], peak: float, bandwidth: float) -> dict[st
     rates = [op.flop_rate or 0.0 for op in operations]
     bottom, top = min(*rates, bandwidth * left) / 2, peak * 2.5
     bounds = [bound for bound in _COLOURS if any(_bound(op) == bound for op in operations)]
-    x = scale("x", "FLOP per HBM byte", left, right, "log", values=_decades(left, right), format="~g")
+    x = scale("x", "FLOP per HBM byte", left, right, "log", values=_decades(left, right), format=".4~g")
     y = scale("y", "FLOP/s of a core", bottom, top, "log", values=_decades(bottom, top), format="~s")
     roof = [{"x": left, "y": bandwidth * left}, {"x": ridge, "y": peak}, {"x": right, "y": peak}]
     ceiling = {

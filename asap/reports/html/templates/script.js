@@ -140,6 +140,4 @@
   theme.hidden = false;
   theme.addEventListener("click", () => { root.style.colorScheme = dark() ? "light" : "dark"; name(); });
   name();
-
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 })();
