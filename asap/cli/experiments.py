@@ -9,6 +9,8 @@ from asap.cli.completion import experiments
 from asap.cli.output import STEP_TIME, Plain, console, print_json, print_table, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from asap.experiments import Experiment
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
@@ -57,8 +59,9 @@ def add(
         step_time=step_time,
         description=description,
     )
-    start = _read_source(source, id) if source is not None else None
-    experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile, start=start)
+    experiment = create_experiment(
+        id, said, config=config, overrides=overrides or [], profile=profile, source=_source(source)
+    )
     kept = store.add(experiment, replace=replace)
     for note in kept.notes:
         warn(note)
@@ -114,11 +117,13 @@ def remove(id: Id) -> None:
     print(f"removed {id}")
 
 
-def _read_source(source: str, id: str) -> "Experiment":
+def _source(target: str | None) -> "Callable[[Experiment], Experiment] | None":
     from asap.core.errors import UsageError
     from asap.experiments.mlflow.client import is_mlflow
     from asap.experiments.mlflow.run import read_mlflow
 
-    if not is_mlflow(source):
-        raise UsageError("is no run of MLflow", where=f"--from {source}", hint="write mlflow:RUN_ID")
-    return read_mlflow(source, id)
+    if target is None:
+        return None
+    if not is_mlflow(target):
+        raise UsageError("is no run of MLflow", where=f"--from {target}", hint="write mlflow:RUN_ID")
+    return lambda experiment: read_mlflow(target, experiment)

@@ -1,6 +1,6 @@
 """A new experiment from what a user has: a configuration, a profile, and what is said on the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def create_experiment(
     config: Path | None = None,
     overrides: Sequence[str] = (),
     profile: Path | str | None = None,
-    start: Experiment | None = None,
+    source: Callable[[Experiment], Experiment] | None = None,
 ) -> Experiment:
     """Put a record together.
 
@@ -48,14 +48,16 @@ def create_experiment(
         config: a configuration file.
         overrides: ``key=value`` for it.
         profile: a path, or an address on an object store.
-        start: what is known already, such as a run of MLflow.
+        source: adds what is known elsewhere, such as a run of MLflow, to a record that has its hardware.
 
     Raises:
         ConfigError: the configuration, or the hardware, contradicts itself.
         PlanError: the plan is malformed or does not multiply to the devices.
         NotFoundError: a path does not exist.
     """
-    experiment = _state_hardware(start or Experiment(id=id), said)
+    experiment = _state_hardware(Experiment(id=id), said)
+    if source is not None:
+        experiment = source(experiment)
     if config is not None or overrides:
         experiment = read_configuration(config, overrides, experiment)
     return _state_rest(experiment, said, profile)

@@ -161,7 +161,7 @@ def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> 
 def _of_mlflow(target: str, id: str, progress: Progress | None) -> tuple[Experiment, Profile | None]:
     from asap.experiments.mlflow.run import read_mlflow
 
-    experiment = read_mlflow(target, id)
+    experiment = read_mlflow(target, Experiment(id=id))
     path = experiment.profile_path
     return experiment, read_profile(path, progress=progress) if path else None
 

@@ -1,5 +1,6 @@
 """Access to an MLflow server: the one of ``MLFLOW_TRACKING_URI``, as MLflow itself reads it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ def mlflow_client(target: str) -> Iterator["tuple[MlflowClient, str]"]:
     where = plain(target, 80)
     if not run_id.isalnum():
         raise UsageError("is no run of MLflow", where=where, hint="write mlflow:RUN_ID")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException

@@ -31,8 +31,8 @@ PROFILE = ".xplane.pb"
 _FEWEST = 3
 
 
-def read_mlflow(target: str, id: str) -> Experiment:
-    """The experiment behind ``mlflow:RUN_ID``.
+def read_mlflow(target: str, experiment: Experiment) -> Experiment:
+    """``experiment`` with what the run ``mlflow:RUN_ID`` says.
 
     Raises:
         AsapError: what :func:`asap.experiments.mlflow.client.mlflow_client` and the readers of configurations raise.
@@ -40,7 +40,7 @@ def read_mlflow(target: str, id: str) -> Experiment:
     with mlflow_client(target) as (client, run_id):
         run = client.get_run(run_id)
         origin = f"{PREFIX}{run_id}"
-        experiment = _configured(Experiment(id=id), run.data.params, origin)
+        experiment = _configured(experiment, run.data.params, origin)
         measured = _step_time(client, run_id, run.data.metrics)
         profile = _profile(client, run_id)
     found = {

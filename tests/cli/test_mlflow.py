@@ -1,5 +1,6 @@
 """Runs on a real MLflow server; skipped where only the client, or nothing of MLflow, is installed."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from asap.core.errors import NotFoundError, UsageError
-from asap.experiments import ExperimentStore
+from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.mlflow.client import is_mlflow
 from asap.experiments.mlflow.run import read_mlflow
 from asap.experiments.store import BUNDLED
@@ -21,7 +22,7 @@ PARAMS = {
     "model_name": "llama3-8b", "per_device_batch_size": "2", "max_target_length": "4096", "remat_policy": "full",
     "ici_tensor_parallelism": "4",
 }  # fmt: skip
-START_S = 180
+START_S = 120
 
 
 def test_a_target_names_a_run():
@@ -40,7 +41,11 @@ def server(tmp_path_factory):
         sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
         "--backend-store-uri", f"sqlite:///{folder}/runs.db", "--artifacts-destination", str(folder / "artifacts"),
     ]  # fmt: skip
-    with (folder / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process:
+    environment = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environment) as process,
+    ):
         try:
             _wait(f"http://127.0.0.1:{port}/health", process, folder / "log")
             yield f"http://127.0.0.1:{port}"
@@ -79,7 +84,7 @@ def run(server, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_a_run_becomes_an_experiment(run, tmp_path):
     client, run_id = run
-    experiment = read_mlflow(f"mlflow:{run_id}", "mine")
+    experiment = read_mlflow(f"mlflow:{run_id}", Experiment(id="mine"))
     assert experiment.model is not None
     assert experiment.model.layers == 32
     assert experiment.measured is not None
@@ -91,19 +96,19 @@ def test_a_run_becomes_an_experiment(run, tmp_path):
     assert study.profile is not None
     assert study.experiment.id == f"mlflow-{run_id}"
     with pytest.raises(NotFoundError):
-        read_mlflow("mlflow:" + "0" * 32, "mine")
+        read_mlflow("mlflow:" + "0" * 32, Experiment(id="mine"))
     with pytest.raises(UsageError):
-        read_mlflow("mlflow:../../etc", "mine")
+        read_mlflow("mlflow:../../etc", Experiment(id="mine"))
 
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_a_result_is_logged_back_on_request(run, run_command):
+def test_a_result_is_logged_back_on_request(run, asap):
     pytest.importorskip("vl_convert")
     client, run_id = run
-    done = run_command("experiments", "add", "mine", "--from", f"mlflow:{run_id}", "--hardware", "v5e-64")
+    done = asap("experiments", "add", "mine", "--from", f"mlflow:{run_id}", "--hardware", "v5e-64")
     assert done.code == 0, done.err
-    done = run_command("report", "mine", "--log-to", f"mlflow:{run_id}")
+    done = asap("report", "mine", "--log-to", f"mlflow:{run_id}")
     assert done.code == 0, done.err
     tags = client.get_run(run_id).data.tags
     assert tags["asap.proposal_1"].startswith("data=64")
