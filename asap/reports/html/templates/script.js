@@ -2,6 +2,7 @@
 // Hover and keyboard of the charts, sorting and search of the operations, copy, theme. All text is set as text.
 (() => {
   const tip = document.getElementById("tip");
+  let pointer = null;
 
   function showTip(mark, x, y) {
     const [head, ...rest] = mark.getAttribute("aria-label").split("; ");
@@ -27,11 +28,15 @@
     drawing.setAttribute("role", "group");
     drawing.setAttribute("aria-label", "Chart; arrow keys step through its marks");
     drawing.addEventListener("pointermove", (event) => {
+      const place = `${event.clientX} ${event.clientY}`;
+      const still = place === pointer || (pointer === null && document.querySelector(".focused"));
+      pointer = place;
+      if (still) return; // the page moved, not the pointer
       const mark = event.target.closest("[aria-roledescription][aria-label]:not(g)");
       if (mark) showTip(mark, event.clientX, event.clientY);
       else hideTip();
     });
-    drawing.addEventListener("pointerleave", hideTip);
+    drawing.addEventListener("pointerleave", () => { if (!document.querySelector(".focused")) hideTip(); });
     drawing.addEventListener("blur", hideTip);
     drawing.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
