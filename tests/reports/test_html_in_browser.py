@@ -46,7 +46,13 @@ def browser(tmp_path_factory):
     page.write_text(render_page(assemble(study, proposals, "s", "builtin/planner"), study), encoding="utf-8")
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--force-prefers-reduced-motion",
+        "--window-size=1200,900",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
@@ -86,6 +92,7 @@ def test_the_keyboard_steps_through_the_marks(browser):
     first = find(browser, "#tip").text
     drawing.send_keys("\ue014")
     assert first
+
     assert find(browser, "#tip").text not in ("", first)
     drawing.send_keys("\ue00c")  # escape
     assert find(browser, "#tip").text == ""
