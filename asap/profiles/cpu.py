@@ -5,22 +5,21 @@ Control flow contains its body, so an operation's own time is its time without w
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-NS = 1e-9
+import numpy as np
+
+from asap.profiles.xplane.columns import Integers
+from asap.profiles.xplane.planes import Column, Line, Plane
+from asap.profiles.xplane.spans import covered, own_times
+
+PS, PS_PER_NS = 1e-12, 1000
 _HOST = "/host:CPU"
-
-
-class Span(NamedTuple):
-    """Something with a beginning and an end, in nanoseconds."""
-
-    start: float
-    end: float
+_NAME, _DEVICE, _MODULE, _RUN = "hlo_op", "device_ordinal", "hlo_module", "run_id"
 
 
 class CpuInstruction(NamedTuple):
@@ -38,96 +37,124 @@ class Total:
     occurrences: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Operations of one thread, in picoseconds."""
+
+    host: int
+    device: Integers
+    run: Integers
+    module: Sequence[str]
+    name: Sequence[str]
+    start: Integers
+    end: Integers
+
+
 @dataclass(frozen=True)
 class CpuEvents:
     """What the virtual devices of all hosts did."""
 
-    work: dict[tuple[int, int], list[Span]] = field(default_factory=lambda: defaultdict(list))
-    runs: dict[tuple[int, int, str, int], list[Span]] = field(default_factory=lambda: defaultdict(list))
-    operations: dict[CpuInstruction, Total] = field(default_factory=lambda: defaultdict(Total))
+    _work: tuple[_Work, ...]
 
     @property
     def devices(self) -> int:
         """Virtual devices that ran an operation."""
-        return len(self.work)
+        return len(self._devices)
 
     @cached_property
     def window_s(self) -> float:
         """From the first to the last operation, mean over devices."""
-        return NS * fmean(_extent(spans) for spans in self.work.values())
+        return PS * fmean(int(end.max() - start.min()) for start, end in self._devices.values())
 
     @property
     def duty_cycle(self) -> float | None:
         """Share of the window in which a device ran at least one operation, mean over devices."""
-        return NS * fmean(map(_covered, self.work.values())) / self.window_s if self.window_s else None
+        return (
+            PS * fmean(covered(*spans) for spans in self._devices.values()) / self.window_s if self.window_s else None
+        )
 
-    @property
-    def modules(self) -> dict[str, list[float]]:
+    @cached_property
+    def modules(self) -> Mapping[str, Sequence[float]]:
         """Seconds of each run of each module on each device."""
+        runs: dict[tuple[int, int, str, int], tuple[int, int]] = {}
+        for work in self._work:
+            columns = (work.device.tolist(), work.module, work.run.tolist(), work.start.tolist(), work.end.tolist())
+            for device, module, run, start, end in zip(*columns, strict=True):
+                key = (work.host, device, module, run)
+                first, last = runs.get(key, (start, end))
+                runs[key] = (min(first, start), max(last, end))
         modules: dict[str, list[float]] = defaultdict(list)
-        for (_, _, module, _), spans in self.runs.items():
-            modules[module].append(NS * _extent(spans))
+        for (_, _, module, _), (first, last) in runs.items():
+            modules[module].append(PS * (last - first))
         return modules
 
+    @cached_property
+    def operations(self) -> Mapping[CpuInstruction, Total]:
+        """Time and count of each operation."""
+        totals: dict[CpuInstruction, Total] = defaultdict(Total)
+        for work in self._work:
+            own = own_times(work.start, work.end).tolist()
+            for module, name, time in zip(work.module, work.name, own, strict=True):
+                total = totals[CpuInstruction(module, name)]
+                total.seconds += PS * time
+                total.occurrences += 1
+        return totals
 
-def read_cpu(files: Sequence[Path]) -> CpuEvents:
-    """Read the operations of all hosts."""
-    events = CpuEvents()
-    for host, file in enumerate(files):
-        for line in _host_lines(file):
-            _add_line(events, host, line)
-    return events
-
-
-def _host_lines(file: Path) -> Iterator[Any]:
-    """Threads of the host. ``jax.profiler.ProfileData`` comes without the half second that importing jax takes."""
-    try:
-        from jaxlib._profile_data import ProfileData
-    except ImportError:
-        from jax.profiler import ProfileData
-
-    profile = ProfileData.from_file(str(file))
-    for plane in profile.planes:
-        if plane.name == _HOST:
-            yield from plane.lines
-
-
-def _add_line(events: CpuEvents, host: int, line: Any) -> None:
-    found: list[tuple[Span, CpuInstruction]] = []
-    for event in line.events:
-        stats = dict(event.stats)
-        if "hlo_op" not in stats or "device_ordinal" not in stats:
-            continue
-        span = Span(event.start_ns, event.start_ns + event.duration_ns)
-        device, module = stats["device_ordinal"], stats.get("hlo_module", "")
-        events.work[host, device].append(span)
-        events.runs[host, device, module, stats.get("run_id", 0)].append(span)
-        found.append((span, CpuInstruction(module, stats["hlo_op"])))
-    _add_own_times(found, events.operations)
+    @cached_property
+    def _devices(self) -> Mapping[tuple[int, int], tuple[Integers, Integers]]:
+        found: dict[tuple[int, int], list[tuple[Integers, Integers]]] = defaultdict(list)
+        for work in self._work:
+            for device in np.unique(work.device).tolist():
+                mine = work.device == device
+                found[work.host, device].append((work.start[mine], work.end[mine]))
+        joined = {key: tuple(map(np.concatenate, zip(*spans, strict=True))) for key, spans in found.items()}
+        return {key: (start, end) for key, (start, end) in joined.items()}
 
 
-def _add_own_times(found: list[tuple[Span, CpuInstruction]], operations: dict[CpuInstruction, Total]) -> None:
-    """Add the operations of one thread, each without the operations inside it."""
-    around: list[tuple[Span, CpuInstruction]] = []
-    for span, instruction in sorted(found, key=lambda item: (item[0].start, -item[0].end)):
-        while around and around[-1][0].end <= span.start:
-            around.pop()
-        seconds = NS * (span.end - span.start)
-        operations[instruction].seconds += seconds
-        operations[instruction].occurrences += 1
-        if around:
-            operations[around[-1][1]].seconds -= seconds
-        around.append((span, instruction))
+def read_cpu(hosts: Sequence[Sequence[Plane]]) -> CpuEvents:
+    """Read the operations of all hosts.
+
+    Raises:
+        ProfileError: a file is damaged.
+    """
+    return CpuEvents(
+        tuple(
+            work
+            for number, planes in enumerate(hosts)
+            for plane in planes
+            if plane.name == _HOST
+            for work in _of_plane(plane, number)
+        )
+    )
 
 
-def _extent(spans: Iterable[Span]) -> float:
-    return max(span.end for span in spans) - min(span.start for span in spans)
+def _of_plane(plane: Plane, host: int) -> Iterator[_Work]:
+    origin = min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
+    if _NAME in plane.stat_ids and _DEVICE in plane.stat_ids:
+        for line in plane.lines:
+            work = _of_line(plane, line, host, origin)
+            yield from [work] if work else []
 
 
-def _covered(spans: Iterable[Span]) -> float:
-    """Length of the union of spans."""
-    covered, reached = 0.0, float("-inf")
-    for span in sorted(spans):
-        covered += max(span.end - max(span.start, reached), 0.0)
-        reached = max(reached, span.end)
-    return covered
+def _of_line(plane: Plane, line: Line, host: int, origin: int) -> _Work | None:
+    events = line.events((_NAME, _DEVICE, _MODULE, _RUN))
+    rows = np.flatnonzero(events.stats[_NAME].known & events.stats[_DEVICE].known)
+    if not len(rows):
+        return None
+    start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset[rows]
+    end = start + events.duration[rows]
+    order = np.lexsort((-end, start))
+
+    def texts(column: Column | None) -> list[str]:
+        return [plane.text(number) for number in column.value[rows][order].tolist()] if column else [""] * len(rows)
+
+    run = events.stats[_RUN].value[rows] if _RUN in events.stats else np.zeros_like(rows)
+    return _Work(
+        host=host,
+        device=events.stats[_DEVICE].value[rows][order],
+        run=run[order],
+        module=texts(events.stats.get(_MODULE)),
+        name=texts(events.stats[_NAME]),
+        start=start[order],
+        end=end[order],
+    )

@@ -1,10 +1,12 @@
-"""Read a run: convert it once, and put together the facts that its device and its capture allow."""
+"""Read a run: make its tables once, and put together the facts that its device and its capture allow.
+
+The tables of a TPU are made from its events; XProf makes the others, and those that hold something unfamiliar.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import gaps
@@ -23,9 +25,11 @@ from asap.profiles.operations import (
 )
 from asap.profiles.profile import Extent, Gap, Operation, Profile, Roofline
 from asap.profiles.scale import US, Scale
+from asap.profiles.skeleton import Skeleton, skeleton_of
 from asap.profiles.steps import Steps, marked_steps, module_steps
-from asap.profiles.xprof.conversion import Conversion, converting
-from asap.profiles.xprof.skeleton import Skeleton, read_skeleton
+from asap.profiles.tpu.convert import convert_tpu
+from asap.profiles.xplane.planes import Plane, read_planes
+from asap.profiles.xprof.conversion import Conversion, convert
 from asap.profiles.xprof.tables import RooflineRow
 
 
@@ -48,14 +52,10 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     Raises:
         ProfileError: it cannot be read.
     """
-    hosts = f"{len(run.files)} host{'s' if len(run.files) > 1 else ''}"
-    progress(f"converting {format_bytes(run.size)} of {hosts} with XProf")
-    with converting(run.files) as converted, ThreadPoolExecutor(1) as beside:
-        skimmed = beside.submit(_skim, run.files)
-        conversion, told = corrected(converted())
-    progress("reading operations")
+    hosts, made = _tables(run, progress)
+    conversion, told = corrected(made)
     marked = marked_steps(conversion.summary, conversion.steps)
-    skeleton = skimmed.result()
+    skeleton = skeleton_of(hosts)
     if program := conversion.program:
         facts = _from_tables(conversion, program, skeleton, marked)
     elif conversion.kernels and skeleton.active:
@@ -63,15 +63,25 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     elif skeleton.devices:
         facts = _Facts(skeleton.devices)
     else:
-        facts = _from_cpu(run, marked)
+        facts = _from_cpu(hosts, marked)
     return _profile(run, conversion, skeleton, facts, marked, told)
 
 
-def _skim(files: Sequence[Path]) -> Skeleton:
-    skeleton = read_skeleton(files)
-    if not skeleton.has_steps:
-        _ = skeleton.modules
-    return skeleton
+def _tables(run: ProfileRun, progress: Callable[[str], None]) -> tuple[list[list[Plane]], Conversion]:
+    """The planes of each host, and the tables. What is wrong with a damaged file XProf says better."""
+    what = f"{format_bytes(run.size)} of {len(run.files)} host{'s' if len(run.files) > 1 else ''}"
+    progress(f"reading {what}")
+    try:
+        hosts = [read_planes(file) for file in run.files]
+        conversion = convert_tpu(hosts)
+    except ProfileError:
+        convert(run.files)
+        raise
+    if conversion is None:
+        progress(f"converting {what} with XProf")
+        conversion = convert(run.files)
+    progress("reading operations")
+    return hosts, conversion
 
 
 def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleton, marked: Steps | None) -> _Facts:
@@ -105,8 +115,8 @@ def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | No
     )
 
 
-def _from_cpu(run: ProfileRun, marked: Steps | None) -> _Facts:
-    events = read_cpu(run.files)
+def _from_cpu(hosts: Sequence[Sequence[Plane]], marked: Steps | None) -> _Facts:
+    events = read_cpu(hosts)
     if not events.devices:
         return _Facts(0)
     scale = Scale(events.devices, events.window_s, marked)

@@ -9,8 +9,8 @@ from asap.profiles import read_profile
 def test_v6e_without_step_marks(shared):
     profile = read_profile(shared("openxla_xprof__tpu_inference_2"))
     assert (profile.device_type, profile.devices, profile.extent) == ("TPU v6 Lite", 4, "window")
-    assert profile.kpis.duty_cycle == pytest.approx(0.865)
-    assert profile.kpis.idle == pytest.approx(0.134)
+    assert profile.kpis.duty_cycle == pytest.approx(0.865, abs=5e-4)
+    assert profile.kpis.idle == pytest.approx(0.134, abs=5e-4)
     assert profile.kpis.communication == pytest.approx(0.0040, abs=5e-5)
     assert [c.kind for c in profile.kpis.collectives] == ["all-reduce"]
     assert len(profile.operations) == 17

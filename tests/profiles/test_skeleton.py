@@ -7,7 +7,13 @@ from jax.profiler import ProfileData
 from xspaces import plane, serialised, tpu_profile
 
 from asap.core.errors import ProfileError
-from asap.profiles.xprof.skeleton import read_skeleton
+from asap.profiles.skeleton import Skeleton, skeleton_of
+from asap.profiles.xplane.planes import read_planes
+
+
+def read_skeleton(files) -> Skeleton:
+    return skeleton_of([read_planes(file) for file in files])
+
 
 NAMES = ("openxla_xprof__tpu_inference_2", "openxla_xprof__gpu_multi_worker", "AMD-AGI_TraceLens__mi300_gemm")
 
@@ -16,7 +22,7 @@ def test_names_that_are_not_utf8_are_read_and_what_is_no_xspace_is_refused(write
     name = b"\x12\x03a\xff\xfe"
     skeleton = read_skeleton([write(b"\x0a" + bytes([len(name)]) + name)])
     assert (skeleton.devices, skeleton.has_host) == (0, False)
-    with pytest.raises(ProfileError, match="no valid XSpace"):
+    with pytest.raises(ProfileError, match="damaged or cut off"):
         read_skeleton([write(b"\x0b\x00")])
 
 

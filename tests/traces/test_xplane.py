@@ -1,15 +1,16 @@
 """XPlane files: decoded as JAX decodes them, and made ones of which everything is known."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, InsufficientEvidenceError, ProfileError
+from asap.profiles.xplane.planes import read_planes
 from asap.traces.analysis.iterations import device_iterations
 from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.load import load_trace
-from asap.traces.readers.xspace import read_planes
 
 MS = 10**9
 SHAPE = "f32[1024,1024]{1,0}"
@@ -76,7 +77,10 @@ def test_events_are_decoded_as_they_were_written(tmp_path_factory, lines):
     (plane,) = read_planes(file, "/device")
     assert [line.name for line in plane.lines] == list(lines)
     for line, events in zip(plane.lines, lines.values(), strict=True):
-        rows = zip(line.metadata, line.start, line.end, line.correlation, strict=True)
+        found = line.events(("correlation_id",))
+        correlation = found.stats["correlation_id"]
+        known = np.where(correlation.known, correlation.value, -1)
+        rows = zip(found.metadata, found.start_ns, found.end_ns, known, strict=True)
         found = [(plane.names[key], int(start), int(end), int(correlation)) for key, start, end, correlation in rows]
         assert found == [
             (name, 1000 + at // 1000, 1000 + (at + length) // 1000, -1 if correlation is None else correlation)
@@ -96,9 +100,10 @@ def test_real_files_are_decoded_as_jax_does(real_profile, name):
         for line, other in zip(plane.lines, theirs[plane.name].lines, strict=True):
             events = list(other.events)
             assert line.name == other.name
-            assert [plane.names[key] for key in line.metadata.tolist()] == [event.name for event in events]
-            assert line.start == pytest.approx([event.start_ns for event in events], abs=1)
-            assert line.end - line.start == pytest.approx([event.duration_ns for event in events], abs=1)
+            assert [plane.names[key] for key in line.events().metadata.tolist()] == [event.name for event in events]
+            found = line.events()
+            assert found.start_ns == pytest.approx([event.start_ns for event in events], abs=1)
+            assert found.end_ns - found.start_ns == pytest.approx([event.duration_ns for event in events], abs=1)
 
 
 @given(st.integers(1, 10_000), st.integers(0, 255))

@@ -1,8 +1,7 @@
 """XProf's conversion of a run, once, into checked tables."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,19 +43,19 @@ class Conversion:
         return next(whole, None) if self.operations else None
 
 
-@contextmanager
-def converting(files: Sequence[Path]) -> Iterator[Callable[[], Conversion]]:
-    """Convert the files of all hosts together, beside what is done in the context; the value waits for the result.
+def convert(files: Sequence[Path]) -> Conversion:
+    """Convert the files of all hosts together. Memory is that of the first host.
 
-    Memory is that of the first host. A table is checked while XProf, which does not hold the interpreter, makes the
-    next. The function that waits raises :class:`ProfileError` if XProf cannot read a file, or returns a table of
-    another form.
+    A table is checked while XProf, which does not hold the interpreter, makes the next.
+
+    Raises:
+        ProfileError: XProf cannot read a file, or returns a table of another form.
     """
     with linked(files) as links:
         beside = ThreadPoolExecutor(1)
         outputs = {tool: beside.submit(run_tool, tool, links[:hosts], files) for tool, hosts in TOOLS.items()}
         try:
-            yield lambda: _conversion(files, lambda tool: outputs[tool].result())
+            return _conversion(files, lambda tool: outputs[tool].result())
         finally:
             beside.shutdown(cancel_futures=True)
 

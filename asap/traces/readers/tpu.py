@@ -14,9 +14,10 @@ from statistics import median
 import numpy as np
 
 from asap.profiles.collectives import base_name, collective_of, opcode
+from asap.profiles.xplane.planes import Events as Recorded
+from asap.profiles.xplane.planes import Plane
 from asap.traces.readers.rows import Numbering
-from asap.traces.readers.xspace import Line, Plane
-from asap.traces.trace import NO_CORRELATION, Events, OperationKind, RankTrace, Step
+from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
 
 _OPERATIONS, _MODULES = "XLA Ops", "XLA Modules"
 _CORE = "core"
@@ -45,9 +46,9 @@ class _Transfer:
 def read_core(plane: Plane, number: int) -> RankTrace | None:
     """The trace of one core; None if it ran nothing."""
     lines = {line.name: line for line in plane.lines}
-    if _OPERATIONS not in lines or not len(lines[_OPERATIONS].start):
+    if _OPERATIONS not in lines or lines[_OPERATIONS].is_empty:
         return None
-    reader = _Core(plane, _leaves(lines[_OPERATIONS]))
+    reader = _Core(plane, lines[_OPERATIONS].events())
     transfers = reader.transfers()
     rows = [*reader.rows, *(reader.row_of(transfer) for transfer in transfers)]
     order = np.lexsort(np.array(rows)[:, [3, 2]].T)
@@ -64,7 +65,7 @@ def read_core(plane: Plane, number: int) -> RankTrace | None:
         calls=Events.of([]),
         operations=Events.of(rows),
         spans=Events.of([]),
-        steps=_executions(plane, lines.get(_MODULES)),
+        steps=_executions(plane, lines[_MODULES].events()) if _MODULES in lines else [],
         caller=np.arange(len(reader.lanes)),
         executions=True,
         durations=np.array(own, dtype=np.int64)[order],
@@ -74,13 +75,14 @@ def read_core(plane: Plane, number: int) -> RankTrace | None:
 
 
 class _Core:
-    def __init__(self, plane: Plane, line: Line):
+    def __init__(self, plane: Plane, events: Recorded):
         self.names: Numbering[str] = Numbering()
         self.lanes: Numbering[str] = Numbering()
         self.rows: list[tuple[int, ...]] = []
         self._transfers: list[_Transfer] = []
         self._open: dict[str, _Transfer] = {}
-        columns = (line.metadata.tolist(), line.start.tolist(), line.end.tolist())
+        rows = _leaves(events.start_ns, events.end_ns)
+        columns = (column[rows].tolist() for column in (events.metadata, events.start_ns, events.end_ns))
         for metadata, start, end in zip(*columns, strict=True):
             self._add(plane.names.get(metadata, ""), start, end)
 
@@ -167,25 +169,24 @@ def _bytes(expression: str) -> int:
     return count * (1 if kind == "pred" else int(bits or 8)) // 8 or 1
 
 
-def _leaves(line: Line) -> Line:
-    """Without the operations that contain others: the time of a loop is that of its body."""
-    order = np.lexsort((-line.end, line.start))
-    lasting = order[line.end[order] > line.start[order]]
-    contains = np.append(line.start[lasting][1:], np.iinfo(np.int64).max) < line.end[lasting]
+def _leaves(start: Integers, end: Integers) -> Integers:
+    """Operations that contain no others, in their order: the time of a loop is that of its body."""
+    order = np.lexsort((-end, start))
+    lasting = order[end[order] > start[order]]
+    contains = np.append(start[lasting][1:], np.iinfo(np.int64).max) < end[lasting]
     order = np.setdiff1d(order, lasting[contains])
-    order = order[np.lexsort((line.end[order], line.start[order]))]
-    return Line(line.name, line.metadata[order], line.start[order], line.end[order], line.correlation[order])
+    return order[np.lexsort((end[order], start[order]))]
 
 
-def _executions(plane: Plane, modules: Line | None) -> list[Step]:
+def _executions(plane: Plane, modules: Recorded) -> list[Step]:
     """Runs of the module that took most of the time."""
-    if modules is None or not len(modules.start):
+    if not len(modules):
         return []
     totals: dict[int, int] = defaultdict(int)
-    for metadata, time in zip(modules.metadata.tolist(), (modules.end - modules.start).tolist(), strict=True):
+    for metadata, time in zip(modules.metadata.tolist(), modules.duration.tolist(), strict=True):
         totals[metadata] += time
     main = max(totals, key=lambda metadata: totals[metadata])
     mine = np.flatnonzero(modules.metadata == main)
     label = plane.names.get(main, "").partition("(")[0]
-    runs = zip(modules.start[mine].tolist(), modules.end[mine].tolist(), strict=True)
+    runs = zip(modules.start_ns[mine].tolist(), modules.end_ns[mine].tolist(), strict=True)
     return [Step(f"{label} {i}", start, end) for i, (start, end) in enumerate(runs)]

@@ -8,15 +8,16 @@ import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
+from asap.profiles.xplane.planes import Line, Plane, read_planes
 from asap.traces.operations import collective_kind
 from asap.traces.readers.rows import Numbering
 from asap.traces.readers.tpu import read_core
-from asap.traces.readers.xspace import Line, Plane, read_planes
-from asap.traces.trace import Events, OperationKind, RankTrace
+from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace
 
 _DEVICE = re.compile(r"/device:(TPU|GPU):(\d+)")
 _STREAM = re.compile(r"Stream #(\d+)")
 _HOST = "/host:CPU"
+_CORRELATION = "correlation_id"
 _COPY = re.compile(r"memcpy|copybuffer", re.IGNORECASE)
 _MEMSET = re.compile(r"memset|fillbuffer", re.IGNORECASE)
 
@@ -69,21 +70,23 @@ def _read_gpu(plane: Plane, hosts: Sequence[Plane], number: int) -> RankTrace | 
     )
 
 
-def _rows(plane: Plane, line: Line, names: Numbering[str], lanes: Numbering[str]) -> "np.ndarray":
+def _rows(plane: Plane, line: Line, names: Numbering[str], lanes: Numbering[str]) -> Integers:
     """Name, lane, start, end, correlation and kind of each event."""
-    labels = {key: plane.names.get(key, "") for key in np.unique(line.metadata).tolist()}
-    number = {key: names[label] for key, label in labels.items()}
-    kind = {key: _kind(label) for key, label in labels.items()}
+    events = line.events((_CORRELATION,))
+    keys, place = np.unique(events.metadata, return_inverse=True)
+    labels = [plane.names.get(key, "") for key in keys.tolist()]
     found = _STREAM.match(line.name)
     lane = lanes[f"stream {found.group(1)}" if found else f"thread {line.name}"] if labels else 0
-    metadata = line.metadata.tolist()
+    correlation = events.stats.get(_CORRELATION)
     columns = (
-        np.array([number[key] for key in metadata], dtype=np.int64),
-        np.full(len(metadata), lane),
-        line.start,
-        line.end,
-        line.correlation,
-        np.array([kind[key] for key in metadata], dtype=np.int64),
+        np.array([names[label] for label in labels], dtype=np.int64)[place],
+        np.full(len(events), lane),
+        events.start_ns,
+        events.end_ns,
+        np.where(correlation.known, correlation.value, NO_CORRELATION)
+        if correlation
+        else np.full(len(events), NO_CORRELATION),
+        np.array([_kind(label) for label in labels], dtype=np.int64)[place],
     )
     return np.stack(columns, axis=1)
 

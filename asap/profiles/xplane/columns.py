@@ -1,0 +1,140 @@
+"""Many protobuf messages at once: all of them take one step from field to field together.
+
+An integer is read as the eight bytes that begin with it. Seven bits of a byte count and the eighth says whether another
+one follows, so the first byte without it is the last, and three shifts close the gaps between the groups of seven.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from asap.profiles.xplane.wire import BYTES, VARINT
+
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_SIZES = np.array([0, 8, 0, 0, 0, 4, 0, 0])
+_KNOWN = np.array([True, True, True, False, False, True, False, False])
+_WIDTH = 8
+_MORE = np.uint64(0x8080808080808080)
+_CLOSING = (
+    (0x007F007F007F007F, 0x7F007F007F007F00, 1),
+    (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
+    (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
+)
+
+
+class Nested(NamedTuple):
+    """Messages within messages: the row of their owner, and where they begin and end."""
+
+    owner: Integers
+    begin: Integers
+    end: Integers
+
+
+class Decoded(NamedTuple):
+    """A column for each field that was wanted, whether each message has it, and the nested messages."""
+
+    columns: Sequence[Integers]
+    known: Sequence[NDArray[np.bool_]]
+    nested: Nested
+
+
+class Buffer:
+    """Bytes, as the words of eight bytes that begin at each of them."""
+
+    def __init__(self, data: bytes):
+        self.data = data
+        padded = np.frombuffer(data + bytes(2 * _WIDTH), dtype=np.uint8)
+        self.words: Words = as_strided(padded[:_WIDTH].view("<u8"), shape=(len(data) + _WIDTH,), strides=(1,))
+
+
+def decode(buffer: Buffer, begin: Integers, end: Integers, numbers: Sequence[int], nested: int = 0) -> Decoded:
+    """Fields of many messages at once.
+
+    Args:
+        buffer: holds the messages.
+        begin: where each begins.
+        end: where each ends.
+        numbers: of the integer fields that are wanted; zero where a message has none. The last of a field counts.
+        nested: number of a field with messages.
+
+    Raises:
+        IndexError, KeyError: the bytes are not messages.
+    """
+    columns = [np.zeros(len(begin), dtype=np.int64) for _ in numbers]
+    known = [np.zeros(len(begin), dtype=bool) for _ in numbers]
+    found: list[tuple[Integers, Integers, Integers]] = []
+    rows = np.flatnonzero(begin < end)
+    position, limit = begin[rows], end[rows]
+    while len(rows):
+        tag, at = _varints(buffer, position)
+        if not _KNOWN[tag & 7].all():
+            raise KeyError
+        same = bool((tag == tag[0]).all())
+        for each in [int(tag[0])] if same else np.unique(tag).tolist():
+            mine = slice(None) if same else np.flatnonzero(tag == each)
+            here, number = at[mine], each >> 3
+            if each & 7 == VARINT:
+                value, after = _varints(buffer, here)
+                if number in numbers:
+                    columns[numbers.index(number)][rows[mine]] = value
+                    known[numbers.index(number)][rows[mine]] = True
+            elif each & 7 == BYTES:
+                value, inside = _varints(buffer, here)
+                after = inside + value
+                if np.any(value < 0) or np.any(after > limit[mine]):
+                    raise IndexError
+                if number == nested:
+                    found.append((rows[mine], inside, after))
+            else:
+                after = here + _SIZES[each & 7]
+            at[mine] = after
+        if np.any(at > limit):
+            raise IndexError
+        going = at < limit
+        if going.all():
+            position = at
+        else:
+            rows, position, limit = rows[going], at[going], limit[going]
+    parts = zip(*found, strict=True) if found else [[begin[:0]]] * 3
+    return Decoded(columns, known, Nested(*(np.concatenate(list(part)) for part in parts)))
+
+
+def contents(buffer: Buffer, headers: Sequence[int]) -> tuple[Integers, Integers]:
+    """Where the messages begin and end that these headers announce: a tag of one byte, and a length."""
+    length, begin = _varints(buffer, np.array(headers, dtype=np.int64) + 1)
+    return begin, begin + length
+
+
+def _varints(buffer: Buffer, position: Integers) -> tuple[Integers, Integers]:
+    """The integers at these positions, and where they end."""
+    word = buffer.words[position]
+    if not (word & np.uint64(0x80)).any():
+        return (word & np.uint64(0x7F)).astype(np.int64), position + 1
+    stops = ~word & _MORE
+    last = stops & (~stops + np.uint64(1))
+    below = last - np.uint64(1)
+    value = word & (below | last) & ~_MORE
+    for low, high, shift in _CLOSING:
+        value = (value & np.uint64(low)) | ((value & np.uint64(high)) >> np.uint64(shift))
+    after = position + (np.bitwise_count(below).astype(np.int64) >> 3) + 1
+    if len(long := np.flatnonzero(stops == 0)):
+        value[long], after[long] = _long_varints(buffer, position[long], value[long])
+    return value.view(np.int64), after
+
+
+def _long_varints(buffer: Buffer, position: Integers, value: Words) -> tuple[Words, Integers]:
+    """Integers of nine or ten bytes; ``value`` holds the 56 bits of the first eight."""
+    if np.any(position + _WIDTH >= len(buffer.words)):
+        raise IndexError
+    rest = buffer.words[position + _WIDTH]
+    ninth, tenth = rest & np.uint64(0xFF), rest >> np.uint64(8) & np.uint64(0xFF)
+    more = (ninth & np.uint64(0x80)) > 0
+    if np.any(more & (tenth > 0x7F)):
+        raise IndexError
+    value = value | ((ninth & np.uint64(0x7F)) << np.uint64(56)) | np.where(more, tenth << np.uint64(63), np.uint64(0))
+    return value, position + 9 + more.astype(np.int64)

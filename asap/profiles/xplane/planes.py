@@ -1,0 +1,267 @@
+"""The planes of an XPlane file and their lines. Events are decoded when they are asked for, a line at a time.
+
+Field numbers are those of ``xplane.proto`` (openxla/xla, third_party/tsl/tsl/profiler/protobuf).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.core.errors import ProfileError
+from asap.core.text import plain
+from asap.profiles.xplane.columns import Buffer, Integers, Nested, contents, decode
+from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, headers, signed, text
+
+Value = int | float | str | bytes
+
+_PLANES = 1
+_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5, 6
+_LINE_NAME, _TIMESTAMP, _EVENTS = 2, 3, 4
+_METADATA_ID, _OFFSET, _DURATION, _STATS, _OCCURRENCES = 1, 2, 3, 4, 5
+_DISPLAY_NAME, _METADATA_STATS = 4, 5
+_STAT_ID, _UNSIGNED, _SIGNED, _STRING, _REFERENCE = 1, 3, 4, 5, 7
+_KEY, _VALUE = 1, 2
+_PS_PER_NS = 1000
+
+
+class Column(NamedTuple):
+    """A statistic of the events of a line: which of them have it, and its value; :meth:`Plane.text` resolves a text."""
+
+    known: NDArray[np.bool_]
+    value: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Events of one line in the order of the file; offsets (from ``timestamp_ns``) and durations in picoseconds."""
+
+    timestamp_ns: int
+    metadata: Integers
+    offset: Integers
+    duration: Integers
+    stats: Mapping[str, Column]
+
+    def __len__(self) -> int:
+        return len(self.metadata)
+
+    @property
+    def start_ns(self) -> Integers:
+        """When each began."""
+        return self.timestamp_ns + self.offset // _PS_PER_NS
+
+    @property
+    def end_ns(self) -> Integers:
+        """When each ended."""
+        return self.timestamp_ns + (self.offset + self.duration) // _PS_PER_NS
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the events of one kind share."""
+
+    name: str
+    display_name: str
+    stats: Mapping[str, Value]
+
+
+class Line:
+    """A line of a plane: the steps, the operations, a stream or a thread."""
+
+    def __init__(self, plane: "Plane", data: Data, place: Place):
+        self.plane, self._data, self._place = plane, data, place
+        self.name, self.timestamp_ns, self.is_empty = "", 0, True
+        for field in fields(data, place):
+            if field.number == _LINE_NAME:
+                self.name = text(data, field.place)
+            elif field.number == _TIMESTAMP:
+                self.timestamp_ns = signed(field.value)
+            elif field.number == _EVENTS:
+                self.is_empty = False
+                break
+
+    def events(self, stats: Sequence[str] = ()) -> Events:
+        """Decode the events, with these of their integer and text statistics.
+
+        Raises:
+            ProfileError: the file is damaged.
+        """
+        with self.plane.reading():
+            return self._events(stats)
+
+    def _events(self, stats: Sequence[str]) -> Events:
+        data = self._data[self._place.begin : self._place.end]
+        buffer = Buffer(data)
+        begin, end = contents(buffer, headers(data, Place(0, len(data)), _EVENTS))
+        wanted = [(name, self.plane.stat_ids[name]) for name in stats if name in self.plane.stat_ids]
+        (metadata, offset, duration), _, nested = decode(
+            buffer, begin, end, (_METADATA_ID, _OFFSET, _DURATION), _STATS if wanted else 0
+        )
+        columns = self._statistics(buffer, nested, len(begin), wanted) if wanted else {}
+        return Events(self.timestamp_ns, metadata, offset, duration, columns)
+
+    def _statistics(
+        self, buffer: Buffer, stats: Nested, events: int, wanted: Sequence[tuple[str, int]]
+    ) -> Mapping[str, Column]:
+        (key, unsigned, integer, reference), (_, is_unsigned, is_integer, _), texts = decode(
+            buffer, stats.begin, stats.end, (_STAT_ID, _UNSIGNED, _SIGNED, _REFERENCE), _STRING
+        )
+        value = np.where(is_unsigned, unsigned, np.where(is_integer, integer, reference))
+        kept = np.isin(key[texts.owner], [number for _, number in wanted])
+        for owner, begin, end in zip(*(column[kept].tolist() for column in texts), strict=True):
+            value[owner] = self.plane.numbered(buffer.data[begin:end].decode(errors="replace"))
+        columns = {}
+        for name, number in wanted:
+            mine = np.flatnonzero(key == number)
+            column = Column(np.zeros(events, dtype=bool), np.zeros(events, dtype=np.int64))
+            column.known[stats.owner[mine]] = True
+            column.value[stats.owner[mine]] = value[mine]
+            columns[name] = column
+        return columns
+
+
+class Plane:
+    """One device or host."""
+
+    def __init__(self, path: Path, data: Data, place: Place):
+        self._path, self._data = path, data
+        self._places: dict[int, list[Place]] = defaultdict(list)
+        self._texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self.name = ""
+        for field in fields(data, place):
+            if field.number == _NAME:
+                self.name = text(data, field.place)
+            elif field.kind == BYTES:
+                self._places[field.number].append(field.place)
+
+    @cached_property
+    def lines(self) -> Sequence[Line]:
+        """Its lines."""
+        with self.reading():
+            return [Line(self, self._data, place) for place in self._places[_LINES]]
+
+    @cached_property
+    def stat_ids(self) -> Mapping[str, int]:
+        """The number of each statistic by its name."""
+        return {name: key for key, name in self._stat_names.items()}
+
+    @cached_property
+    def stats(self) -> Mapping[str, Value]:
+        """Facts of the device."""
+        with self.reading():
+            return dict(self._stat(place) for place in self._places[_PLANE_STATS])
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """Name of an event by its metadata."""
+        with self.reading():
+            return {key: self._named(place) for key, place in self._descriptions.items()}
+
+    def description(self, metadata: int) -> Description:
+        """What events share that have this metadata.
+
+        Raises:
+            ProfileError: the file is damaged.
+        """
+        with self.reading():
+            name, display, stats = "", "", {}
+            for field in fields(self._data, self._descriptions.get(metadata, Place(0, 0))):
+                if field.number == _NAME:
+                    name = text(self._data, field.place)
+                elif field.number == _DISPLAY_NAME:
+                    display = text(self._data, field.place)
+                elif field.number == _METADATA_STATS:
+                    key, value = self._stat(field.place)
+                    stats[key] = value
+            return Description(name, display, stats)
+
+    def text(self, number: int) -> str:
+        """The text that a value stands for: a reference of the file, or one of our numbers, which are below zero."""
+        return self._texts[~number] if number < 0 else self._stat_names.get(number, "")
+
+    def numbered(self, found: str) -> int:
+        """The number that stands for a text."""
+        number = self._numbers.setdefault(found, ~len(self._texts))
+        if ~number == len(self._texts):
+            self._texts.append(found)
+        return number
+
+    def reading(self) -> "_Refusing":
+        """A context in which damage becomes a :class:`ProfileError`."""
+        return _Refusing(self._path)
+
+    @cached_property
+    def _stat_names(self) -> Mapping[int, str]:
+        with self.reading():
+            return {key: self._named(place) for key, place in self._entries(_STAT_METADATA)}
+
+    @cached_property
+    def _descriptions(self) -> Mapping[int, Place]:
+        return dict(self._entries(_EVENT_METADATA))
+
+    def _entries(self, number: int) -> Iterator[tuple[int, Place]]:
+        for entry in self._places[number]:
+            key, value = 0, Place(0, 0)
+            for field in fields(self._data, entry):
+                if field.number == _KEY:
+                    key = signed(field.value)
+                elif field.number == _VALUE:
+                    value = field.place
+            yield key, value
+
+    def _named(self, place: Place) -> str:
+        found = (text(self._data, field.place) for field in fields(self._data, place) if field.number == _NAME)
+        return next(found, "")
+
+    def _stat(self, place: Place) -> tuple[str, Value]:
+        key, value = 0, b""
+        for field in fields(self._data, place):
+            if field.number == _STAT_ID:
+                key = field.value
+            elif field.kind == DOUBLE:
+                value = double(self._data, field.place)
+            elif field.number == _REFERENCE:
+                value = self.text(field.value)
+            elif field.number == _STRING:
+                value = text(self._data, field.place)
+            elif field.kind == BYTES:
+                value = self._data[field.place.begin : field.place.end]
+            else:
+                value = signed(field.value) if field.number == _SIGNED else field.value
+        return self.text(key), value
+
+
+class _Refusing:
+    def __init__(self, path: Path):
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, OSError):
+            raise ProfileError(f"cannot be read: {error.strerror or error}", where=plain(self._path)) from error
+        if isinstance(error, (IndexError, KeyError, ValueError, OverflowError)):
+            raise ProfileError("is damaged or cut off", where=plain(self._path)) from error
+
+
+def read_planes(path: Path, wanted: str = "") -> list[Plane]:
+    """Planes whose name starts with ``wanted``.
+
+    Raises:
+        ProfileError: the file cannot be read or is not a sequence of planes.
+    """
+    with _Refusing(path):
+        with path.open("rb") as file:
+            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        planes = [
+            Plane(path, data, field.place) for field in fields(data, Place(0, len(data))) if field.number == _PLANES
+        ]
+        return [plane for plane in planes if plane.name.startswith(wanted)]

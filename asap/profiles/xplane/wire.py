@@ -1,0 +1,104 @@
+"""Protobuf messages, one by one: a field carries its length, so what is not wanted is stepped over.
+
+Encoding: https://protobuf.dev/programming-guides/encoding/.
+"""
+
+from collections.abc import Iterator
+from mmap import mmap
+from struct import unpack_from
+from typing import NamedTuple
+
+VARINT, DOUBLE, BYTES = 0, 1, 2
+FIXED = {DOUBLE: 8, 5: 4}
+
+Data = bytes | mmap
+
+
+class Place(NamedTuple):
+    """Where a message begins and ends."""
+
+    begin: int
+    end: int
+
+
+class Field(NamedTuple):
+    """One field: its number and kind; its integer, or where its bytes are."""
+
+    number: int
+    kind: int
+    value: int
+    place: Place
+
+
+def fields(data: Data, place: Place) -> Iterator[Field]:
+    """The fields of a message in their order.
+
+    Raises:
+        IndexError, KeyError: the bytes are not a message.
+    """
+    position, end = place
+    while position < end:
+        tag, position = varint(data, position)
+        kind = tag & 7
+        value, begin = varint(data, position) if kind in (VARINT, BYTES) else (0, position)
+        position = begin + (value if kind == BYTES else 0 if kind == VARINT else FIXED[kind])
+        yield Field(tag >> 3, kind, value, Place(begin, position))
+    if position > end:
+        raise IndexError
+
+
+def headers(data: bytes, place: Place, number: int) -> list[int]:
+    """Where the fields of a number begin, for a message that holds many of them: the tag, a length, the field.
+
+    Args:
+        data: holds the message.
+        place: of the message.
+        number: of the field, below 16; its type has to be bytes or a message.
+
+    Raises:
+        IndexError, KeyError: the bytes are not a message.
+    """
+    found: list[int] = []
+    position, end = place
+    wanted = number << 3 | BYTES
+    while position < end:
+        if data[position] == wanted:
+            found.append(position)
+            length = data[position + 1]
+            position += 2
+            if length > 0x7F:
+                length, position = varint(data, position - 1)
+            position += length
+        else:
+            position = next(fields(data, Place(position, end))).place.end
+    if position > end:
+        raise IndexError
+    return found
+
+
+def text(data: Data, place: Place) -> str:
+    """A string; what is not UTF-8 in it is replaced."""
+    return data[place.begin : place.end].decode(errors="replace")
+
+
+def double(data: Data, place: Place) -> float:
+    """A floating-point number."""
+    return unpack_from("<d", data, place.begin)[0]
+
+
+def varint(data: Data, position: int) -> tuple[int, int]:
+    """The integer at a place, and where it ends."""
+    value, shift = 0, 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def signed(value: int) -> int:
+    """An ``int64`` from the integer that stands for it."""
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
