@@ -126,11 +126,14 @@ class Line:
         return columns
 
 
+Shared = dict[tuple[tuple[int, str], ...], dict[bytes, Description]]
+
+
 class Plane:
     """One device or host."""
 
-    def __init__(self, path: Path, data: Data, place: Place):
-        self._path, self._data = path, data
+    def __init__(self, path: Path, data: Data, place: Place, shared: Shared):
+        self._path, self._data, self._shared = path, data, shared
         self._places: dict[int, list[Place]] = defaultdict(list)
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -156,7 +159,7 @@ class Plane:
     def stats(self) -> Mapping[str, Value]:
         """Facts of the device."""
         with self.reading():
-            return dict(self._stat(place) for place in self._places[_PLANE_STATS])
+            return dict(self._stat(self._data, place) for place in self._places[_PLANE_STATS])
 
     @cached_property
     def names(self) -> Mapping[int, str]:
@@ -171,16 +174,23 @@ class Plane:
             ProfileError: the file is damaged.
         """
         with self.reading():
-            name, display, stats = "", "", {}
-            for field in fields(self._data, self._descriptions.get(metadata, Place(0, 0))):
-                if field.number == _NAME:
-                    name = text(self._data, field.place)
-                elif field.number == _DISPLAY_NAME:
-                    display = text(self._data, field.place)
-                elif field.number == _METADATA_STATS:
-                    key, value = self._stat(field.place)
-                    stats[key] = value
-            return Description(name, display, stats)
+            place = self._descriptions.get(metadata, Place(0, 0))
+            data = self._data[place.begin : place.end]
+            if data not in self._alike:
+                self._alike[data] = self._description(data)
+            return self._alike[data]
+
+    def _description(self, data: bytes) -> Description:
+        name, display, stats = "", "", {}
+        for number, _, _, inside in fields(data, Place(0, len(data))):
+            if number == _NAME:
+                name = text(data, inside)
+            elif number == _DISPLAY_NAME:
+                display = text(data, inside)
+            elif number == _METADATA_STATS:
+                key, value = self._stat(data, inside)
+                stats[key] = value
+        return Description(name, display, stats)
 
     def text(self, number: int) -> str:
         """The text that a value stands for: a reference of the file, or one of our numbers, which are below zero."""
@@ -203,6 +213,11 @@ class Plane:
             return {key: self._named(place) for key, place in self._entries(_STAT_METADATA)}
 
     @cached_property
+    def _alike(self) -> dict[bytes, Description]:
+        """Descriptions by their bytes, of all planes that number their statistics alike: devices run one program."""
+        return self._shared.setdefault(tuple(sorted(self._stat_names.items())), {})
+
+    @cached_property
     def _descriptions(self) -> Mapping[int, Place]:
         return dict(self._entries(_EVENT_METADATA))
 
@@ -220,21 +235,21 @@ class Plane:
         found = (text(self._data, field.place) for field in fields(self._data, place) if field.number == _NAME)
         return next(found, "")
 
-    def _stat(self, place: Place) -> tuple[str, Value]:
+    def _stat(self, data: Data, place: Place) -> tuple[str, Value]:
         key, value = 0, b""
-        for field in fields(self._data, place):
-            if field.number == _STAT_ID:
-                key = field.value
-            elif field.kind == DOUBLE:
-                value = double(self._data, field.place)
-            elif field.number == _REFERENCE:
-                value = self.text(field.value)
-            elif field.number == _STRING:
-                value = text(self._data, field.place)
-            elif field.kind == BYTES:
-                value = self._data[field.place.begin : field.place.end]
+        for number, kind, found, inside in fields(data, place):
+            if number == _STAT_ID:
+                key = found
+            elif kind == DOUBLE:
+                value = double(data, inside)
+            elif number == _REFERENCE:
+                value = self.text(found)
+            elif number == _STRING:
+                value = text(data, inside)
+            elif kind == BYTES:
+                value = data[inside.begin : inside.end]
             else:
-                value = signed(field.value) if field.number == _SIGNED else field.value
+                value = signed(found) if number == _SIGNED else found
         return self.text(key), value
 
 
@@ -261,7 +276,7 @@ def read_planes(path: Path, wanted: str = "") -> list[Plane]:
     with _Refusing(path):
         with path.open("rb") as file:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)
-        planes = [
-            Plane(path, data, field.place) for field in fields(data, Place(0, len(data))) if field.number == _PLANES
-        ]
-        return [plane for plane in planes if plane.name.startswith(wanted)]
+        shared: Shared = {}
+        planes = (found.place for found in fields(data, Place(0, len(data))) if found.number == _PLANES)
+        read = [Plane(path, data, place, shared) for place in planes]
+        return [plane for plane in read if plane.name.startswith(wanted)]

@@ -38,9 +38,12 @@ def fields(data: Data, place: Place) -> Iterator[Field]:
     """
     position, end = place
     while position < end:
-        tag, position = varint(data, position)
-        kind = tag & 7
-        value, begin = varint(data, position) if kind in (VARINT, BYTES) else (0, position)
+        tag, begin = data[position], position + 1
+        if tag > 0x7F:
+            tag, begin = varint(data, position)
+        kind, value = tag & 7, 0
+        if kind in (VARINT, BYTES):
+            value, begin = varint(data, begin)
         position = begin + (value if kind == BYTES else 0 if kind == VARINT else FIXED[kind])
         yield Field(tag >> 3, kind, value, Place(begin, position))
     if position > end:
@@ -88,7 +91,11 @@ def double(data: Data, place: Place) -> float:
 
 def varint(data: Data, position: int) -> tuple[int, int]:
     """The integer at a place, and where it ends."""
-    value, shift = 0, 0
+    value, shift = data[position], 7
+    position += 1
+    if value < 0x80:
+        return value, position
+    value &= 0x7F
     while True:
         byte = data[position]
         position += 1
