@@ -18,6 +18,7 @@ from asap.core.text import plain
 
 SLICE = 4 << 20
 ATTEMPTS = 4
+NEAR = 1 << 16
 LIMIT = 256 << 20
 _EVENTS = "traceEvents"
 _BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -57,11 +58,11 @@ class EventStream(Generic[Event]):
         text, is_list = self._skip_header(file)
         size = SLICE
         while more := file.read(size):
-            text += more.translate(_CONTROLS_TO_SPACES)
+            text += more
             if found := self._decode_most(text):
                 events, end = found
                 yield events, b"[%b]" % text[:end]
-                text, size = text[end:].lstrip(b" ,"), SLICE
+                text, size = text[end:].lstrip(b" \t\r\n,"), SLICE
             elif len(text) < LIMIT:
                 size = len(text)
             else:
@@ -71,12 +72,12 @@ class EventStream(Generic[Event]):
     def _skip_header(self, file: BinaryIO) -> tuple[bytes, bool]:
         text, searched = b"", 0
         while more := file.read(SLICE):
-            text += more.removeprefix(_BYTE_ORDER_MARK).translate(_CONTROLS_TO_SPACES)
+            text += more.removeprefix(_BYTE_ORDER_MARK)
             if text.lstrip().startswith(b"["):
                 return text.lstrip()[1:], True
             for found in _BEGIN.finditer(text, searched):
                 try:
-                    self.fields |= msgspec.json.decode(_without_nan(text[: found.end()]) + b"]}")
+                    self.fields |= msgspec.json.decode(_clean(text[: found.end()]) + b"]}")
                 except msgspec.DecodeError:
                     continue
                 del self.fields[_EVENTS]
@@ -87,8 +88,7 @@ class EventStream(Generic[Event]):
         raise self._bad("is not a Chrome-format trace: it has no list of traceEvents")
 
     def _decode_most(self, text: bytes) -> tuple[list[Event], int] | None:
-        ends = [found.start() + 1 for found in _BETWEEN.finditer(text, len(text) // 2)]
-        for end in reversed(ends[-ATTEMPTS:]):
+        for end in _last_ends(text):
             try:
                 return self._decode(b"[%b]" % text[:end]), end
             except msgspec.ValidationError:
@@ -101,9 +101,8 @@ class EventStream(Generic[Event]):
         try:
             if is_list:
                 return self._decode(b"[" + text), b"[" + text
-            fields = msgspec.json.decode(
-                _without_nan(b'{"%b":[' % _EVENTS.encode() + text), type=dict[str, msgspec.Raw]
-            )
+            rest = _clean(b'{"%b":[' % _EVENTS.encode() + text)
+            fields = msgspec.json.decode(rest, type=dict[str, msgspec.Raw])
             events = bytes(fields.pop(_EVENTS))
             self.fields |= {name: msgspec.json.decode(value) for name, value in fields.items()}
             return self._decode(events), events
@@ -119,9 +118,7 @@ class EventStream(Generic[Event]):
         except msgspec.ValidationError:
             raise
         except msgspec.DecodeError:
-            if not _NOT_A_NUMBER.search(text):
-                raise
-            events = self._decoder.decode(_without_nan(text))
+            events = self._decoder.decode(_clean(text))
         self._read += len(events)
         return events
 
@@ -135,5 +132,15 @@ def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if compressed else path.open("rb")
 
 
-def _without_nan(text: bytes) -> bytes:
-    return _NOT_A_NUMBER.sub(b":null", text)
+def _last_ends(text: bytes) -> list[int]:
+    """Places near the end that look as if an event ended there, the last one first."""
+    for begin in (max(len(text) - NEAR, len(text) // 2), len(text) // 2):
+        ends = [found.start() + 1 for found in _BETWEEN.finditer(text, begin)]
+        if len(ends) >= ATTEMPTS:
+            break
+    return ends[: -ATTEMPTS - 1 : -1]
+
+
+def _clean(text: bytes) -> bytes:
+    """What msgspec does not read and other tools write: control characters in names, and numbers that are none."""
+    return _NOT_A_NUMBER.sub(b":null", text.translate(_CONTROLS_TO_SPACES))

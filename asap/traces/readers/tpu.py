@@ -50,14 +50,16 @@ def read_core(plane: Plane, number: int) -> RankTrace | None:
         return None
     reader = _Core(plane, lines[_OPERATIONS].events())
     transfers = reader.transfers()
-    rows = [*reader.rows, *(reader.row_of(transfer) for transfer in transfers)]
-    order = np.lexsort(np.array(rows)[:, [3, 2]].T)
+    moved = [reader.row_of(transfer) for transfer in transfers]
+    rows = np.concatenate([reader.rows, np.array(moved, dtype=np.int64).reshape(-1, 6)])
+    order = np.lexsort(rows[:, [3, 2]].T)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     pairs = []
     for row, transfer in enumerate(transfers, start=len(reader.rows)):
         pairs += [(row, transfer.issuer), (transfer.done_row, row)]
-    own = [end - start for _, _, start, end, _, _ in reader.rows] + [transfer.duration for transfer in transfers]
+    taken = np.array([transfer.duration for transfer in transfers], dtype=np.int64)
+    own = np.concatenate([reader.rows[:, 3] - reader.rows[:, 2], taken])
     return RankTrace(
         rank=number,
         names=list(reader.names),
@@ -68,39 +70,65 @@ def read_core(plane: Plane, number: int) -> RankTrace | None:
         steps=_executions(plane, lines[_MODULES].events()) if _MODULES in lines else [],
         caller=np.arange(len(reader.lanes)),
         executions=True,
-        durations=np.array(own, dtype=np.int64)[order],
+        durations=own[order],
         waits=place[np.array(pairs, dtype=np.int64).reshape(-1, 2)],
         notes=("a TPU profile does not say when the host launched: pauses between executions are kept as they are",),
     )
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    """What events with the same text do."""
+
+    expression: str
+    name: str
+    does: str
+    kind: OperationKind
+
+    @classmethod
+    def of(cls, expression: str) -> "_Instruction":
+        found = _NAME.match(expression)
+        name = found.group(1) if found else expression
+        does = opcode(expression) or base_name(name)
+        is_half = does.endswith(("-start", "-done"))
+        communicates = collective_of(name, does)[0] is not None and not is_half
+        return cls(expression, name, does, OperationKind.COMMUNICATION if communicates else OperationKind.COMPUTE)
 
 
 class _Core:
     def __init__(self, plane: Plane, events: Recorded):
         self.names: Numbering[str] = Numbering()
         self.lanes: Numbering[str] = Numbering()
-        self.rows: list[tuple[int, ...]] = []
         self._transfers: list[_Transfer] = []
         self._open: dict[str, _Transfer] = {}
-        rows = _leaves(events.start_ns, events.end_ns)
-        columns = (column[rows].tolist() for column in (events.metadata, events.start_ns, events.end_ns))
-        for metadata, start, end in zip(*columns, strict=True):
-            self._add(plane.names.get(metadata, ""), start, end)
+        leaves = _leaves(events.start_ns, events.end_ns)
+        keys, place = np.unique(events.metadata[leaves], return_inverse=True)
+        found = [_Instruction.of(plane.names.get(key, "")) for key in keys.tolist()]
+        columns = (
+            np.array([self.names[each.name] for each in found], dtype=np.int64)[place],
+            np.full(len(leaves), self.lanes[_CORE]),
+            events.start_ns[leaves],
+            events.end_ns[leaves],
+            np.full(len(leaves), NO_CORRELATION),
+            np.array([each.kind for each in found], dtype=np.int64)[place],
+        )
+        self.rows: Integers = np.stack(columns, axis=1)
+        halves = np.array([each.does.endswith(("-start", "-done")) for each in found], dtype=bool)[place]
+        for row in np.flatnonzero(halves).tolist():
+            self._follow(row, found[place[row]])
 
-    def _add(self, expression: str, start: int, end: int) -> None:
-        found = _NAME.match(expression)
-        name = found.group(1) if found else expression
-        does = opcode(expression) or base_name(name)
-        if does.endswith("-done") and (transfer := self._open.pop(_started_by(expression), None)):
-            transfer.done, transfer.done_row, transfer.waited = end, len(self.rows), end - start > _MINIMUM_WAIT
-            start = end
-        is_half = does.endswith(("-start", "-done"))
-        kind = OperationKind.COMMUNICATION if collective_of(name, does)[0] and not is_half else OperationKind.COMPUTE
-        self.rows.append((self.names[name], self.lanes[_CORE], start, end, NO_CORRELATION, kind))
+    def _follow(self, row: int, instruction: _Instruction) -> None:
+        """A ``-done`` ends its transfer and waits for it; a ``-start`` begins one."""
+        does, expression = instruction.does, instruction.expression
+        start, end = self.rows[row, 2:4].tolist()
         if does.endswith("-start"):
             link, size = _link(does, expression), _bytes(expression)
-            transfer = _Transfer(link, name.replace("-start", ""), end, size, issuer=len(self.rows) - 1)
-            self._open[name] = transfer
+            transfer = _Transfer(link, instruction.name.replace("-start", ""), end, size, issuer=row)
+            self._open[instruction.name] = transfer
             self._transfers.append(transfer)
+        elif transfer := self._open.pop(_started_by(expression), None):
+            transfer.done, transfer.done_row, transfer.waited = end, row, end - start > _MINIMUM_WAIT
+            self.rows[row, 2] = end
 
     def row_of(self, transfer: _Transfer) -> tuple[int, ...]:
         """A collective communicates; what goes to or from the host, or between memories, is a copy."""
