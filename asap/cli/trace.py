@@ -1,14 +1,15 @@
 """``asap trace``: the execution graph of a traced run, its replay and what-if on it."""
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.output import Plain, print_json, print_table, progress, warn
-from asap.traces.what_if.change import GRAMMAR
+from asap.traces.what_if.change import GRAMMAR, SETTINGS
 
 if TYPE_CHECKING:
-    from asap.traces.analysis.report import Quality, ReplayReport
+    from asap.traces.analysis.report import Quality, ReplayReport, WhatIfReport
     from asap.traces.graph.graph import Graph
 
 app = typer.Typer(no_args_is_help=True, help="Replay the trace of a run, and ask what a change would bring.")
@@ -19,6 +20,9 @@ Paths = Annotated[
 ]
 Path = Annotated[str, typer.Argument(help="One trace, or a folder with all ranks of one run.")]
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+
+
+_CHANGES = re.sub("\n{2,}", "\n", f"{GRAMMAR}\nWith --experiment also\n{SETTINGS}")
 
 
 @app.command()
@@ -90,33 +94,55 @@ def replay(
     _say(report.quality, report.notes)
 
 
-@app.command("what-if", help=f"Predict the step time of a changed run.\n\n\b\n{GRAMMAR.replace(chr(10) * 2, chr(10))}")
+@app.command("what-if", help=f"Predict the step time of a changed run.\n\n\b\n{_CHANGES}")
 def what_if(
     path: Path,
     changes: Annotated[list[str], typer.Argument(metavar="CHANGE...", help="One or several, made together.")],
+    experiment: Annotated[
+        str | None, typer.Option(help="What was traced: an experiment with its model, batch, hardware and plan.")
+    ] = None,
+    plan: Annotated[str | None, typer.Option(help="The plan that was traced, if it is not the experiment's.")] = None,
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Predict the step time of a changed run."""
     from asap.core.units import format_percent, format_seconds
-    from asap.traces.summary import report_what_if
-    from asap.traces.what_if.change import parse_change
 
-    parsed = [parse_change(change) for change in changes]
-    report = report_what_if(_graph([path]), parsed)
+    report = _what_if(path, changes, experiment, plan)
     if form is Plain.JSON:
         print_json(report)
         return
-    found = report.step_time_s
+    found, shares = report.step_time_s, report.shares
     rows = (
         ("measured", format_seconds(report.measured_s)),
         ("after " + ", ".join(report.changes), format_seconds(found.value)),
         ("interval", f"{format_seconds(found.low)} to {format_seconds(found.high)}"),
         ("speed-up", f"{report.speedup:.2f}x"),
-        ("critical path as traced", format_percent(report.shares.traced)),
-        ("critical path scaled", format_percent(report.shares.scaled)),
+        ("as traced", format_percent(shares.traced)),
+        ("traced, then scaled", format_percent(shares.scaled)),
+        ("modelled", format_percent(shares.modelled)),
     )
     print_table(("step time", "value"), rows)
     _say(report.quality, report.notes)
+
+
+def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | None) -> "WhatIfReport":
+    from asap.traces.summary import report_what_if, what_if_report
+    from asap.traces.what_if.change import parse_change
+
+    if experiment is None:
+        parsed = [parse_change(change) for change in changes]
+        return report_what_if(_graph([path]), parsed)
+    from asap.experiments import ExperimentStore
+    from asap.prediction.from_trace.predict import predict_run
+    from asap.prediction.from_trace.run import Run, changed_run, is_setting
+    from asap.study.study import open_study, read_plan
+
+    study = open_study(experiment, ExperimentStore())
+    traced = Run.of(study, read_plan(study, plan) if plan else None)
+    target = changed_run(traced, [change for change in changes if is_setting(change)])
+    parsed = [parse_change(change) for change in changes if not is_setting(change)]
+    graph = _graph([path])
+    return what_if_report(graph, changes, predict_run(graph, traced, target, parsed))
 
 
 def _graph(paths: list[str]) -> "Graph":

@@ -38,8 +38,8 @@ class Total:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
-    """Operations of one thread, in picoseconds."""
+class CpuWork:
+    """Operations of one thread, ordered by start, in picoseconds after the first event of the host."""
 
     host: int
     device: Integers
@@ -49,12 +49,22 @@ class _Work:
     start: Integers
     end: Integers
 
+    def of_device(self, device: int) -> "CpuWork":
+        """What it did of one virtual device."""
+        rows = np.flatnonzero(self.device == device)
+        columns = (self.device[rows], self.run[rows], _picked(self.module, rows), _picked(self.name, rows))
+        return CpuWork(self.host, *columns, self.start[rows], self.end[rows])
+
+
+def _picked(values: Sequence[str], rows: Integers) -> Sequence[str]:
+    return [str(values[row]) for row in rows.tolist()]
+
 
 @dataclass(frozen=True)
 class CpuEvents:
     """What the virtual devices of all hosts did."""
 
-    _work: tuple[_Work, ...]
+    work: tuple[CpuWork, ...]
 
     @property
     def devices(self) -> int:
@@ -77,7 +87,7 @@ class CpuEvents:
     def modules(self) -> Mapping[str, Sequence[float]]:
         """Seconds of each run of each module on each device."""
         runs: dict[tuple[int, int, str, int], tuple[int, int]] = {}
-        for work in self._work:
+        for work in self.work:
             columns = (work.device.tolist(), work.module, work.run.tolist(), work.start.tolist(), work.end.tolist())
             for device, module, run, start, end in zip(*columns, strict=True):
                 key = (work.host, device, module, run)
@@ -92,7 +102,7 @@ class CpuEvents:
     def operations(self) -> Mapping[CpuInstruction, Total]:
         """Time and count of each operation."""
         totals: dict[CpuInstruction, Total] = defaultdict(Total)
-        for work in self._work:
+        for work in self.work:
             own = own_times(work.start, work.end).tolist()
             for module, name, time in zip(work.module, work.name, own, strict=True):
                 total = totals[CpuInstruction(module, name)]
@@ -103,7 +113,7 @@ class CpuEvents:
     @cached_property
     def _devices(self) -> Mapping[tuple[int, int], tuple[Integers, Integers]]:
         found: dict[tuple[int, int], list[tuple[Integers, Integers]]] = defaultdict(list)
-        for work in self._work:
+        for work in self.work:
             for device in np.unique(work.device).tolist():
                 mine = work.device == device
                 found[work.host, device].append((work.start[mine], work.end[mine]))
@@ -128,7 +138,7 @@ def read_cpu(hosts: Sequence[Sequence[Plane]]) -> CpuEvents:
     )
 
 
-def _of_plane(plane: Plane, host: int) -> Iterator[_Work]:
+def _of_plane(plane: Plane, host: int) -> Iterator[CpuWork]:
     origin = min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
     if _NAME in plane.stat_ids and _DEVICE in plane.stat_ids:
         for line in plane.lines:
@@ -136,7 +146,7 @@ def _of_plane(plane: Plane, host: int) -> Iterator[_Work]:
             yield from [work] if work else []
 
 
-def _of_line(plane: Plane, line: Line, host: int, origin: int) -> _Work | None:
+def _of_line(plane: Plane, line: Line, host: int, origin: int) -> CpuWork | None:
     events = line.events((_NAME, _DEVICE, _MODULE, _RUN))
     rows = np.flatnonzero(events.stats[_NAME].known & events.stats[_DEVICE].known)
     if not len(rows):
@@ -149,7 +159,7 @@ def _of_line(plane: Plane, line: Line, host: int, origin: int) -> _Work | None:
         return [plane.text(number) for number in column.value[rows][order].tolist()] if column else [""] * len(rows)
 
     run = events.stats[_RUN].value[rows] if _RUN in events.stats else np.zeros_like(rows)
-    return _Work(
+    return CpuWork(
         host=host,
         device=events.stats[_DEVICE].value[rows][order],
         run=run[order],

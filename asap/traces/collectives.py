@@ -15,6 +15,8 @@ def match(ranks: Sequence[RankTrace]) -> list[Integers]:
     All ranks issue the same collectives of a kind in the same order, so the n-th of one is the n-th of the others. A
     kind that ranks ran a different number of times (groups, or a recording that began in between) is left out.
     """
+    if any(rank.groups_unknown for rank in ranks):
+        return []
     sequences = [_sequences(rank) for rank in ranks]
     matched = []
     for key in sequences[0]:

@@ -29,7 +29,7 @@ from asap.traces.graph.graph import Cause, Graph, RankNodes
 from asap.traces.trace import NS, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import Change, parse_change
-from asap.traces.what_if.predict import predict_change
+from asap.traces.what_if.predict import WhatIfPrediction, predict_change
 
 NAME_LENGTH = 120
 PATH_PARTS = 20
@@ -73,14 +73,18 @@ def report_what_if(graph: Graph, changes: Sequence[Change]) -> WhatIfReport:
     Raises:
         InsufficientEvidenceError: the trace does not hold what a change concerns, or does not explain enough.
     """
-    found = predict_change(graph, changes)
+    return what_if_report(graph, [str(change) for change in changes], predict_change(graph, changes))
+
+
+def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction) -> WhatIfReport:
+    """What the command answers for a prediction."""
     return WhatIfReport(
-        changes=[str(change) for change in changes],
+        changes=[plain(change, NAME_LENGTH) for change in changes],
         measured_s=found.measured,
         replayed_s=found.replayed,
         step_time_s=Estimate(value=found.value, low=found.low, high=found.high),
         speedup=found.measured / found.value if found.value else float("inf"),
-        shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=0.0),
+        shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
         quality=_quality(graph),
         notes=list(graph.trace.notes),
     )

@@ -75,7 +75,8 @@ class RankTrace:
     ``caller`` gives, for each lane, the thread that it is in line with: a thread that runs backward passes works while
     its caller waits, so both are one sequence. ``executions`` says that steps are executions of a module, each timed by
     itself from its first operation to its last; else they follow each other without a pause. ``durations`` is what the
-    operations take, where that is not from their start to their end.
+    operations take, where that is not from their start to their end. ``groups_unknown`` says that it is not known which
+    ranks take part in a collective.
     """
 
     rank: int
@@ -92,6 +93,7 @@ class RankTrace:
     step_lane: int = -1
     world_size: int | None = None
     device: str | None = None
+    groups_unknown: bool = False
     notes: tuple[str, ...] = ()
 
     def shifted(self, by: int) -> "RankTrace":

@@ -1,4 +1,4 @@
-"""XPlane profiles of JAX: TPU cores, and GPU streams with their launches. Each device is a rank."""
+"""XPlane profiles of JAX: TPU cores, GPU streams with their launches, virtual devices of a CPU. Each is a rank."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
 from asap.profiles.xplane.planes import Line, Plane, read_planes
 from asap.traces.operations import collective_kind
+from asap.traces.readers.cpu import read_devices
 from asap.traces.readers.rows import Numbering
 from asap.traces.readers.tpu import read_core
 from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace
@@ -27,7 +28,7 @@ def read_xplane(path: Path) -> list[RankTrace]:
 
     Raises:
         ProfileError: the file is damaged.
-        InsufficientEvidenceError: no TPU or GPU did anything in it.
+        InsufficientEvidenceError: no device did anything in it.
     """
     planes = list(read_planes(path, "/"))
     hosts = [plane for plane in planes if plane.name == _HOST]
@@ -37,8 +38,9 @@ def read_xplane(path: Path) -> list[RankTrace]:
             number = int(found.group(2))
             rank = read_core(plane, number) if found.group(1) == "TPU" else _read_gpu(plane, hosts, number)
             ranks += [rank] if rank else []
+    ranks = ranks or read_devices(planes)
     if not ranks:
-        hint = "a CPU profile has no device to replay; record on a TPU or GPU"
+        hint = "record while a compiled program runs"
         raise InsufficientEvidenceError("holds no device activity", where=plain(path), hint=hint)
     return ranks
 

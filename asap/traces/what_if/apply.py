@@ -41,7 +41,7 @@ def apply(graph: Graph, changes: Sequence[Change]) -> Changed:
 def _applied(changed: Changed, change: Change) -> Changed:
     graph = changed.graph
     if change.what == HOST:
-        return _scaled(changed, graph.edges.cause == Cause.HOST, change.factor)
+        return scaled_host(changed, change.factor)
     if change.what == DATALOADER:
         loading = dataloader_time(graph)
         weight = graph.edges.weight - ((1 - change.factor) * loading).astype(np.int64)
@@ -51,8 +51,18 @@ def _applied(changed: Changed, change: Change) -> Changed:
         return _overlapped(changed, masks)
     if change.action is Action.SERIALISE:
         return _serialised(changed, masks)
-    scaled = _scaled(changed, _time_of(graph, masks), change.factor)
+    scaled = scaled_operations(changed, masks, change.factor)
     return _freed(scaled, masks) if change.action is Action.REMOVE else scaled
+
+
+def scaled_operations(changed: Changed, masks: Masks, factor: float) -> Changed:
+    """These operations, one mask a rank, take ``factor`` times as long."""
+    return _scaled(changed, _time_of(changed.graph, masks), factor)
+
+
+def scaled_host(changed: Changed, factor: float) -> Changed:
+    """What the hosts do takes ``factor`` times as long."""
+    return _scaled(changed, changed.graph.edges.cause == Cause.HOST, factor)
 
 
 def _scaled(changed: Changed, mask: NDArray[np.bool_], factor: float) -> Changed:

@@ -22,6 +22,13 @@ WHAT is one of
   name~TEXT      operations with TEXT in their name
 overlap and serialise take communication, or one collective."""
 
+SETTINGS = """\
+plan:DEGREES     another plan: plan:data=8 model=2
+layers=N  hidden=N  sequence=N  batch=N (sequences a step, whole job)  microbatches=N
+schedule=NAME    of the pipeline: gpipe, 1f1b, interleaved:V (V stages a device), zero-bubble
+chip=NAME        as many devices of another kind
+ranks=N          more or fewer devices on the data axis; the batch stays unless batch= says otherwise"""
+
 COLLECTIVES = (
     "all-reduce",
     "all-gather",
@@ -71,9 +78,9 @@ def parse_change(text: str) -> Change:
     wish = re.split(r"[:=]", text.strip(), maxsplit=1)[0]
     if wish in NOT_FROM_A_TRACE:
         raise UsageError(
-            f"{wish} cannot be changed yet: it needs times of kernels that the trace does not hold",
+            f"{wish} needs times of kernels that the trace does not hold",
             where=plain(text, 80),
-            hint="asap predict answers it from the architecture",
+            hint="say what was traced: --experiment ID, whose model, batch, hardware and plan are known",
         )
     found = _FORM.fullmatch(text.strip())
     action = _SPELLINGS.get(found["action"], found["action"]) if found else ""

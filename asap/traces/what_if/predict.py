@@ -30,7 +30,7 @@ thing alone (ResNet-50 on a V100 with 0 and with 4 loader workers): there a fift
 
 
 class WhatIfPrediction(NamedTuple):
-    """Seconds of a step, and of the critical path which share is as traced and which was scaled."""
+    """Seconds of a step, and of it which share is as traced, which was scaled, and which is of a model alone."""
 
     value: float
     low: float
@@ -39,6 +39,7 @@ class WhatIfPrediction(NamedTuple):
     replayed: float
     traced: float
     scaled: float
+    modelled: float = 0.0
 
 
 def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
@@ -50,18 +51,41 @@ def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
     Raises:
         InsufficientEvidenceError: the trace does not hold what a change concerns, or does not explain enough.
     """
+    return predict_changed(graph, apply(graph, changes))
+
+
+def predict_changed(graph: Graph, changed: Changed, added_s: float = 0.0, doubt: float = 0.0) -> WhatIfPrediction:
+    """What a step takes in a changed graph.
+
+    Args:
+        graph: as it was.
+        changed: as it would be.
+        added_s: seconds that come on top, or fall away, and are in no graph.
+        doubt: relative half-width that they and the changes bring with them.
+
+    Raises:
+        InsufficientEvidenceError: the trace does not explain enough.
+    """
     require_explained(graph)
-    before = iterations(graph)
-    changed = apply(graph, changes)
-    after = iterations(changed.graph)
-    value = max(
+    before, after = iterations(graph), iterations(changed.graph)
+    replayed = max(
         median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in zip(before, after, strict=True)
     )
+    value = max(replayed + added_s, 0.0)
     base = step_time(graph)
-    width = value * _doubt(before, max(unexplained(graph))) + UNREALISED * abs(value - base.measured_s)
-    traced = _traced_share(changed)
-    low = max(value - width, 0.0)
-    return WhatIfPrediction(value, low, value + width, base.measured_s, base.replayed_s, traced, 1 - traced)
+    width = value * (_doubt(before, max(unexplained(graph))) + doubt) + UNREALISED * abs(value - base.measured_s)
+    modelled = min(max(added_s, 0.0) / value, 1.0) if value else 0.0
+    traced = _traced_share(changed) * (1 - modelled)
+    return WhatIfPrediction(
+        value=value,
+        low=max(value - width, 0.0),
+        high=value + width,
+        measured=base.measured_s,
+        replayed=base.replayed_s,
+        traced=traced,
+        scaled=1 - modelled - traced,
+        modelled=modelled,
+    )
 
 
 def _corrected(before: Times, after: Times) -> float:

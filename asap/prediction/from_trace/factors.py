@@ -1,0 +1,131 @@
+"""How the time of each class of kernels changes from one run to another, by the step model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.plans.axes import Axis
+from asap.prediction.evaluate_plans import evaluate_plans
+from asap.prediction.from_trace.run import Run, Schedule
+from asap.prediction.step_model.inputs import Number
+from asap.prediction.step_model.recomputation import infer_remat
+from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.residual_transfer import plan_distance
+
+AXES_BEHIND: Mapping[str, tuple[Axis, ...]] = {
+    "all-reduce": ("model", "replica"),
+    "reduce-scatter": ("data", "model", "replica"),
+    "all-gather": ("data", "model", "seq", "replica"),
+    "all-to-all": ("expert", "seq"),
+    "collective-permute": ("stage", "seq", "model"),
+    "send-recv": ("stage",),
+    "collective-broadcast": ("replica", "data"),
+}
+"""Axes whose traffic a collective of a kind may carry ("How to Scale Your Model", chapters 3 and 5)."""
+
+_BUSY: Mapping[Axis, tuple[str, ...]] = {
+    "model": ("tensor",),
+    "seq": ("sequence",),
+    "expert": ("expert",),
+    "data": ("data",),
+    "replica": ("replica", "slices"),
+    "stage": ("stage",),
+}
+_BUBBLE = {Schedule.ZERO_BUBBLE: 1 / 3}
+"""Of the bubble of 1F1B: ZB-H1 with equal forward, backward and weight passes (arXiv:2401.10241, table 2)."""
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """Seconds of one step by the step model."""
+
+    products: float
+    memory: float
+    bubble: float
+    launches: float
+    total: float
+    axes: Mapping[Axis, float]
+    exposed: Mapping[Axis, float]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The target over the traced run, by class."""
+
+    before: Modelled
+    after: Modelled
+    doubt: float
+    """Relative half-width at 90 % of what the step model says of two plans, of which one was measured."""
+
+    @property
+    def products(self) -> float:
+        """Matrix products and attention."""
+        return _ratio(self.after.products, self.before.products)
+
+    @property
+    def memory(self) -> float:
+        """What is bound by HBM."""
+        return _ratio(self.after.memory, self.before.memory)
+
+    @property
+    def compute(self) -> float:
+        """Both together, for kernels that do not say which they are."""
+        before, after = self.before, self.after
+        return _ratio(after.products + after.memory, before.products + before.memory)
+
+    @property
+    def host(self) -> float:
+        """Launches."""
+        return _ratio(self.after.launches, self.before.launches)
+
+    def collective(self, kind: str) -> float:
+        """Collectives of a kind: of the axes that may be behind it. Unchanged where none of them was in use."""
+        possible = AXES_BEHIND.get(kind) or tuple(_BUSY)
+        axes: list[Axis] = [axis for axis in possible if self.before.axes[axis] > 0]
+        return _ratio(sum(self.after.axes[axis] for axis in axes), sum(self.before.axes[axis] for axis in axes))
+
+    @property
+    def new_axes_s(self) -> float:
+        """Exposed seconds of axes that the traced run did not use."""
+        return sum(self.after.exposed[axis] for axis in _BUSY if self.before.axes[axis] == 0)
+
+
+def factors(traced: Run, target: Run) -> Factors:
+    """The step model of both runs.
+
+    Raises:
+        InsufficientEvidenceError: the model, the batch or the sequence is not known.
+    """
+    widths = load_calibration().full.anchored_widths
+    same = (traced.architecture, traced.workload, traced.hardware) == (
+        target.architecture,
+        target.workload,
+        target.hardware,
+    )
+    distance = plan_distance(target.plan, traced.plan) if same else max(1.0, plan_distance(target.plan, traced.plan))
+    doubt = float(np.expm1(widths.at(distance))) if target != traced else 0.0
+    return Factors(_modelled(traced), _modelled(target), doubt)
+
+
+def _modelled(run: Run) -> Modelled:
+    plan = infer_remat(run.plan, run.architecture, run.workload, run.hardware)
+    found = evaluate_plans([plan], run.architecture, run.workload, run.hardware, load_calibration().full)
+    step, layout = found.step, found.inputs.plan
+    return Modelled(
+        products=_one(step.compute),
+        memory=_one(step.hbm) + _one(step.optimizer),
+        bubble=_one(step.bubble) * _BUBBLE.get(run.schedule, 1.0),
+        launches=_one(found.inputs.layers_per_stage) * _one(layout.microbatches) * (3 + _one(layout.recompute_layer)),
+        total=_one(step.total),
+        axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
+        exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
+    )
+
+
+def _one(value: Number) -> float:
+    return float(np.asarray(value, dtype=float).flat[0])
+
+
+def _ratio(after: float, before: float) -> float:
+    return after / before if before else 1.0

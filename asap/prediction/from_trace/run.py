@@ -1,0 +1,135 @@
+"""A traced run and the runs that are asked about: model, workload, hardware, plan and schedule."""
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from asap.core.errors import InsufficientEvidenceError, PlanError, UsageError
+from asap.core.text import plain
+from asap.hardware import Slice, resolve_hardware
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.plans.axes import Axis
+from asap.prediction.step_model.encoding import require
+from asap.study.study import Study
+
+
+class Schedule(StrEnum):
+    """Schedules of a pipeline."""
+
+    GPIPE = "gpipe"
+    ONE_F_ONE_B = "1f1b"
+    INTERLEAVED = "interleaved"
+    ZERO_BUBBLE = "zero-bubble"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that decides the time of a step."""
+
+    architecture: Architecture
+    workload: Workload
+    hardware: Slice
+    plan: Plan
+    schedule: Schedule = Schedule.ONE_F_ONE_B
+
+    @classmethod
+    def of(cls, study: Study, plan: Plan | None = None) -> "Run":
+        """The run of a study; ``plan`` replaces the plan on record.
+
+        Raises:
+            InsufficientEvidenceError: the model, the batch, the hardware or the plan is not known.
+        """
+        where = study.experiment.id
+        architecture = require(study.experiment.model, study.experiment.workload)
+        plan = plan or study.plan
+        if study.slice is None or plan is None:
+            what = "the hardware" if study.slice is None else "the plan"
+            raise InsufficientEvidenceError(f"{what} of the traced run is not known", where=where)
+        return cls(architecture, study.experiment.workload, study.slice, plan)
+
+
+def is_setting(text: str) -> bool:
+    """Whether a change concerns the run, and not its graph alone."""
+    return _split(text)[0] in ("plan", *_COUNTS, "schedule", "chip", "ranks")
+
+
+def changed_run(run: Run, settings: list[str]) -> Run:
+    """The run with other settings, one after the other.
+
+    Raises:
+        UsageError: a setting is not one.
+        PlanError, ConfigError, NotFoundError: its value is not possible.
+    """
+    for text in settings:
+        name, value = _split(text)
+        if name == "plan":
+            run = _planned(run, Plan.parse(value).completed_by(run.plan))
+        elif name in _COUNTS:
+            run = _counted(run, name, _count(text, value))
+        elif name == "schedule":
+            run = _scheduled(run, text, value)
+        elif name == "chip":
+            run = replace(run, hardware=resolve_hardware(value, devices=run.hardware.devices).slice)
+        else:
+            run = _ranked(run, text, _count(text, value))
+    return run
+
+
+def _split(text: str) -> tuple[str, str]:
+    """``plan:data=8`` and ``layers=48`` in name and value."""
+    name, *value = re.split("[:=]", text.strip(), maxsplit=1)
+    return name, value[0] if value else ""
+
+
+_COUNTS = ("layers", "hidden", "sequence", "batch", "microbatches")
+
+
+def _counted(run: Run, name: str, count: int) -> Run:
+    model, work = run.architecture, run.workload
+    if name == "layers":
+        return replace(run, architecture=model.model_copy(update={"layers": count}))
+    if name == "hidden":
+        return replace(run, architecture=_widened(model, count))
+    if name == "microbatches":
+        return replace(run, plan=run.plan.model_copy(update={"microbatches": count}))
+    field = "sequence_length" if name == "sequence" else "global_batch"
+    return replace(run, workload=work.model_copy(update={field: count}))
+
+
+def _widened(model: Architecture, width: int) -> Architecture:
+    """MLP and heads keep their proportion to the residual stream, and the heads their number."""
+    ratio = width / (model.d_model or width)
+    scaled = {name: getattr(model, name) for name in ("d_ff", "expert_d_ff", "head_dim")}
+    update = {name: max(round(value * ratio), 1) for name, value in scaled.items() if value}
+    return model.model_copy(update={"d_model": width, **update})
+
+
+def _scheduled(run: Run, text: str, value: str) -> Run:
+    name, _, repeats = value.partition(":")
+    if name not in set(Schedule) or bool(repeats) != (name == Schedule.INTERLEAVED):
+        names = "gpipe, 1f1b, interleaved:V and zero-bubble"
+        raise UsageError(f"is no schedule; there are {names}", where=plain(text, 80))
+    count = _count(text, repeats) if repeats else 1
+    return replace(run, schedule=Schedule(name), plan=run.plan.model_copy(update={"pipeline_repeats": count}))
+
+
+def _ranked(run: Run, text: str, count: int) -> Run:
+    axis: Axis = "data" if run.plan.degree("data") > 1 else "replica"
+    rest = run.plan.devices // getattr(run.plan.ici, axis)
+    if count % rest:
+        raise PlanError(f"{count} devices are no multiple of {rest}, the other axes", where=plain(text, 80))
+    return _planned(run, run.plan.with_ici(**{axis: count // rest}))
+
+
+def _planned(run: Run, chosen: Plan) -> Run:
+    hardware = run.hardware
+    if chosen.devices != hardware.devices:
+        hardware = resolve_hardware(hardware.chip.name, devices=chosen.devices).slice
+    return replace(run, plan=chosen, hardware=hardware)
+
+
+def _count(text: str, value: str) -> int:
+    if not value.isdigit() or not 0 < int(value) < 10**9:
+        raise UsageError("needs a whole number above zero", where=plain(text, 80))
+    return int(value)

@@ -1,0 +1,125 @@
+"""Other runs from the trace of one: what is asked about, what each class of kernels does, and what is printed."""
+
+import json
+
+import pytest
+from made_runs import Run as MadeRun
+from made_runs import simulate, write
+
+from asap.core.errors import AsapError, UsageError
+from asap.hardware import resolve_hardware
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.prediction.from_trace.factors import factors
+from asap.prediction.from_trace.predict import predict_run
+from asap.prediction.from_trace.run import Run, Schedule, changed_run
+from asap.traces.graph.build import build_graph
+from asap.traces.load import load_trace
+from asap.traces.what_if.change import NOT_FROM_A_TRACE, SETTINGS, parse_change
+
+MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
+WORK = Workload(global_batch=16, sequence_length=2048, framework="Megatron-LM", attention="flash")
+
+
+@pytest.fixture(scope="module")
+def traced():
+    plan = Plan.parse("replica=2 remat=none microbatches=1")
+    return Run(MODEL, WORK, resolve_hardware("a100-80gb", devices=2).slice, plan)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return build_graph(load_trace([write(tmp_path_factory.mktemp("run"), simulate(MadeRun(kernel=900, loading=0)))]))
+
+
+def test_the_same_run_takes_what_was_measured(graph, traced):
+    found = predict_run(graph, traced, traced)
+    assert found.value == pytest.approx(found.measured, rel=0.01)
+    assert found.modelled == 0
+    assert found.traced + found.scaled == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("setting", "at_least", "at_most"), [("batch=32", 1.7, 2.05), ("layers=8", 1.6, 2.1)])
+def test_twice_the_work_takes_twice_the_time_of_the_kernels(graph, traced, setting, at_least, at_most):
+    found = predict_run(graph, traced, changed_run(traced, [setting]))
+    assert at_least < found.value / found.measured < at_most
+    assert found.low < found.value < found.high
+
+
+def test_a_new_axis_is_modelled_and_widens_the_interval(graph, traced):
+    tensor = predict_run(graph, traced, changed_run(traced, ["plan:model=2"]))
+    same = predict_run(graph, traced, traced)
+    assert tensor.modelled > 0
+    assert tensor.high - tensor.low > same.high - same.low
+
+
+def test_the_bubble_follows_the_schedule(graph, traced):
+    staged = changed_run(traced, ["plan:stage=2", "microbatches=8"])
+    times = {
+        name: predict_run(graph, traced, changed_run(staged, [f"schedule={name}"])).value
+        for name in ("gpipe", "1f1b", "interleaved:2", "zero-bubble")
+    }
+    assert times["gpipe"] == times["1f1b"] > times["interleaved:2"] > times["zero-bubble"]
+    fewer = predict_run(graph, traced, changed_run(staged, ["microbatches=2"]))
+    more = predict_run(graph, traced, changed_run(staged, ["microbatches=16"]))
+    assert factors(traced, changed_run(staged, ["microbatches=2"])).after.bubble > 0
+    assert fewer.modelled > more.modelled
+
+
+def test_a_faster_chip_is_faster(graph, traced):
+    assert predict_run(graph, traced, changed_run(traced, ["chip=h100"])).value < 0.8 * graph_time(graph, traced)
+
+
+def graph_time(graph, traced):
+    return predict_run(graph, traced, traced).value
+
+
+def test_settings_are_taken_together_with_changes_of_the_graph(graph, traced):
+    target = changed_run(traced, ["batch=32"])
+    free = predict_run(graph, traced, target, [parse_change("remove:communication")])
+    assert free.value < predict_run(graph, traced, target).value
+
+
+def test_what_is_asked_about(traced):
+    wide = changed_run(traced, ["hidden=8192", "sequence=4096", "ranks=8", "schedule=interleaved:4"])
+    assert (wide.architecture.d_model, wide.architecture.d_ff, wide.architecture.head_dim) == (8192, 32768, 256)
+    assert (wide.workload.sequence_length, wide.workload.global_batch) == (4096, 16)
+    assert (wide.plan.degree("replica"), wide.hardware.devices) == (8, 8)
+    assert (wide.schedule, wide.plan.pipeline_repeats) == (Schedule.INTERLEAVED, 4)
+    assert all(name in SETTINGS for name in NOT_FROM_A_TRACE)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["layers=0", "layers=many", "batch=", "schedule=fast", "schedule=interleaved", "schedule=1f1b:2", "plan:data=x",
+     "chip=abacus", "microbatches=-1", "hidden=9999999999"],
+)  # fmt: skip
+def test_what_is_no_setting_is_one_line(traced, setting):
+    with pytest.raises(AsapError) as refused:
+        changed_run(traced, [setting])
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_the_command_needs_to_know_what_was_traced(asap, tmp_path):
+    run = str(write(tmp_path / "run", simulate(MadeRun())))
+    done = asap("trace", "what-if", run, "plan:data=8")
+    assert (done.code, "--experiment" in done.err) == (2, True)
+    assert UsageError.exit_code == 2
+
+
+def test_the_command(asap, tmp_path):
+    run = str(write(tmp_path / "run", simulate(MadeRun())))
+    config = tmp_path / "config.json"
+    sizes = {"num_hidden_layers": 4, "hidden_size": 4096, "intermediate_size": 16384, "num_attention_heads": 32}
+    config.write_text(json.dumps({"model_type": "llama", "vocab_size": 32000, **sizes}))
+    said = ("--hardware", "a100-80gb-2", "--batch", "16", "--sequence", "2048")
+    added = asap("experiments", "add", "mine", "--config", str(config), *said)
+    assert added.code == 0, added.err
+    arguments = ("trace", "what-if", run, "batch=32", "remove:dataloader", "--experiment", "mine", "--plan", "data=2")
+    done = asap(*arguments, "--format", "json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["schema"] == "asap.trace/1"
+    assert report["changes"] == ["batch=32", "remove:dataloader"]
+    assert sum(report["shares"].values()) == pytest.approx(1)
+    assert report["step_time_s"]["low"] < report["step_time_s"]["value"] < report["step_time_s"]["high"]
