@@ -95,7 +95,7 @@ def replay(
 
 
 @app.command("what-if", help=f"Predict the step time of a changed run.\n\n\b\n{_CHANGES}")
-def what_if(
+def what_if_command(
     path: Path,
     changes: Annotated[list[str], typer.Argument(metavar="CHANGE...", help="One or several, made together.")],
     experiment: Annotated[
@@ -126,23 +126,19 @@ def what_if(
 
 
 def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | None) -> "WhatIfReport":
-    from asap.traces.summary import report_what_if, what_if_report
+    from asap.experiments import ExperimentStore
+    from asap.prediction.from_trace.predict import what_if
+    from asap.study.study import open_study, read_plan
+    from asap.traces.summary import what_if_report
     from asap.traces.what_if.change import parse_change
 
     if experiment is None:
-        parsed = [parse_change(change) for change in changes]
-        return report_what_if(_graph([path]), parsed)
-    from asap.experiments import ExperimentStore
-    from asap.prediction.from_trace.predict import predict_run
-    from asap.prediction.from_trace.run import Run, changed_run, is_setting
-    from asap.study.study import open_study, read_plan
-
-    study = open_study(experiment, ExperimentStore())
-    traced = Run.of(study, read_plan(study, plan) if plan else None)
-    target = changed_run(traced, [change for change in changes if is_setting(change)])
-    parsed = [parse_change(change) for change in changes if not is_setting(change)]
+        for change in changes:
+            parse_change(change)
+    study = open_study(experiment, ExperimentStore()) if experiment is not None else None
+    traced = read_plan(study, plan) if study is not None and plan else None
     graph = _graph([path])
-    return what_if_report(graph, changes, predict_run(graph, traced, target, parsed))
+    return what_if_report(graph, changes, what_if(graph, changes, study, traced))
 
 
 def _graph(paths: list[str]) -> "Graph":

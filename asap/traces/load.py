@@ -70,7 +70,7 @@ def _assembled(found: str, ranks: list[RankTrace]) -> Trace:
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
     sizes = {rank.world_size for rank in ranks} - {None}
     expected = max((size for size in sizes if size), default=len(ranks))
-    notes = [f"rank {rank.rank}: {note}" for rank in ranks for note in rank.notes]
+    notes = [f"rank {rank.rank}: {note}" for rank in ranks for note in (*rank.notes, *_step_notes(rank))]
     if len(ranks) < expected:
         missing = (
             "waiting for other ranks cannot be told from transfer"
@@ -79,6 +79,18 @@ def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
         )
         notes.append(f"{len(ranks)} of {expected} ranks: {missing}")
     return tuple(notes)
+
+
+def _step_notes(rank: RankTrace) -> list[str]:
+    notes = []
+    for one, other in pairwise(rank.steps):
+        if other.start < one.end:
+            notes.append(
+                f"steps {plain(one.label, 40)} and {plain(other.label, 40)} overlap: each one's time holds both"
+            )
+        if not other.follows(one):
+            notes.append(f"no step between {plain(one.label, 40)} and {plain(other.label, 40)} was recorded")
+    return notes
 
 
 def _read(file: Path, found: str) -> list[RankTrace]:

@@ -28,8 +28,8 @@ from asap.traces.analysis.stragglers import stragglers
 from asap.traces.graph.graph import Cause, Graph, RankNodes
 from asap.traces.trace import NS, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply
-from asap.traces.what_if.change import Change, parse_change
-from asap.traces.what_if.predict import WhatIfPrediction, predict_change
+from asap.traces.what_if.change import parse_change
+from asap.traces.what_if.predict import WhatIfPrediction
 
 NAME_LENGTH = 120
 PATH_PARTS = 20
@@ -65,15 +65,6 @@ def report_replay(graph: Graph) -> ReplayReport:
         shortened_by=_shortened(graph),
         notes=list(trace.notes),
     )
-
-
-def report_what_if(graph: Graph, changes: Sequence[Change]) -> WhatIfReport:
-    """What a step takes after all changes.
-
-    Raises:
-        InsufficientEvidenceError: the trace does not hold what a change concerns, or does not explain enough.
-    """
-    return what_if_report(graph, [str(change) for change in changes], predict_change(graph, changes))
 
 
 def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction) -> WhatIfReport:

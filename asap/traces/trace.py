@@ -66,6 +66,11 @@ class Step:
     start: int
     end: int
 
+    def follows(self, other: "Step") -> bool:
+        """Whether it is the next one; steps that are not counted always are."""
+        counted = self.label.isdecimal() and other.label.isdecimal()
+        return not counted or int(self.label) == int(other.label) + 1
+
 
 @dataclass(frozen=True, eq=False)
 class RankTrace:

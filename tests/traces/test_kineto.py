@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from made_runs import Run, simulate, write
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
+from asap.traces.analysis.iterations import device_iterations
 from asap.traces.graph.build import build_graph
 from asap.traces.load import load_trace
 from asap.traces.readers import json_stream
@@ -210,6 +212,49 @@ def test_one_launch_of_a_whole_cuda_graph(read, apart):
     assert any("CUDA graphs" in note for note in trace.ranks[0].notes)
     graph = build_graph(trace)
     assert graph.replayed == pytest.approx(graph.measured, abs=2_000)
+
+
+def test_missing_steps_are_said_and_no_iteration_spans_them(read):
+    (events, _) = simulate(Run(steps=6))
+    begun, ended = (next(event for event in events if event["name"] == f"ProfilerStep#{step}")["ts"] for step in (2, 4))
+    rest = [event for event in events if not begun <= event["ts"] < ended]
+    whole, cut = (build_graph(read({"traceEvents": each})) for each in (events, rest))
+    assert any("no step between 1 and 4" in note for note in cut.trace.notes)
+    assert not any("no step" in note for note in whole.trace.notes)
+    (longest,) = {round(max(times.measured_s for times in _iterations(cut)), 6)}
+    assert longest < 1.5 * max(times.measured_s for times in _iterations(whole))
+
+
+def _iterations(graph):
+    return device_iterations(graph, graph.trace.ranks[0], graph.nodes[0])
+
+
+def test_overlapping_steps_are_said(read, events):
+    steps = [event for event in events if event["name"].startswith("ProfilerStep")]
+    longer = [event | {"dur": event["dur"] * 1.5} if event is steps[0] else event for event in events]
+    trace = read({"traceEvents": longer})
+    assert any("steps 0 and 1 overlap" in note for note in trace.ranks[0].notes + trace.notes)
+    report = report_replay(build_graph(trace))
+    assert all(time.measured_s > 0 for rank in report.ranks for time in rank.device_iterations)
+
+
+def test_a_file_of_any_size_is_read_in_slices(tmp_path, events, monkeypatch):
+    monkeypatch.setattr(json_stream, "SLICE", 1 << 16)
+    filler = b'{"ph":"X","cat":"python_function","name":"f","pid":1,"tid":2,"ts":5,"dur":1},'
+    file = tmp_path / "long.json"
+    with file.open("wb") as out:
+        out.write(b'{"traceEvents":[')
+        for _ in range(40):
+            out.write(filler * 4_000)
+        out.write(json.dumps(events).encode()[1:] + b"}")
+    tracemalloc.start()
+    try:
+        trace = load_trace([file])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(trace.ranks[0].operations) == sum(event["cat"] in ("kernel", "gpu_memcpy") for event in events)
+    assert peak < file.stat().st_size / 4
 
 
 def test_exact_waits_of_cuda_sync(read):

@@ -97,7 +97,7 @@ def test_help_lists_every_change(asap):
         (["load", "{text}"], 4, "not a trace by its name"),
         (["load", "{cut}"], 4, "cut off or damaged"),
         (["replay", "{cpu}"], 5, "no GPU activity"),
-        (["what-if", "{run}", "plan:data=8 model=2"], 2, "plan cannot be changed yet"),
+        (["what-if", "{run}", "plan:data=8 model=2"], 2, "plan needs times of kernels"),
         (["what-if", "{run}", "hurry"], 2, "is not a change"),
         (["what-if", "{run}", "remove:all-to-all"], 5, "holds no operation of all-to-all"),
     ],

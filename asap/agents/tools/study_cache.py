@@ -1,9 +1,14 @@
 """The studies that are open in this process, each with its ranked candidates once they are requested."""
 
+from typing import TYPE_CHECKING
+
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.experiments import ExperimentStore
 from asap.proposals.propose import RankedCandidates, rank_candidates
 from asap.study.study import Study, open_study
+
+if TYPE_CHECKING:
+    from asap.traces.graph.graph import Graph
 
 
 class StudyCache:
@@ -17,6 +22,7 @@ class StudyCache:
         self.store = store or ExperimentStore()
         self._studies: dict[str, Study] = {}
         self._ranked: dict[str, RankedCandidates] = {}
+        self._graphs: dict[str, Graph] = {}
 
     def add(self, study: Study) -> None:
         """Keep a study under the ID of its experiment."""
@@ -33,6 +39,23 @@ class StudyCache:
             self.store.get(experiment)
             self.add(open_study(experiment, self.store))
         return self._studies[experiment]
+
+    def graph(self, experiment: str) -> "Graph":
+        """The execution graph of what was recorded of an experiment.
+
+        Raises:
+            InsufficientEvidenceError: nothing was recorded, or no device did anything in it.
+        """
+        from asap.traces.graph.build import build_graph
+        from asap.traces.load import load_trace
+
+        if experiment not in self._graphs:
+            study = self.study(experiment)
+            path = self.store.resolve(study.experiment).profile
+            if path is None:
+                raise InsufficientEvidenceError("nothing was recorded of this run", where=experiment)
+            self._graphs[experiment] = build_graph(load_trace([path]))
+        return self._graphs[experiment]
 
     def candidates(self, experiment: str) -> RankedCandidates:
         """All candidates of an experiment in their order; without precedents if the history cannot be searched.

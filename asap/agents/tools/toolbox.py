@@ -7,6 +7,7 @@ from asap.agents.tools.plan_tools import PlanTools
 from asap.agents.tools.results import Answer
 from asap.agents.tools.run_tools import RunTools
 from asap.agents.tools.study_cache import StudyCache
+from asap.agents.tools.trace_tools import TraceTools
 
 Tool = Callable[..., Answer]
 
@@ -16,6 +17,7 @@ class Toolbox:
 
     def __init__(self, studies: StudyCache):
         run, plans, library = RunTools(studies), PlanTools(studies), LibraryTools(studies)
+        trace = TraceTools(studies)
         self.run: tuple[Tool, ...] = (
             run.get_experiment,
             run.get_kpis,
@@ -23,12 +25,14 @@ class Toolbox:
             run.get_roofline,
             run.get_findings,
             run.get_flags,
+            trace.replay_trace,
         )
         self.plans: tuple[Tool, ...] = (
             plans.list_candidates,
             plans.predict_plan,
             plans.check_plan,
             plans.compare_plans,
+            trace.predict_from_trace,
         )
         self.library: tuple[Tool, ...] = (library.search_history, library.search_knowledge)
 

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.plans import Plan
 from asap.prediction.from_trace.factors import Factors, factors
-from asap.prediction.from_trace.run import Run
+from asap.prediction.from_trace.run import Run, changed_run, is_setting
+from asap.study.study import Study
 from asap.traces.graph.graph import Graph
 from asap.traces.operations import ANY_COLLECTIVE, collective_kind, compute_class
 from asap.traces.trace import NS, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply, scaled_host, scaled_operations
-from asap.traces.what_if.change import Change
-from asap.traces.what_if.predict import WhatIfPrediction, predict_changed
+from asap.traces.what_if.change import Change, parse_change
+from asap.traces.what_if.predict import WhatIfPrediction, predict_change, predict_changed
 
 PRODUCTS, MEMORY, COMPUTE = "products", "memory", "compute"
 _PRODUCTS = ("matmul", "attention", "convolution")
@@ -44,6 +46,29 @@ def predict_run(graph: Graph, traced: Run, target: Run, changes: Sequence[Change
         masks = [labels == name for labels in classes]
         changed = scaled_operations(changed, masks, _factor(found, name, share))
     return predict_changed(graph, changed, _added(graph, found, share), found.doubt)
+
+
+def what_if(
+    graph: Graph, changes: Sequence[str], study: Study | None = None, plan: Plan | None = None
+) -> WhatIfPrediction:
+    """What a step takes after changes in their text form.
+
+    Args:
+        graph: of the traced run.
+        changes: of the graph, and settings of the run.
+        study: of the traced run; without it only the graph can be changed.
+        plan: that was traced, if it is not the study's.
+
+    Raises:
+        UsageError: a change is none.
+        InsufficientEvidenceError: the trace or the study does not hold what a change concerns.
+    """
+    settings = [change for change in changes if study is not None and is_setting(change)]
+    parsed = [parse_change(change) for change in changes if change not in settings]
+    if study is None or not settings:
+        return predict_change(graph, parsed)
+    traced = Run.of(study, plan)
+    return predict_run(graph, traced, changed_run(traced, settings), parsed)
 
 
 def transfer_share(graph: Graph) -> float:

@@ -36,15 +36,17 @@ def device_iterations(graph: Graph, rank: RankTrace, nodes: RankNodes) -> list[T
     host's step. Executions of a module, and a single step, last from their first operation to their last.
     """
     step = step_of_operations(rank)
-    spans, lasts = [], []
+    spans, lasts = [], {}
     for number in range(max(len(rank.steps), 1)):
         rows = np.flatnonzero(step == number)
         if len(rows):
             spans.append(_span(graph, nodes, rows))
-            lasts.append(_last(graph, nodes, rows))
-    if rank.executions or len(lasts) < 2:
+            lasts[number] = _last(graph, nodes, rows)
+    if rank.executions:
         return spans
-    return [Times(NS * (b[0] - a[0]), NS * (b[1] - a[1])) for a, b in pairwise(lasts)]
+    following = [(one, other) for one, other in pairwise(lasts) if rank.steps[other].follows(rank.steps[one])]
+    times = [(lasts[one], lasts[other]) for one, other in following]
+    return [Times(NS * (b[0] - a[0]), NS * (b[1] - a[1])) for a, b in times] or spans
 
 
 def step_of_operations(rank: RankTrace) -> Integers:
