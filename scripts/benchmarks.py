@@ -72,7 +72,7 @@ def profile_adapter() -> Result:
 
     with tempfile.TemporaryDirectory() as folder:
         run = locate(os.environ.get("ASAP_BENCH_PROFILE") or _synthetic_profile(Path(folder)))
-        return _calls(lambda: read_run(run, lambda stage: None), lambda: convert_bare(run.files), 1.10)
+        return _calls(lambda: read_run(run, lambda stage: None), lambda: convert_bare(run.files), 0.10)
 
 
 def _synthetic_profile(folder: Path) -> Path:
