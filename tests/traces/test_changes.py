@@ -47,9 +47,9 @@ def test_changes_are_read(text, change):
         ("scale:compute=nan", "zero or more"),
         ("remove:compute=2", "takes no factor"),
         ("overlap:compute", "communication only"),
-        ("plan:data=8 model=2", "plan cannot be changed yet"),
-        ("layers=48", "layers cannot be changed yet"),
-        ("chip=h100", "chip cannot be changed yet"),
+        ("plan:data=8 model=2", "plan needs times of kernels"),
+        ("layers=48", "layers needs times of kernels"),
+        ("chip=h100", "chip needs times of kernels"),
     ],
 )
 def test_what_is_no_change_is_named(text, message):
