@@ -15,8 +15,8 @@ from asap.profiles.cpu import CpuInstruction, Total
 from asap.profiles.host_transfers import is_host_copy, is_input
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Operation
 from asap.profiles.scale import US, Scale
+from asap.profiles.skeleton import ExposedCopies
 from asap.profiles.xprof.conversion import Conversion
-from asap.profiles.xprof.skeleton import ExposedCopies
 from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks
 
 GIGA = 1e9
