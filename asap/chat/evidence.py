@@ -169,7 +169,7 @@ def _with_fact(item: StatedFact, candidate: Candidate, now: Quantity | None) -> 
     ratio = _ratio(item, now)
     if ratio is None:
         return candidate
-    return Candidate(_measured(item, prediction, ratio), -math.log(ratio))
+    return replace(candidate, prediction=_measured(item, prediction, ratio), score=-math.log(ratio), precedent=0.0)
 
 
 def _ratio(item: StatedFact, now: Quantity | None) -> float | None:

@@ -77,7 +77,13 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
 
 
 def _candidate(proposal: dict[str, Any]) -> Candidate:
-    return Candidate(Prediction.model_validate(proposal["prediction"]), proposal["score"])
+    return Candidate(
+        Prediction.model_validate(proposal["prediction"]),
+        proposal["score"],
+        str(proposal.get("strategy") or ""),
+        float(proposal.get("precedent") or 0.0),
+        proposal.get("makes_fit") is True,
+    )
 
 
 def _restore_record(conversation: Conversation, record: Record) -> None:

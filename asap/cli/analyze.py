@@ -46,6 +46,11 @@ def analyze(
     max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens, input and output.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="A lever on request: first_moment. May be repeated.")] = None,
+    steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a test worth?")] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
+    ] = None,
     session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
     chat: Annotated[bool, typer.Option("--chat", help="Then discuss the result, as `asap chat` does.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report to this file as well, with charts.")] = None,
@@ -53,6 +58,7 @@ def analyze(
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
     from asap.agents.settings_sources import read_settings
+    from asap.cli.wishes import read_wishes
     from asap.compiler.programs.options import CompileOptions
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
@@ -68,6 +74,7 @@ def analyze(
             experiment,
             store=ExperimentStore(),
             amend=lambda record: amend(record, stated),
+            wishes=read_wishes(allow or [], steps_to_go, prices),
             settings=settings,
             session=session,
             progress=show,
@@ -105,4 +112,5 @@ def render(analysis: "Analysis", format: Format) -> None:
 
 
 def _has_no_answer(analysis: "Analysis") -> bool:
-    return analysis.diagnosis.bottleneck.value == "insufficient_evidence" and not analysis.proposals
+    unknown = analysis.diagnosis.bottleneck.value == "insufficient_evidence"
+    return unknown and not analysis.proposals and analysis.incumbent is None

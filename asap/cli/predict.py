@@ -35,7 +35,9 @@ def predict(
         typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),
     ] = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
-    top: Annotated[int, typer.Option(min=1, help="Without --plan: how many of the best.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=1, help="Without --plan: of how many meshes, each with its best levers.")
+    ] = 10,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
@@ -49,12 +51,14 @@ def predict(
         show("predicting")
         study = _study(terms or [], said, config)
         found = _predictions(study, plan or [], top)
+        now = _now(study)
     if format is Plain.JSON:
-        print_json({"schema": "asap.prediction/2", "experiment": study.experiment.id, "predictions": found})
+        document = {"schema": "asap.prediction/2", "experiment": study.experiment.id}
+        print_json(document | {"incumbent": now, "predictions": found})
         return
     from asap.reports.predictions import print_predictions
 
-    print_predictions(study, found, console())
+    print_predictions(study, found, console(), None if plan else now)
 
 
 def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
@@ -71,13 +75,19 @@ def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
 
 
 def _predictions(study: "Study", plans: list[str], top: int) -> "list[Prediction]":
-    from asap.plans import AXES
     from asap.prediction.predict_study import candidate_plans, expect
+    from asap.proposals.search import best_plans
     from asap.study.study import read_plan
 
     if plans:
         warn_about_data(plans, study.plan)
         return expect(study, [read_plan(study, text) for text in plans])
-    found = expect(study, candidate_plans(study, AXES if study.experiment.model else None))
+    found = expect(study, best_plans(study, top) or candidate_plans(study))
     fitting = [p for p in found if p.memory is None or p.memory.fits]
     return sorted(fitting or found, key=lambda p: p.step_time.value if p.step_time else 0.0)[:top]
+
+
+def _now(study: "Study") -> "Prediction | None":
+    from asap.prediction.predict_study import expect
+
+    return expect(study, [study.plan])[0] if study.plan is not None else None

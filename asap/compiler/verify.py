@@ -18,6 +18,7 @@ from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
 from asap.models import Architecture
 from asap.plans import Plan
+from asap.plans.workload import workload_under
 from asap.prediction.prediction import Prediction
 
 
@@ -73,7 +74,7 @@ def _program(
     reason = ""
     try:
         if options.is_reference:
-            check_expressible(experiment.model or Architecture(), experiment.workload, plan)
+            check_expressible(experiment.model or Architecture(), workload_under(plan, experiment.workload), plan)
         elif options.maxtext:
             settings = maxtext_settings(experiment, plan)
     except PlanError as error:

@@ -8,7 +8,7 @@ closes its quotation.
 import re
 import unicodedata
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~@&:])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#!|~@&:]|^[-+])")
 _SECRET = re.compile(
     r"AIza[0-9A-Za-z_\-]{30,}"
     r"|ya29\.[0-9A-Za-z_\-]+"

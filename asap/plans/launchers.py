@@ -31,6 +31,13 @@ _STACKS: dict[str, Stack] = {
 }
 
 
+_SAID_BY: dict[str, tuple[Stack, ...]] = {
+    "loss_chunks": ("maxtext",),
+    "first_moment": ("maxtext", "megatron", "bridge"),
+}
+"""Settings beside the mesh that some stacks have no words for."""
+
+
 def stack_of(framework: str | None) -> Stack:
     """The stack whose words a record's framework takes; MaxText's for any other."""
     return _STACKS.get((framework or "").casefold(), "maxtext")
@@ -60,6 +67,7 @@ def launch_lines(
     Raises:
         PlanError: the stack cannot express the plan.
     """
+    _check_numbers(plan, stack)
     if stack == "maxtext":
         overrides = to_overrides(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
@@ -88,3 +96,26 @@ def inexpressible(
     except PlanError as error:
         return error.message
     return None
+
+
+def settings_of(
+    plan: Plan,
+    stack: Stack,
+    *,
+    global_batch: int | None = None,
+    layers: int | None = None,
+    topology: tuple[int, ...] | None = None,
+) -> Mapping[str, object]:
+    """A plan as the settings of a stack, where there is no configuration that says them; none where it has no words."""
+    try:
+        if stack == "maxtext":
+            return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
+        return to_arguments(plan, {}) if stack in ("megatron", "nemo", "bridge") else {}
+    except PlanError:
+        return {}
+
+
+def _check_numbers(plan: Plan, stack: Stack) -> None:
+    for field, stacks in _SAID_BY.items():
+        if getattr(plan, field) is not None and stack not in stacks:
+            raise PlanError(f"{TITLES[stack].split()[0]} has no setting for {field}")

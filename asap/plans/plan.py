@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis, standard_degrees
-from asap.plans.remat import Offload, Policy, Remat, SavedTensors
+from asap.plans.remat import MomentPrecision, Offload, Policy, Remat, SavedTensors
 from asap.plans.text import plan_fields
 
-SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload")
+SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", "loss_chunks", "first_moment")
 """Fields of a plan beside its meshes."""
 
 
@@ -59,6 +59,12 @@ class Plan(BaseModel):
     pipeline_repeats: PositiveInt = Field(default=1, description="virtual stages a device (interleaved schedule)")
     remat: Policy | None = Field(default=None, description="None: unknown")
     offload: tuple[Offload, ...] = Field(default=(), description="what is kept in host memory")
+    loss_chunks: PositiveInt | None = Field(
+        default=None, description="parts in which logits and loss are computed; None: as the workload says"
+    )
+    first_moment: MomentPrecision | None = Field(
+        default=None, description="precision of Adam's first moment; None: as the workload says"
+    )
 
     @property
     def devices(self) -> int:
@@ -108,6 +114,10 @@ class Plan(BaseModel):
             terms.append(f"remat={self.remat.value}")
         if self.offload:
             terms.append(f"offload={'+'.join(self.offload)}")
+        if self.loss_chunks is not None:
+            terms.append(f"loss_chunks={self.loss_chunks}")
+        if self.first_moment is not None:
+            terms.append(f"first_moment={self.first_moment}")
         return " ".join(term for term in terms if term) or "data=1"
 
     @classmethod

@@ -7,10 +7,14 @@ from asap.plans.plan import Plan
 from asap.plans.text import SETTINGS, data_note
 
 _KEY = "|".join(sorted((*WORDS, *KEYS), key=len, reverse=True))
-_COUNTED = "|".join(word for word, setting in SETTINGS.items() if setting in ("microbatches", "pipeline_repeats"))
+_COUNTS = ("microbatches", "pipeline_repeats", "loss_chunks")
+_COUNTED = "|".join(word for word, setting in SETTINGS.items() if setting in _COUNTS)
 _DEGREE = rf"(?:(?:dcn\.|ici\.)?(?:{_KEY})|(?:ici|dcn)_[a-z_]+_parallelism|{_COUNTED})"
 _POLICY = r"remat(?:_policy)?['\"]?\s*[=:]\s*\w+(?:[.+]\w+)*"
-_TERM = rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\b{_POLICY}|\boffload['\"]?\s*[=:]\s*[\w+]+"
+_TERM = (
+    rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\b{_POLICY}|\boffload['\"]?\s*[=:]\s*[\w+]+"
+    r"|\bfirst_moment\s*[=:]\s*\w+"
+)
 _PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]*(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
 _ONE_TERM = re.compile(_TERM, re.IGNORECASE)
 _AXIS = r"(tensor|model|data|sequence|context|expert|pipeline|fsdp|tp|dp|cp|sp|pp|ep)"

@@ -1,4 +1,4 @@
-"""What the backward pass recomputes, and what lies in host memory."""
+"""What the backward pass recomputes, what lies in host memory, and in which precision moments are kept."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ TENSORS: tuple[Tensor, ...] = get_args(Tensor)
 pass does not read what the last product writes."""
 
 _HOST = "host."
+MomentPrecision = Literal["fp32", "bf16"]
 
 
 class Remat(StrEnum):

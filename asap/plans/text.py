@@ -14,7 +14,7 @@ from typing import Any, get_args
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.axes import AXES, MEANINGS, axis_of
-from asap.plans.remat import POLICIES, TENSORS, Offload, Policy, SavedTensors, saved
+from asap.plans.remat import POLICIES, TENSORS, MomentPrecision, Offload, Policy, SavedTensors, saved
 
 LONGEST = 1000
 """Characters; a plan with every axis under the longest names has fewer."""
@@ -28,6 +28,9 @@ SETTINGS = {
     "remat": "remat",
     "remat_policy": "remat",
     "offload": "offload",
+    "loss_chunks": "loss_chunks",
+    "num_vocab_tiling": "loss_chunks",
+    "first_moment": "first_moment",
 }
 """Words for what a plan says beside its axes."""
 
@@ -119,6 +122,8 @@ def _setting(name: str, term: Term) -> Any:
         return _policy(term)
     if name == "offload":
         return tuple(_choice(term.key, part, get_args(Offload)) for part in term.value.split("+"))
+    if name == "first_moment":
+        return _choice(term.key, term.value.lower(), get_args(MomentPrecision))
     return _count(term)
 
 

@@ -12,6 +12,7 @@ from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Pre
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.inputs import Number
+from asap.prediction.step_model.recomputation import REMAT_LADDER
 from asap.prediction.uncertainty.calibration import Widths
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 
@@ -32,6 +33,7 @@ _PARTS = (
     ("collective-permute", "stage", "stage", "stage_exposed"),
     ("pipeline bubble", None, "bubble", "bubble"),
     ("optimizer", None, "optimizer", "optimizer"),
+    ("host transfers", None, "transfer", "transfer_exposed"),
     ("host", None, "overhead", "overhead"),
 )
 _COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
@@ -138,7 +140,11 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
     notes = []
     policy = evaluation.plans[index].remat
     if asked.remat is None and policy is not None:
-        notes.append(f"The plan states no rematerialisation; {policy.value} is the least that fits.")
+        tried = " and ".join(tried.value for tried in REMAT_LADDER)
+        notes.append(
+            f"The plan states no rematerialisation; of {tried} it is predicted with {policy.value}, the least that fits"
+            " with room to spare, else the last."
+        )
     if evaluation.distance[index] > 0:
         notes.append("This run lies outside the calibrated region, so its interval is wider.")
     return tuple(notes)

@@ -50,9 +50,9 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
         constraints = constraints.proven_by(incumbent)
     batch, stack = study.experiment.workload.global_batch, stack_of(study.experiment.workload.framework)
     if stack == "maxtext" or incumbent is None or not incumbent.microbatches or batch is None:
-        return enumerate_plans(constraints, axes or _usual_axes(study), like=incumbent)
+        return enumerate_plans(constraints, axes or usual_axes(study), like=incumbent)
     single = incumbent.model_copy(update={"microbatches": 1})
-    plans = enumerate_plans(constraints, axes or _usual_axes(study), like=single)
+    plans = enumerate_plans(constraints, axes or usual_axes(study), like=single)
     return list(with_micro_batch_of(incumbent, plans, batch))
 
 
@@ -102,7 +102,8 @@ def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:
     )
 
 
-def _usual_axes(study: Study) -> tuple[str, ...]:
+def usual_axes(study: Study) -> tuple[str, ...]:
+    """Axes that change no code of the training step, and expert and stage where model or incumbent have them."""
     incumbent, model = study.plan or Plan(), study.experiment.model
     stack = stack_of(study.experiment.workload.framework)
     added = {"expert": model is not None and model.is_moe, "stage": stack in STAGED}

@@ -46,7 +46,8 @@ def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:
     weight, hit = max(weighed, key=lambda pair: abs(pair[0]), default=(0.0, None))
     if hit is None or abs(weight) < LEAST_WEIGHT:
         return ()
-    record, supports = hit.record, precedent_sentence(hit, current, plan)
+    record = hit.record
+    supports = f"{precedent_sentence(hit, current, plan)} It counts in the order with a weight of {weight:.2f}."
     return (
         Citation(kind="precedent", id=record.id, title=plain(record.title), url=record.source.url, supports=supports),
     )

@@ -11,7 +11,7 @@ from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
 from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import Candidate, choose, expected_gain, fits
+from asap.proposals.ranking import Candidate, choose, fits, with_prediction
 
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 
@@ -60,6 +60,7 @@ def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width:
     """
     incumbent = ranked.incumbent
     found: dict[Plan, Verification] = {}
+    baseline: Verification | None = None
     candidates = ranked.candidates
     for _ in range(ROUNDS):
         chosen = [candidate.plan for candidate in choose(candidates, ranked.study.plan)]
@@ -67,9 +68,9 @@ def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width:
         if not wanted:
             break
         found.update(zip(wanted, verify(wanted), strict=True))
-        candidates = _ordered([_with_memory(candidate, found) for candidate in candidates], found)
-    baseline = found.get(incumbent.plan) if incumbent else None
-    candidates = _ordered([_with_time(c, found.get(c.plan), baseline, log_half_width) for c in candidates], found)
+        baseline = found.get(incumbent.plan) if incumbent else None
+        sized = [_with_memory(candidate, found) for candidate in ranked.candidates]
+        candidates = _ordered([_with_time(c, found.get(c.plan), baseline, log_half_width) for c in sized], found)
     if incumbent and baseline:
         incumbent = _with_compiled_memory(incumbent, baseline)
     return replace(ranked, incumbent=incumbent, candidates=candidates)
@@ -134,8 +135,7 @@ def _with_time(
     step = candidate.prediction.step_time
     moved = step and step.model_copy(update=_scaled(step, relative, weighed))
     prediction = candidate.prediction.model_copy(update={"relative_step_time": weighed, "step_time": moved})
-    gained = expected_gain(prediction) - expected_gain(candidate.prediction)
-    return Candidate(prediction, candidate.score + gained)
+    return with_prediction(candidate, prediction)
 
 
 def combine(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from asap.core.provenance import Quantity
 from asap.plans import Plan
 from asap.plans.launchers import TITLES, Stack
 from asap.prediction.prediction import Prediction
+from asap.proposals.test_worth import TestWorth
 
 
 class Citation(BaseModel):
@@ -77,6 +78,21 @@ class Overrides(BaseModel):
         return (*self.exports, *self.text.splitlines())
 
 
+class ChangedSetting(BaseModel):
+    """An axis of the mesh or a lever that a plan sets differently from what runs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = Field(
+        description="replica, data, … of the mesh (dcn.data over slices), or a lever: remat, loss_chunks, …"
+    )
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.before}→{self.after}"
+
+
 class Proposal(BaseModel):
     """One of the three."""
 
@@ -92,7 +108,12 @@ class Proposal(BaseModel):
     citations: tuple[Citation, ...]
     confidence: Confidence
     overrides: Overrides
-    score: float = Field(description="expected gain in ln(step time), less doubt, plus precedents")
+    score: float = Field(description="what decides the order: expected gain in ln(step time) after doubt")
+    strategy: str = Field(default="", description="what most of its gain comes from; with 'alone', all that it changes")
+    settings: tuple[ChangedSetting, ...] = Field(default=(), description="what differs from the plan that runs")
+    precedent: float = Field(default=0.0, description="gain in ln(step time) that precedents add to the score")
+    makes_fit: bool = Field(default=False, description="it fits into HBM where the plan that runs does not")
+    test_worth: TestWorth | None = Field(default=None, description="null unless the steps to go are said")
     engine_rank: int | None = Field(default=None, description="rank among all candidates of the engine")
     regret: Quantity | None = Field(default=None, description="what the engine expects to be lost against its first")
     prose: str | None = Field(default=None, description="what the agent wrote for it; every figure was checked")
@@ -107,15 +128,3 @@ class Recommendation(BaseModel):
     keep_incumbent: bool
     statement: str
     prose: str | None = Field(default=None, description="what the agent wrote; every figure was checked")
-
-
-class ProposalSet(BaseModel):
-    """The three, the incumbent that they are compared with, and the advice."""
-
-    model_config = ConfigDict(frozen=True)
-
-    incumbent: Prediction | None
-    proposals: tuple[Proposal, ...]
-    recommendation: Recommendation
-    considered: int = Field(default=0, description="valid plans that were predicted")
-    warnings: tuple[str, ...] = ()

@@ -3,23 +3,35 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.units import format_percent
+from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
-from asap.plans.launchers import inexpressible, launch_lines, stack_of
+from asap.plans.enumeration import Table, mesh_of
+from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of
 from asap.plans.validity import unchecked
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.changed_settings import changed_settings
 from asap.proposals.explain import confidence, impacts, reasons, trade_offs
-from asap.proposals.precedent_gains import precedent_gains
-from asap.proposals.proposal import Citation, Overrides, Proposal, ProposalSet, Recommendation
-from asap.proposals.ranking import COUNT, Candidate, choose, expected_gain, rank
-from asap.proposals.remat_alternatives import other_policies
+from asap.proposals.modelled_step import modelled_step
+from asap.proposals.precedent_gains import mesh_gains, precedent_gains
+from asap.proposals.proposal import Citation, Overrides, Proposal, Recommendation
+from asap.proposals.proposal_set import ProposalSet
+from asap.proposals.ranking import Candidate, choose, expected_gain, fits, rank
+from asap.proposals.search import search
+from asap.proposals.situation import Situation, situation_of
 from asap.proposals.strategy import title
+from asap.proposals.test_worth import worth_of_test
 from asap.study.flags import flags_for
 from asap.study.study import Study
+
+MOST = 200
+"""Candidates that are kept of each kind of list: what an agent or a chat may look at."""
 
 Cite = Callable[[Study, Plan], tuple[Citation, ...]]
 
@@ -33,10 +45,12 @@ class RankedCandidates:
     candidates: list[Candidate] = field(repr=False)
     left_out: tuple[str, ...] = ()
     """Why the launcher has no words for valid plans, one reason for each of them."""
+    considered: int = 0
+    """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
 
 
 def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
-    """Predict and rank every valid plan, the leading ones with another rematerialisation as well.
+    """Evaluate every configuration, and rank the best of each mesh and of each strategy.
 
     Args:
         study: the run.
@@ -45,18 +59,49 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    found = {plan: _why_not_launched(study, plan) for plan in candidate_plans(study)}
-    plans = [plan for plan, reason in found.items() if reason is None]
+    found = search(study, lambda meshes: _mesh_priors(study, meshes, priors))
+    if found is None:
+        return _rank_meshes(study, priors)
+    best = found.best_of_each_kind(), found.best_of_each_mesh()[:MOST]
+    places = *best, found.single_changes(), found.present_settings()[:MOST]
+    strategies: dict[Plan, str] = {}
+    refused: dict[Plan, str] = {}
+    gains: dict[Plan, float] = {}
+    for group in places:
+        for place, kind in zip(group, found.kinds(group), strict=True):
+            plan = found.plan(place)
+            if plan == study.plan or plan in strategies or plan in refused:
+                continue
+            if (reason := _why_not_launched(study, plan)) is not None:
+                refused[plan] = reason
+                continue
+            strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
+    assert study.plan is not None
+    incumbent, *predictions = expect(study, [study.plan, *strategies])
+    candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent))
+    return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), found.considered)
+
+
+def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:
+    """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
+    reasons_against = {plan: _why_not_launched(study, plan) for plan in candidate_plans(study)}
+    plans = [plan for plan, reason in reasons_against.items() if reason is None]
+    left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
     predictions = expect(study, plans)
     incumbent = next((p for p in predictions if p.plan == study.plan), None)
     gains = precedent_gains(study, plans) if priors is None else priors
-    ranked = rank(predictions, study.plan, gains)
-    leading = [*([study.plan] if study.plan else []), *(candidate.plan for candidate in ranked[:COUNT])]
-    if others := [plan for plan in other_policies(study, leading) if _why_not_launched(study, plan) is None]:
-        ranked = rank([*predictions, *expect(study, others)], study.plan, gains)
-    return RankedCandidates(study, incumbent, ranked, tuple(reason for reason in found.values() if reason))
+    candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))
+    return RankedCandidates(study, incumbent, candidates, left_out, len(candidates))
+
+
+def _mesh_priors(study: Study, meshes: Table, priors: Mapping[Plan, float] | None) -> NDArray[np.float64]:
+    if priors is None:
+        return mesh_gains(study, meshes)
+    if not priors or study.plan is None:
+        return np.zeros(len(meshes))
+    return np.array([priors.get(study.plan.model_copy(update={"ici": mesh_of(row)}), 0.0) for row in meshes])
 
 
 def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:
@@ -64,14 +109,18 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     study = ranked.study
     chosen = choose(ranked.candidates, study.plan) if picked is None else picked
     proposals = tuple(
-        draft(study, candidate, number, cite(study, candidate.plan)) for number, candidate in enumerate(chosen, 1)
+        draft(study, candidate, number, cite(study, candidate.plan), ranked.incumbent)
+        for number, candidate in enumerate(chosen, 1)
     )
+    situation = situation_of(study, ranked.incumbent, proposals, ranked.considered)
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=recommend(proposals, len(ranked.candidates)),
-        considered=len(ranked.candidates),
-        warnings=_warnings(ranked, len(chosen)),
+        recommendation=recommend(proposals, ranked.considered, situation),
+        considered=ranked.considered,
+        warnings=_warnings(ranked),
+        situation=situation,
+        modelled=modelled_step(study, ranked.incumbent),
     )
 
 
@@ -86,8 +135,15 @@ def no_proposals(error: InsufficientEvidenceError) -> ProposalSet:
     )
 
 
-def draft(study: Study, candidate: Candidate, number: int, citations: tuple[Citation, ...]) -> Proposal:
+def draft(
+    study: Study,
+    candidate: Candidate,
+    number: int,
+    citations: tuple[Citation, ...],
+    incumbent: Prediction | None = None,
+) -> Proposal:
     """A candidate with everything that an engineer needs to decide."""
+    prediction, now = candidate.prediction, incumbent.step_time if incumbent else None
     return Proposal(
         rank=number,
         title=title(candidate.plan, study.plan or Plan()),
@@ -100,46 +156,75 @@ def draft(study: Study, candidate: Candidate, number: int, citations: tuple[Cita
         confidence=confidence(study, candidate.prediction, citations),
         overrides=_overrides(study, candidate.plan),
         score=candidate.score,
+        strategy=candidate.strategy,
+        settings=changed_settings(candidate.plan, study.plan) if study.plan else (),
+        precedent=candidate.precedent,
+        makes_fit=candidate.makes_fit,
+        test_worth=worth_of_test(study, now, prediction.relative_step_time, prediction.step_time),
     )
 
 
-def recommend(proposals: tuple[Proposal, ...], considered: int) -> Recommendation:
+def recommend(proposals: tuple[Proposal, ...], considered: int, situation: Situation | None = None) -> Recommendation:
     """Run the first proposal first, unless its gain could not even be measured.
 
     Args:
         proposals: best first.
-        considered: plans beside the one that runs, whether they fit or not.
+        considered: configurations beside the one that runs, whether they fit or not.
+        situation: of the run; what does not fit is never kept.
     """
+    if situation is not None and situation.name == "does_not_fit":
+        return _make_fit(proposals, considered)
     if not proposals:
-        reason = f"none of {considered} others is predicted to fit into HBM" if considered else "there is no other"
-        statement = f"Keep what you have: of the valid plans, {reason}."
+        none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
+        statement = f"Keep what you have: {none if considered else 'there is no other'}."
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
     if best.prediction.relative_step_time is None:
         statement = f"Start with proposal 1 ({best.plan}): it has the lowest predicted step time."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     gain = 1 - best.prediction.relative_step_time.value
+    named = f"proposal 1 ({_what_changes(best)})"
     if gain <= 0:
-        statement = f"Keep what you have: the best other plan, proposal 1 ({best.plan}), is not expected to be faster."
+        statement = f"Keep what you have: the best other plan, {named}, is not expected to be faster."
+        return Recommendation(first=1, keep_incumbent=True, statement=statement)
+    if best.test_worth is not None and not best.test_worth.worth_it:
+        statement = f"Keep what you have: even a short test of {named} costs more than it is expected to save."
         return Recommendation(first=1, keep_incumbent=True, statement=statement)
     if expected_gain(best.prediction) > STEP_TIME_VARIATION:
-        statement = f"Start with proposal 1 ({best.plan}): the step is expected to take {format_percent(gain)} less."
+        statement = f"Start with {named}: the step is expected to take {format_percent(gain)} less."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     statement = (
-        f"If you test one, test proposal 1 ({best.plan}). Its predicted gain of {format_percent(gain)} is below the "
+        f"If you test one, test {named}. Its predicted gain of {format_percent(gain)} is below the "
         f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary, so keeping what you have is as good an answer for "
         "now."
     )
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
 
-def _warnings(ranked: RankedCandidates, found: int) -> tuple[str, ...]:
+def _make_fit(proposals: tuple[Proposal, ...], considered: int) -> Recommendation:
+    if not proposals:
+        statement = (
+            f"What runs now does not fit, and none of {considered:,} other configurations of this model and batch on "
+            "these chips is predicted to fit into HBM. It needs other numerics, a smaller batch or more chips."
+        )
+        return Recommendation(first=None, keep_incumbent=False, statement=statement)
+    best = proposals[0]
+    held, step = best.prediction.memory, best.prediction.step_time
+    uses = f" with {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)}" if held else ""
+    takes = f", at a step of {format_seconds(step.value)}" if step else ""
+    statement = f"Start with proposal 1 ({_what_changes(best)}): it fits{uses}{takes}."
+    return Recommendation(first=1, keep_incumbent=False, statement=statement)
+
+
+def _what_changes(proposal: Proposal) -> str:
+    return ", ".join(map(str, proposal.settings)) or str(proposal.plan)
+
+
+def _warnings(ranked: RankedCandidates) -> tuple[str, ...]:
     study, left_out, warnings = ranked.study, ranked.left_out, []
     if left_out:
         reason = max(set(left_out), key=lambda reason: (left_out.count(reason), reason))
         warnings.append(f"{len(left_out)} valid plan(s) are left out, such as where {reason}.")
-    if found < COUNT:
-        warnings.append(f"Only {found} other valid plan(s) fit under what is known, so there are not three proposals.")
     unknown = unchecked(study.constraints)
     if unknown:
         warnings.append(f"Not checked, because it is not known: {', '.join(unknown)}.")
@@ -161,11 +246,15 @@ def launcher_line(study: Study, plan: Plan) -> str:
     stack = stack_of(experiment.workload.framework)
     of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
     layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
+    configured = _is_configured(study)
+    batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
+    current = experiment.hyperparameters if configured else None
+    if current is None and study.plan is not None:
+        batch = batch if plan.microbatches else None
+        current = settings_of(study.plan, stack, global_batch=batch, layers=layers, topology=topology)
     return launch_lines(
-        plan, stack, experiment.hyperparameters if _is_configured(study) else None,
-        global_batch=experiment.workload.global_batch, layers=layers,
-        topology=study.slice.topology if study.slice else None, of_model=of_model,
-    )  # fmt: skip
+        plan, stack, current or None, global_batch=batch, layers=layers, topology=topology, of_model=of_model
+    )
 
 
 def _why_not_launched(study: Study, plan: Plan) -> str | None:

@@ -1,13 +1,27 @@
 """The changes between two plans, axis by axis, and the strategy that they make up."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asap.levers.table import LEVERS, changed_levers
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import MEANINGS
 from asap.plans.remat import Policy
 from asap.proposals.principles import PRINCIPLES, Direction, Principle
 
-NAMES = {**MEANINGS, "remat": "rematerialisation"}
+NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
+LEVER_WORDS: dict[tuple[str, Direction], str] = {
+    ("host_activations", "more"): "activations in host memory",
+    ("host_activations", "less"): "activations in HBM",
+    ("microbatches", "more"): "{after} microbatches",
+    ("microbatches", "less"): "fewer microbatches",
+    ("pipeline_repeats", "less"): "fewer virtual pipeline stages",
+    ("optimizer_offload", "more"): "optimizer state in host memory",
+    ("optimizer_offload", "less"): "optimizer state in HBM",
+    ("loss_chunks", "more"): "loss in {after} parts",
+    ("first_moment", "less"): "first moment in {after}",
+}
+"""How a title says a change of a lever that is not more or less of something."""
 LIGHTEST_FIRST = (
     Remat.NONE, Remat.SELECTIVE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.SAVE_OUT_PROJ,
     Remat.OFFLOAD, Remat.FULL,
@@ -17,7 +31,7 @@ LIGHTEST_FIRST = (
 
 @dataclass(frozen=True)
 class PlanChange:
-    """An axis that a plan raises or lowers, or its rematerialisation."""
+    """An axis that a plan raises or lowers, or a lever."""
 
     axis: str
     direction: Direction
@@ -34,7 +48,7 @@ class PlanChange:
 
 
 def changes(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
-    """Axes that differ, raised ones first, and rematerialisation where both plans say it."""
+    """Axes that differ, raised ones first, and levers."""
     found = [
         PlanChange(
             axis,
@@ -45,15 +59,33 @@ def changes(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
         for axis in AXES
         if plan.degree(axis) != incumbent.degree(axis)
     ]
-    return (*sorted(found, key=lambda change: change.direction != "more"), *_rematerialisation(plan, incumbent))
+    return (*sorted(found, key=lambda change: change.direction != "more"), *_levers(plan, incumbent))
 
 
-def _rematerialisation(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
-    before, after = incumbent.remat, plan.remat
-    if before is None or after is None or before == after:
-        return ()
-    less = _recomputation(after) < _recomputation(before)
-    return (PlanChange("remat", "less" if less else "more", before.value, after.value),)
+def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
+    for lever in changed_levers(plan, incumbent):
+        if lever.name == "remat" and (plan.remat is None or incumbent.remat is None):
+            continue
+        if lever.name == "remat" and plan.moves_activations != incumbent.moves_activations:
+            way: Direction = "more" if plan.moves_activations else "less"
+            yield PlanChange("host_activations", way, lever.read(incumbent), lever.read(plan))
+            continue
+        more = _amount(plan, lever.name) > _amount(incumbent, lever.name)
+        yield PlanChange(lever.name, "more" if more else "less", lever.read(incumbent), lever.read(plan))
+
+
+def _amount(plan: Plan, lever: str) -> float:
+    """How far a lever is pulled; of a precision, its bytes."""
+    remat = _recomputation(plan.remat) if plan.remat else 0
+    amounts = {
+        "remat": remat,
+        "microbatches": plan.microbatches or 1,
+        "pipeline_repeats": plan.pipeline_repeats,
+        "optimizer_offload": "optimizer" in plan.offload,
+        "loss_chunks": plan.loss_chunks or 1,
+        "first_moment": {"bf16": 2.0}.get(plan.first_moment or "", 4.0),
+    }
+    return float(amounts[lever])
 
 
 def _recomputation(policy: Policy) -> int:
@@ -68,5 +100,10 @@ def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
 
 def title(plan: Plan, incumbent: Plan) -> str:
     """``More data parallelism, less sequence parallelism``."""
-    text = ", ".join(f"{change.direction} {NAMES[change.axis]}" for change in changes(plan, incumbent))
+    text = ", ".join(_words(change) for change in changes(plan, incumbent))
     return f"{text[0].upper()}{text[1:]}" if text else "Same sharding"
+
+
+def _words(change: PlanChange) -> str:
+    said = LEVER_WORDS.get((change.axis, change.direction))
+    return said.format(after=change.after) if said else f"{change.direction} {NAMES[change.axis]}"

@@ -12,6 +12,9 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
+from asap.proposals.modelled_step import ModelledStep
+from asap.proposals.options import Option
+from asap.proposals.situation import SituationName
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
@@ -61,7 +64,12 @@ class Analysis(BaseModel):
     proposals: tuple[Proposal, ...]
     recommendation: Recommendation
     flags: FlagReview | None = Field(default=None, description="of the run: set, missing, harmful; None: not looked at")
-    considered: int = Field(description="valid plans that were predicted")
+    situation: SituationName | None = Field(default=None, description="what decides which advice is needed")
+    also: tuple[SituationName, ...] = Field(default=(), description="what holds of the run besides")
+    situation_statement: str | None = Field(default=None, description="the situation in a sentence")
+    modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
+    options: tuple[Option, ...] = Field(default=(), description="what it would take to do better than is allowed")
+    considered: int = Field(description="valid configurations that were evaluated")
     warnings: tuple[str, ...]
 
     def to_json(self) -> str:
@@ -81,7 +89,7 @@ def assemble(
         agent_model: name of the language model.
         failure: why the agents gave no answer, if these proposals are the engine's own.
     """
-    experiment, profile = study.experiment, study.profile
+    experiment, profile, situation = study.experiment, study.profile, proposals.situation
     hardware, provenance = experiment.hardware, experiment.provenance
     if study.chip is not None and not (hardware.name or hardware.chip):
         hardware = hardware.model_copy(update={"chip": study.chip.name})
@@ -111,6 +119,11 @@ def assemble(
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
         flags=flags_of(study),
+        situation=situation.name if situation else None,
+        also=situation.also if situation else (),
+        situation_statement=situation.statement if situation else None,
+        modelled=proposals.modelled,
+        options=proposals.options,
         considered=proposals.considered,
         warnings=(*_told(failure), *proposals.warnings, *study.warnings),
     )

@@ -7,6 +7,7 @@ from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.flags import flag_sentences
+from asap.reports.proposal_table import changed, order_sentence, proposal_table
 
 
 def to_markdown(analysis: Analysis) -> str:
@@ -15,6 +16,7 @@ def to_markdown(analysis: Analysis) -> str:
         f"# {markdown(analysis.experiment.id)}: {markdown(phrases.bottleneck_name(analysis))}",
         _table(("", ""), descriptions.experiment_facts(analysis.experiment)),
     ]
+    sections += _situation(analysis)
     if analysis.kpis is not None:
         sections += ["## KPIs", _table(("KPI", "value"), profile_facts.kpi_facts(analysis.kpis))]
     if analysis.top_operations:
@@ -23,17 +25,27 @@ def to_markdown(analysis: Analysis) -> str:
     sections += ["## Diagnosis", _list(_diagnosis(analysis))]
     if analysis.proposals:
         legend = f"Axes: {markdown(phrases.axis_legend(phrases.shown_plans(analysis)))}."
-        sections += ["## Proposals", _overview(analysis), legend, *map(markdown, phrases.incumbent_compiled(analysis))]
+        columns, rows = proposal_table(analysis)
+        sections += ["## Proposals", _table(columns, rows), f"{markdown(order_sentence(analysis))} {legend}"]
+        sections += map(markdown, phrases.incumbent_compiled(analysis))
         sections += [_proposal(proposal) for proposal in analysis.proposals]
     if analysis.flags and (sentences := flag_sentences(analysis.flags)):
         sections += ["## Flags", _list(sentences), *_block(analysis.flags.exports)]
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
+    if analysis.options:
+        sections += ["## What more would take", _list(option.statement for option in analysis.options)]
     if analysis.warnings:
         sections += ["## Warnings", _list(analysis.warnings)]
     sections.append(f"Session {markdown(analysis.session)}, {markdown(phrases.answered_by(analysis))}.")
     return "\n\n".join(sections) + "\n"
+
+
+def _situation(analysis: Analysis) -> list[str]:
+    facts = [phrases.modelled_facts(analysis), analysis.modelled.statement if analysis.modelled else ""]
+    said = [analysis.situation_statement or "", *facts]
+    return ["## Situation", _list(filter(None, said))] if any(said) else []
 
 
 def _diagnosis(analysis: Analysis) -> list[str]:
@@ -45,32 +57,17 @@ def _diagnosis(analysis: Analysis) -> list[str]:
     return lines
 
 
-def _overview(analysis: Analysis) -> str:
-    rows = [
-        (
-            str(proposal.rank),
-            str(proposal.plan),
-            phrases.relative_change(proposal.prediction),
-            phrases.memory_phrase(proposal.prediction),
-            phrases.probability(proposal.confidence.faster),
-        )
-        for proposal in analysis.proposals
-    ]
-    if analysis.experiment.plan is not None:
-        memory = phrases.memory_phrase(analysis.incumbent) if analysis.incumbent else phrases.UNKNOWN
-        rows.insert(0, ("now", str(analysis.experiment.plan), "", memory, ""))
-    return _table(("", "plan", "step time (90 % interval)", "HBM", "P(faster)"), rows)
-
-
 def _proposal(proposal: Proposal) -> str:
     parts = [
         f"### {proposal.rank}. {markdown(proposal.title)}",
+        f"Changes: {markdown(changed(proposal))}. Plan: {markdown(proposal.plan)}.",
         _list(proposal.reasoning),
         "Expected: " + "; ".join(markdown(f"{i.name} {i.statement}") for i in proposal.impact) + ".",
         "Trade-offs:",
         _list(proposal.trade_offs),
         "Confidence is based on:",
         _list(proposal.confidence.basis),
+        *([markdown(proposal.test_worth.statement)] if proposal.test_worth else []),
         *(markdown(said) for said in phrases.agent_prose(proposal)),
     ]
     if proposal.citations:
@@ -95,5 +92,10 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *(tuple(markdown(cell) for cell in row) for row in rows)]
+    lines = [head, tuple("---" for _ in head), *(tuple(_cell(cell) for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """A cell never begins a line, so a sign needs no escape there."""
+    return markdown(f"|{text}").removeprefix("&#124;")

@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterable
 from typing import get_args
 
 from asap.core.provenance import Provenance, Quantity
-from asap.core.units import PERCENT, format_bytes, format_percent, format_seconds
+from asap.core.units import PERCENT, format_bytes, format_percent, format_seconds, significant
+from asap.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
-from asap.prediction.prediction import Prediction
+from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals import Proposal
 from asap.reports.analysis import Analysis
 
 UNKNOWN = "unknown"
+BILLION = 1e9
+SHOWN_PRECEDENT = 0.001
+"""Gain in ``ln(step time)`` from which on a precedent is said to count."""
 
 
 def relative_change(prediction: Prediction) -> str:
@@ -46,8 +50,26 @@ def memory_phrase(prediction: Prediction) -> str:
     memory = prediction.memory
     if memory is None:
         return UNKNOWN
-    by_compiler = ", compiled" if memory.total.provenance is Provenance.COMPILED else ""
+    by_compiler = ", compiled" if is_compiled(memory) else ""
     return f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}{by_compiler}"
+
+
+def is_compiled(memory: MemoryPrediction) -> bool:
+    """Whether the compiler said it."""
+    return memory.total.provenance is Provenance.COMPILED
+
+
+def modelled_facts(analysis: Analysis) -> str:
+    """``8.03 B parameters, step 30.9 s, MFU 21 %, 1,060 tokens/s a chip``, where no profile says it."""
+    modelled, incumbent = analysis.modelled, analysis.incumbent
+    if modelled is None or incumbent is None:
+        return ""
+    facts = [f"{significant(modelled.parameters / BILLION)} B parameters"] if modelled.parameters else []
+    facts += [f"step {interval(incumbent.step_time)}"] if incumbent.step_time else []
+    facts += [f"MFU {format_percent(incumbent.mfu.value)}"] if incumbent.mfu else []
+    each = modelled.tokens_per_second_per_chip
+    facts += [f"{significant(each)} tokens/s a chip"] if each else []
+    return ", ".join(facts)
 
 
 def axis_legend(plans: Iterable[Plan]) -> str:
@@ -70,12 +92,17 @@ def incumbent_compiled(analysis: Analysis) -> list[str]:
 
 
 def probability(quantity: Quantity | None) -> str:
-    """A probability without false precision."""
-    return UNKNOWN if quantity is None else f"{quantity.value:.0%}"
+    """A probability without false precision: never 0 or 100 %."""
+    if quantity is None:
+        return UNKNOWN
+    least = 0.01
+    return "<1 %" if quantity.value < least else ">99 %" if quantity.value > 1 - least else f"{quantity.value:.0%}"
 
 
 def bottleneck_name(analysis: Analysis) -> str:
-    """``compute``, ``insufficient evidence`` …"""
+    """``compute``, ``insufficient evidence`` …; the model's word, and said to be so, where nothing was measured."""
+    if analysis.modelled is not None and analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE:
+        return f"{analysis.modelled.bottleneck} (modelled)"
     return analysis.diagnosis.bottleneck.value.replace("_", " ")
 
 

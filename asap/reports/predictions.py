@@ -19,12 +19,16 @@ _DISTANCES: dict[str, Callable[[Prediction], float | None]] = {
 }
 
 
-def print_predictions(study: Study, predictions: list[Prediction], console: Console) -> None:
-    """One line per plan; with at most three plans, their parts as well."""
+def print_predictions(
+    study: Study, predictions: list[Prediction], console: Console, now: Prediction | None = None
+) -> None:
+    """One line per plan, below the one that runs if it is given; with at most three plans, their parts as well."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
     distances = {name: read for name, read in _DISTANCES.items() if any(read(p) is not None for p in predictions)}
     for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):
         table.add_column(column, overflow="fold")
+    if now is not None:
+        table.add_row(f"now: {now.plan}", *_cells(now)[1:], *(_number(read(now)) for read in distances.values()))
     for prediction in predictions:
         table.add_row(*_cells(prediction), *(_number(read(prediction)) for read in distances.values()))
     console.print(table)

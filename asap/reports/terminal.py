@@ -11,10 +11,11 @@ from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.flags import flag_sentences
+from asap.reports.proposal_table import changed, order_sentence, proposal_table
 
 LABEL = "bold cyan"
 WIDEST = 120
-SOURCES = 2
+SOURCES = 1
 MOST_SENTENCES = 4
 MOST_WARNINGS = 2
 MOST_FLAGS = 3
@@ -23,11 +24,15 @@ REST = "with --format markdown"
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Print a report. Colour and width are the console's affair."""
-    parts: list[RenderableType] = [_head(analysis), _operations(analysis), _diagnosis(analysis)]
+    parts: list[RenderableType] = [_head(analysis), *_situation(analysis)]
+    if analysis.experiment.profile:
+        parts.append(_operations(analysis))
+    parts.append(_diagnosis(analysis))
     if analysis.proposals:
         parts += [
             _heading("Proposals"),
             _overview(analysis),
+            Text(plain(order_sentence(analysis)), style="dim"),
             _axes(analysis),
             *map(_bullet, phrases.incumbent_compiled(analysis)),
         ]
@@ -36,6 +41,8 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
+    parts += [_line("More would take", analysis.options[0].statement)] if analysis.options else []
+    parts += [_line("", option.statement) for option in analysis.options[1:]]
     parts += _warnings(analysis)
     footer = f"session {analysis.session}, {phrases.answered_by(analysis)}"
     parts.append(Text(plain(footer), style="dim"))
@@ -50,6 +57,13 @@ def _head(analysis: Analysis) -> Group:
         kpis = ", ".join(f"{label} {value}" for label, value in profile_facts.kpi_facts(analysis.kpis))
         lines.append(_line("KPIs", kpis))
     return Group(*lines)
+
+
+def _situation(analysis: Analysis) -> list[RenderableType]:
+    """What decides the advice, and what the model says of a run that was not measured."""
+    said = [("Situation", analysis.situation_statement), ("", phrases.modelled_facts(analysis))]
+    said.append(("", analysis.modelled.statement if analysis.modelled else None))
+    return [_line(label, text) for label, text in said if text]
 
 
 def _axes(analysis: Analysis) -> Text:
@@ -86,18 +100,10 @@ def _finding(statement: str, advice: str | None) -> str:
 
 
 def _overview(analysis: Analysis) -> Table:
-    table = _table("", "plan", "step time (90 % interval)", "HBM", "P(faster)")
-    if analysis.experiment.plan is not None:
-        memory = phrases.memory_phrase(analysis.incumbent) if analysis.incumbent else phrases.UNKNOWN
-        table.add_row("now", str(analysis.experiment.plan), "", memory, "")
-    for proposal in analysis.proposals:
-        table.add_row(
-            str(proposal.rank),
-            str(proposal.plan),
-            phrases.relative_change(proposal.prediction),
-            phrases.memory_phrase(proposal.prediction),
-            phrases.probability(proposal.confidence.faster),
-        )
+    columns, rows = proposal_table(analysis)
+    table = _table(*columns)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -105,10 +111,11 @@ def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
     """Each with reason, cost, sources and the line to paste, which is never broken; nothing is said twice."""
     said: set[str] = set()
     for proposal in proposals:
-        yield Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")
+        yield _named(proposal)
         sources = [f"{citation.title} [{citation.id}]" for citation in proposal.citations[:SOURCES]]
         lines = [("+", reason) for reason in proposal.reasoning[:1]]
         lines += [("-", cost) for cost in proposal.trade_offs[:1]]
+        lines += [("$", proposal.test_worth.statement)] if proposal.test_worth else []
         lines += [("=", f"Compiled: {verdict}")] if (verdict := proposal.prediction.compiled) else []
         lines += [("§", source) for source in sources]
         lines += [("»", words) for words in phrases.agent_prose(proposal)]
@@ -131,6 +138,11 @@ def _flags(analysis: Analysis) -> list[RenderableType]:
 
 def _paste(line: str) -> Text:
     return Text(f"     {plain(line)}", style="green", no_wrap=True, overflow="ignore")
+
+
+def _named(proposal: Proposal) -> Text:
+    line = Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")
+    return line.append(f" ({plain(changed(proposal))})", style="not bold") if proposal.settings else line
 
 
 def _warnings(analysis: Analysis) -> list[RenderableType]:

@@ -22,6 +22,7 @@ from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile, read_profile
 from asap.study.measurements import check_measurements, stated_profile
+from asap.study.wishes import NO_WISHES, Wishes
 
 Progress = Callable[[str], None]
 
@@ -35,6 +36,7 @@ class Study:
     slice: Slice | None
     constraints: Constraints
     warnings: tuple[str, ...] = ()
+    wishes: Wishes = NO_WISHES
 
     @property
     def plan(self) -> Plan | None:

@@ -52,7 +52,7 @@ def test_why_not_names_the_rule_or_the_figures(say):
 COMMANDS = {
     "/help": "/whatif PLAN",
     "/proposals": "1. data=4 model=4",
-    "/explain 2": "data=2 seq=2 model=4",
+    "/explain 2": "data=2 model=8",
     "/compare 1 3": "leads",
     "/whatif data=2 model=8": "data=2 model=8: step time",
     "/whatif batch is 512": "With a global batch of 512",

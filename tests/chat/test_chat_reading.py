@@ -73,12 +73,12 @@ FACTS = {
     "data=4 model=4 failed": [
         "#1 crashed", "the run with model=4 data=4 failed", "that one hung after two steps", "proposal 1 NaNs",
     ],
-    "data=2 seq=2 model=4 measured 2.1 s": [
+    "data=2 model=8 measured 2.1 s": [
         "we measured 2.1 s/step for proposal 2", "proposal 2 came in at 2100 ms", "Proposal 2: 2.1 s",
-        "step time of proposal 2 is 2.1 s", "data=2 seq=2 model=4 took 2.1 seconds per step",
+        "step time of proposal 2 is 2.1 s", "data=2 model=8 took 2.1 seconds per step",
     ],
-    "data=2 seq=2 model=4 measured 1.12 of the step that runs now": ["we tried plan 2 yesterday, 12% slower"],
-    "data=4 model=4 measured 2.9 s; data=2 seq=2 model=4 measured 2.1 s": [
+    "data=2 model=8 measured 1.12 of the step that runs now": ["we tried plan 2 yesterday, 12% slower"],
+    "data=4 model=4 measured 2.9 s; data=2 model=8 measured 2.1 s": [
         "Proposal 1 ran at 2.9 s and proposal 2 at 2.1 s",
     ],
     "global batch 512": [

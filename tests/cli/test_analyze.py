@@ -37,13 +37,13 @@ def test_the_report_is_one_screen_with_lines_that_can_be_pasted(asap, monkeypatc
     monkeypatch.setenv("COLUMNS", "120")
     lines = asap("analyze", experiment).out.splitlines()
     assert len(lines) <= 55
-    pasted = [line.strip() for line in lines if line.strip().startswith("ici_data_parallelism=")]
+    pasted = [line.strip() for line in lines if line.strip().startswith("ici_")]
     assert len(pasted) == 3
-    assert all("ici_pipeline_parallelism=1" in line for line in pasted)
+    assert not any("ici_pipeline_parallelism" in line for line in pasted)
 
 
 def test_markdown_is_a_document(asap):
-    assert asap("analyze", "paper-v5p-512", "--format", "markdown").out.startswith("# paper&#45;v5p&#45;512")
+    assert asap("analyze", "paper-v5p-512", "--format", "markdown").out.startswith("# paper-v5p-512")
 
 
 @pytest.mark.parametrize("part", ["", "plugins/profile", "plugins/profile/run", "plugins/profile/run/host.xplane.pb"])
@@ -52,7 +52,9 @@ def test_a_profile_can_be_given_in_every_usual_form(asap, run_folder, part):
     assert done.code == 0, done.err
     data = json.loads(done.out)
     assert data["diagnosis"]["bottleneck"] == "communication"
-    assert len(data["proposals"]) == 3
+    assert data["situation"] == "no_architecture"
+    assert data["considered"] > 3
+    assert data["recommendation"]["keep_incumbent"]
 
 
 def test_without_a_plan_there_is_a_diagnosis_and_the_reason_why_nothing_is_proposed(asap, run_folder):

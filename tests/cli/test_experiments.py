@@ -142,7 +142,7 @@ def test_proposals_in_the_words_of_the_stack(asap, tmp_path):
     path.write_text('[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n')
     assert asap("experiments", "add", "titan", "--config", str(path), "--hardware", "h100-16").code == 0
     report = asap("analyze", "titan", "--format", "markdown").out
-    assert "[parallelism]\n" in report
+    assert "[training]\n" in report
     assert "ici_" not in report
     data = json.loads(asap("analyze", "titan", "--format", "json").out)
     said = [{stack for stack, text in one["overrides"].items() if text is not None} for one in data["proposals"]]

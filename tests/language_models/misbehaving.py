@@ -57,7 +57,7 @@ class Picks(Misbehaving):
 
 
 class Reasoned(Misbehaving):
-    """Turns the engine's choice round, each time with a figure that the engine gave."""
+    """Puts the engine's second choice first, each time with a figure that the engine gave."""
 
     @classmethod
     def supported_models(cls):
@@ -69,7 +69,9 @@ class Reasoned(Misbehaving):
         ranked = turn.answers["list_candidates"]
         relative = {c["plan"]: c["relative_step_time"] for c in ranked["candidates"]}
         reason = "A step takes {value:.3f} times as long as now, within the interval at most {high:.2f} times."
-        picks = [{"plan": plan, "reason": reason.format(**relative[plan])} for plan in ranked["engine_choice"][::-1]]
+        first, second, *others = ranked["engine_choice"]
+        chosen = [second, first, *others]
+        picks = [{"plan": plan, "reason": reason.format(**relative[plan])} for plan in chosen]
         return call("set_model_response", picks=picks, recommendation="Last first.")
 
 

@@ -117,7 +117,7 @@ def test_json_of_hostile_text_reads_back_unchanged(hostile):
 
 def test_markdown_holds_what_the_terminal_shortens(paper):
     text = to_markdown(paper)
-    assert text.startswith("# paper&#45;v6e&#45;16")
+    assert text.startswith("# paper-v6e-16")
     assert text.count("### ") == 3
     for proposal in paper.proposals:
         assert proposal.overrides.maxtext in text

@@ -30,8 +30,8 @@ class PlanTools:
     def list_candidates(self, experiment: str, limit: Limit = 8) -> Answer:
         """List the best valid plans for a run, each with its prediction, best first by risk-adjusted gain.
 
-        `engine_choice` holds the three that the engine would propose, each of another strategy. Only plans that have a
-        rank can be proposed.
+        `engine_choice` holds those that the engine would propose, at most three, each of another strategy. Only plans
+        that have a rank can be proposed.
 
         Args:
             experiment: ID of the experiment.
@@ -40,7 +40,7 @@ class PlanTools:
         ranked = self._studies.candidates(experiment)
         chosen = choose(ranked.candidates, ranked.study.plan)
         return {
-            "considered": len(ranked.candidates),
+            "considered": ranked.considered,
             "incumbent": prediction_facts(ranked.incumbent) if ranked.incumbent else None,
             "engine_choice": [str(candidate.plan) for candidate in chosen],
             "candidates": [

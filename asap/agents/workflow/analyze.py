@@ -1,7 +1,7 @@
 """``analyze``: one run of the agents over one experiment, from outside a plain function."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asap.agents.llm.preflight import check_model
 from asap.agents.settings import Settings
@@ -15,6 +15,7 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import Kind, Worklog, new_session_name, redacted
 from asap.study.study import Study, open_study
+from asap.study.wishes import NO_WISHES, Wishes
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ def analyze(
     session: str | None = None,
     progress: Callable[[str], None] | None = None,
     compile_options: CompileOptions | None = None,
+    wishes: Wishes = NO_WISHES,
 ) -> AnalysisOutcome:
     """Have the agents analyse an experiment.
 
@@ -47,6 +49,7 @@ def analyze(
         progress: called with what is being done.
         compile_options: how to compile the baseline and the best plans with the TPU compiler; by default nothing is
             compiled.
+        wishes: what the user asks beside the record.
 
     Raises:
         UsageError: no such model is known, or it lacks its key, its extra or its address.
@@ -60,6 +63,9 @@ def analyze(
     try:
         studies = StudyCache(store)
         study = _open(studies, target, amend, settings, worklog, progress or _no_progress)
+        if wishes != NO_WISHES:
+            study = replace(study, wishes=wishes)
+            studies.add(study)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress or _no_progress)
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))

@@ -6,6 +6,7 @@ from asap.agents.tools.study_cache import StudyCache
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.proposals import ProposalSet
 from asap.proposals.cite import cite
+from asap.proposals.options import options
 from asap.proposals.propose import RankedCandidates, no_proposals, propose
 from asap.proposals.ranking import Candidate
 
@@ -21,9 +22,15 @@ def engine_proposals(studies: StudyCache, experiment: str) -> ProposalSet:
 def cited_proposals(ranked: RankedCandidates, picked: Sequence[Candidate] | None = None) -> ProposalSet:
     """Proposals with their citations; without them, and saying so, if notes and history cannot be searched."""
     try:
-        return propose(ranked, cite, picked)
+        return _with_options(propose(ranked, cite, picked), ranked)
     except AsapError as error:
-        bare = propose(ranked, lambda study, plan: (), picked)
+        bare = _with_options(propose(ranked, lambda study, plan: (), picked), ranked)
         return bare.model_copy(
             update={"warnings": (*bare.warnings, f"Precedents and principles are left out: {error}")}
         )
+
+
+def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalSet:
+    """The proposals with what would take more, where they leave something to wish."""
+    wanting = proposals.situation is not None and proposals.situation.name in ("does_not_fit", "well_set")
+    return proposals.model_copy(update={"options": options(ranked.study, ranked.incumbent)}) if wanting else proposals

@@ -8,7 +8,7 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.validity import violations
-from asap.proposals.ranking import COUNT, Candidate, fits
+from asap.proposals.ranking import Candidate, choose, fits
 from asap.study.study import Study
 
 
@@ -20,7 +20,7 @@ def selected_candidates(study: Study, candidates: Sequence[Candidate], judgement
             many or too few.
     """
     known = {candidate.plan: candidate for candidate in candidates}
-    wanted = min(COUNT, sum(fits(candidate.prediction) for candidate in candidates))
+    wanted = len(choose(list(candidates), study.plan))
     if len(judgement.picks) != wanted:
         raise PlanError(f"{len(judgement.picks)} plans were picked", where="picks", hint=f"pick {wanted}")
     found: list[Candidate] = []

@@ -31,5 +31,5 @@ class Pick(BaseModel):
 class Judgement(BaseModel):
     """The proposal agent's choice, best first."""
 
-    picks: list[Pick] = Field(description="three different plans, best first; fewer only if fewer exist")
+    picks: list[Pick] = Field(description="as many different plans as engine_choice holds, best first")
     recommendation: str = Field(description="which to run first and why, or why to keep what runs now")

@@ -7,10 +7,10 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.changes import remat_policy
 from asap.core.errors import InsufficientEvidenceError
+from asap.levers.rematerialisation import policies
 from asap.plans import Remat
 from asap.prediction.predict_study import expect
-from asap.prediction.step_model.groups import allocator_class
-from asap.proposals.remat_alternatives import KNOWN
+from asap.proposals.search import run_of
 from asap.reports import phrases
 from asap.study.study import Study
 
@@ -43,4 +43,4 @@ def _policies(study: Study) -> Sequence[Remat]:
     """The policies that the framework knows."""
     if study.slice is None:
         return tuple(Remat)
-    return KNOWN[allocator_class(study.experiment.workload.framework, study.slice.chip.kind)]
+    return policies(run_of(study))

@@ -13,7 +13,8 @@ from asap.core.text import plain, redact
 from asap.experiments.launch import SCRIPTS, read_launch
 from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.plans import Plan
-from asap.proposals.proposal import Proposal, ProposalSet
+from asap.proposals.proposal import Proposal
+from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.propose import no_proposals, propose, rank_candidates
 from asap.study.study import Study
 

@@ -13,6 +13,7 @@ from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
 from asap.plans.validity import Constraints, require_valid
+from asap.plans.workload import workload_under
 
 SCHEMA = "asap.compiled/1"
 TOPOLOGIES = ("v4", "v5e", "v5p", "v6e", "tpu7x")
@@ -62,7 +63,10 @@ class CompileRequest(BaseModel):
         """Cache key: equal for the same program, plan, slice, flags and compiler version."""
         source = _reference_source() if self.is_reference else ""
         canonical = self._canonical() if self.is_reference else self
-        program = canonical.model_dump_json(exclude={"path": True, "python": True, "model": {"name"}})
+        in_workload = {"loss_chunks", "first_moment"}
+        program = canonical.model_dump_json(
+            exclude={"path": True, "python": True, "model": {"name"}, "plan": in_workload}
+        )
         text = SCHEMA + program + source + repr(sorted(versions.items()))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -117,7 +121,8 @@ def make_request(
     slices = hardware.slices if hardware.topology else plan.dcn.devices
     request = CompileRequest(
         chip=hardware.chip.name, topology=hardware.topology or (), slices=hardware.slices, plan=plan, model=model,
-        workload=workload, train_step=train_step, maxtext=maxtext, path=path, step_source=step_source, flags=flags,
+        workload=workload_under(plan, workload), train_step=train_step, maxtext=maxtext, path=path,
+        step_source=step_source, flags=flags,
         effort=effort, python=python,
     )  # fmt: skip
     known = workload if request.is_reference else Workload()

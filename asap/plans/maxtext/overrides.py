@@ -26,6 +26,9 @@ _DEFAULTS: dict[str, object] = {"remat_policy": "full", "gradient_accumulation_s
 """What MaxText's base.yml says where a configuration is silent."""
 
 
+_MOMENTS = {"fp32": "float32", "bf16": "bfloat16"}
+
+
 def from_overrides(
     settings: Mapping[str, object], devices_per_slice: int | None = None, slices: int = 1, layers: int | None = None
 ) -> Plan:
@@ -89,7 +92,7 @@ def to_overrides(
     if current is not None:
         kept = {key: value for key, value in current.items() if key not in layout}
         overrides = _needed(overrides, kept, plan, global_batch, layers)
-    overrides |= layout
+    overrides |= layout | _write_numbers(plan, current or {})
     if overrides.keys() & set(of_model) and str(settings.get(OVERRIDE_MODEL)).lower() != "true":
         overrides[OVERRIDE_MODEL] = "true"
     return overrides
@@ -134,6 +137,16 @@ def _write_meshes(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     return overrides
 
 
+def _write_numbers(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
+    """Overrides for parts of the loss and precision of the first moment, where the plan says others."""
+    wanted: dict[str, str] = {}
+    if plan.loss_chunks is not None:
+        wanted["num_vocab_tiling"] = str(plan.loss_chunks)
+    if plan.first_moment is not None:
+        wanted["mu_dtype"] = _MOMENTS[plan.first_moment]
+    return {key: value for key, value in wanted.items() if str(current.get(key, "")) != value}
+
+
 def _needed(
     overrides: dict[str, str], current: Mapping[str, object], plan: Plan, global_batch: int | None, layers: int | None
 ) -> dict[str, str]:
@@ -170,6 +183,7 @@ def _superfluous(overrides: Mapping[str, str], runs: Callable[[Mapping[str, str]
 def _same(read: Plan, plan: Plan) -> bool:
     """Whether MaxText runs the plan; what the plan leaves unknown may be anything."""
     unknown = {field: getattr(plan, field) for field in ("microbatches", "remat") if getattr(plan, field) is None}
+    unknown |= {field: getattr(plan, field) for field in ("loss_chunks", "first_moment")}
     read = read.model_copy(update=unknown)
     return read.model_copy(update={"offload": tuple(sorted(read.offload))}) == plan.model_copy(
         update={"offload": tuple(sorted(plan.offload))}

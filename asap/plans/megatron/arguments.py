@@ -113,6 +113,7 @@ def to_arguments(
         **_stages(plan, current, layers),
         **_recompute(plan, current, layers),
         _OFFLOAD: "optimizer" in plan.offload,
+        **_moments(plan),
     }
     if {"parameters", "activations"} & set(plan.offload):
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
@@ -141,6 +142,7 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
         }
     }.get(kind, {})
     sections = {} if kind == "NeMo" else {MICRO_BATCH: "train", _OFFLOAD: "optimizer", _INSTANCES: "ddp"}
+    sections |= {} if kind == "NeMo" else dict.fromkeys(("use_precision_aware_optimizer", "exp_avg_dtype"), "optimizer")
     sections |= {} if kind == "NeMo" else {_FSDP: "ddp", _STRATEGY: "ddp", "use_distributed_optimizer": "ddp"}
     terms = []
     for key, value in arguments.items():
@@ -207,6 +209,12 @@ def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) ->
     if plan.remat is Remat.NONE:
         return plain_flags | rest | {_GRANULARITY: False}
     raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint="full, selective or none")
+
+
+def _moments(plan: Plan) -> dict[str, str | bool]:
+    if plan.first_moment is None:
+        return {}
+    return {"use_precision_aware_optimizer": True, "exp_avg_dtype": plan.first_moment}
 
 
 def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -> int:

@@ -61,6 +61,15 @@ def activations(inputs: StepInputs) -> Activations:
     )
 
 
+def offloaded(inputs: StepInputs) -> Number:
+    """Bytes of a layer and microbatch that one device sends to its host: the layer's input, and products."""
+    model, work, layout = inputs.model, inputs.workload, inputs.plan
+    size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
+    split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
+    products = (model.qkv_width + model.out_width) / degree
+    return size * (layout.host_activations * model.width * split + layout.host_products * products)
+
+
 def _what_derivatives_read(inputs: StepInputs) -> Number:
     """Width of what XLA keeps besides: norms in fp32, before and after their scale; queries and keys after rotation;
     of a gated MLP the activation and its slope."""

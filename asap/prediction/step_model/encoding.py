@@ -1,7 +1,7 @@
 """Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan, Remat
+from asap.plans.workload import workload_under
 from asap.prediction.step_model.groups import attention_class, framework_class, has_kernel_of_the_chip, precision_class
 from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanInputs, StepInputs, WorkloadInputs
 from asap.prediction.step_model.remat_shares import RematShares, remat_shares
@@ -25,6 +26,8 @@ GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
+SLOWEST_HOST_LINK = 1.6e10
+"""Bytes/s to the host in one direction, where a chip's maker publishes none: that of the slowest chip that has one."""
 SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
 SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
@@ -41,7 +44,7 @@ def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Wor
     model = model_inputs(architecture)
     return StepInputs(
         model,
-        workload_inputs(workload, architecture),
+        workload_under_plans(plans, workload, architecture),
         hardware_inputs(hardware, workload),
         plan_inputs(plans, model, workload),
     )
@@ -121,6 +124,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     accumulates = "fp32" if name == "megatron-lm" else "bf16"
     reduced = OPERAND_BYTES["fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"]
     narrow = not master and w.weight_precision == "bf16"
+    if moments == ADAM_MOMENTS and w.first_moment_precision == "bf16" and not narrow:
+        moments -= FP32_MASTER - OPERAND_BYTES["bf16"]
     parameter = 2.0 if master or narrow else 4.0
     sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
     return WorkloadInputs(
@@ -147,6 +152,18 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         weights_over_tokens=float(framework == "maxtext"),
         sequence_parallel=float(sharded),
     )
+
+
+def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
+    """The workload's numbers, as arrays of shape (plans,) where plans say other things of loss and moments."""
+    inputs = workload_inputs(w, architecture)
+    if any(plan.loss_chunks for plan in plans):
+        chunks = np.array([plan.loss_chunks or w.loss_chunks or 1 for plan in plans], dtype=float)
+        inputs = replace(inputs, loss_chunks=chunks)
+    if any(plan.first_moment for plan in plans):
+        sizes = [workload_inputs(workload_under(plan, w), architecture).optimizer_bytes for plan in plans]
+        inputs = replace(inputs, optimizer_bytes=np.array(sizes, dtype=float))
+    return inputs
 
 
 def has_fused_norm(w: Workload) -> bool:
@@ -180,6 +197,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         peak_attention=half / share * (chip.ported_attention if ported else 1.0),
         hbm_bytes=chip.hbm_bytes / share,
         hbm_bandwidth=chip.hbm_bandwidth / share,
+        host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
         link_bandwidth=link / share,
         torus_axes=max(len(used), 1),
         scaleup_domain=domain,
@@ -210,4 +228,5 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
         **{field.name: np.array([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
         host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
         host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
+        host_products=np.array([plan.moves_activations and plan.remat is not Remat.FULL for plan in plans], float),
     )  # fmt: skip

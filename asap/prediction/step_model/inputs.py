@@ -131,6 +131,8 @@ class HardwareInputs:
     """Bytes."""
     hbm_bandwidth: Number
     """Bytes/s."""
+    host_bandwidth: Number
+    """Bytes/s between HBM and host memory, in one direction."""
     link_bandwidth: Number
     """Bytes/s in one direction: of one ICI link, or into NVLink."""
     torus_axes: Number
@@ -197,6 +199,8 @@ class PlanInputs:
     """Switch: optimizer state lies in host memory."""
     host_activations: Number
     """Switch: the inputs of layers lie in host memory."""
+    host_products: Number
+    """Switch: what the projections before and after attention write lies there, too."""
 
     @property
     def stages(self) -> Number:

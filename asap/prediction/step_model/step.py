@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asap.prediction.step_model.activations import offloaded
 from asap.prediction.step_model.communication import communication
 from asap.prediction.step_model.compute import compute
 from asap.prediction.step_model.constants import Constants
@@ -34,6 +35,8 @@ class StepTime:
     stage_exposed: Number
     bubble: Number
     optimizer: Number
+    transfer: Number
+    transfer_exposed: Number
     total: Number
 
 
@@ -65,8 +68,9 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     backward = busy * 2 / 3 * inputs.workload.overlaps_reduction
     replica_exposed = exposed(comm.replica_step, backward, constants.replica_exposure, constants)
     slices_exposed = exposed(comm.slice_step, backward, constants.replica_exposure, constants)
-    update = _update(inputs, constants)
-    total = count * slowest + bubble + replica_exposed + slices_exposed + update + constants.step_overhead
+    update, moved = _update(inputs, constants), _transfer(inputs)
+    waited = _waits_for_host(inputs, count * busy)
+    total = count * slowest + bubble + replica_exposed + slices_exposed + update + waited + constants.step_overhead
     return StepTime(
         compute=count * matmul,
         hbm=count * hbm,
@@ -87,6 +91,8 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
         stage_exposed=count * stage_exposed,
         bubble=bubble,
         optimizer=update,
+        transfer=moved,
+        transfer_exposed=waited,
         total=total,
     )
 
@@ -121,3 +127,27 @@ def _update(inputs: StepInputs, constants: Constants) -> Number:
     owned = parameters_per_device(inputs) / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
     size = owned * (work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes)
     return size / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
+
+
+def _transfer(inputs: StepInputs) -> Number:
+    """Seconds in copies to the host and back: of the optimizer's state, and of the activations of all microbatches."""
+    return _optimizer_copies(inputs) + _activation_copies(inputs)
+
+
+def _waits_for_host(inputs: StepInputs, cover: Number) -> Number:
+    """What of the copies nothing hides: all of the optimizer's, for which the update waits, and those of activations
+    that outlast half the computation, the forward pass on the way out and the backward pass on the way back."""
+    return _optimizer_copies(inputs) + np.maximum(_activation_copies(inputs) - cover / 2, 0.0)
+
+
+def _optimizer_copies(inputs: StepInputs) -> Number:
+    """In before the update and out after it."""
+    work, layout = inputs.workload, inputs.plan
+    state = parameters_per_device(inputs) * work.optimizer_bytes / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
+    return 2 * layout.host_optimizer * state / inputs.hardware.host_bandwidth
+
+
+def _activation_copies(inputs: StepInputs) -> Number:
+    """Out, while others come back: the link carries both at once."""
+    moved = inputs.plan.microbatches * inputs.layers_per_stage * offloaded(inputs)
+    return moved / inputs.hardware.host_bandwidth

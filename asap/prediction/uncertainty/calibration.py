@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.core.errors import ConfigError
@@ -47,9 +48,13 @@ class Widths(BaseModel):
 
     def at(self, distance: float) -> float:
         """The half-width at a distance, growing without bound beyond the last edge."""
-        bin_ = sum(distance >= edge for edge in self.edges)
+        return float(self.at_each(np.array([distance]))[0])
+
+    def at_each(self, distance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The half-widths at many distances."""
         last = self.edges[-1] if self.edges else 0.0
-        return self.half_widths[bin_] * max(1.0, 1.0 + (distance - last) / 4)
+        widths = np.array(self.half_widths)[np.searchsorted(self.edges, distance, side="right")]
+        return widths * np.maximum(1.0, 1.0 + (distance - last) / 4)
 
 
 class Region(BaseModel):

@@ -20,6 +20,9 @@ _REMAT_COST = {
     Remat.SAVE_QKV_PROJ: 0.75, Remat.SAVE_OUT_PROJ: 0.75, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
 }  # fmt: skip
 
+_OTHER_NUMBERS = 0.25
+"""Of another number of parts of the loss, or another precision of the moments: as much as the least recomputation."""
+
 
 def plan_distance(plan: Plan, other: Plan) -> float:
     """Doublings by which two plans differ: degrees, microbatches, virtual stages.
@@ -30,6 +33,8 @@ def plan_distance(plan: Plan, other: Plan) -> float:
     distance += abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2
     distance += abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2
     distance += len({*plan.offload} ^ {*other.offload})
+    distance += _OTHER_NUMBERS * (plan.loss_chunks != other.loss_chunks)
+    distance += _OTHER_NUMBERS * (plan.first_moment != other.first_moment)
     return distance + _remat_distance(plan.remat, other.remat)
 
 

@@ -1,0 +1,33 @@
+"""What a command's options wish beside the record: levers on request, steps to go, prices."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asap.study.wishes import Wishes
+
+
+def read_wishes(allow: Sequence[str], steps_to_go: int | None = None, prices: Path | None = None) -> "Wishes":
+    """The wishes that options say.
+
+    Raises:
+        UsageError: a lever that is not on request.
+        NotFoundError: there is no such file of prices.
+        ConfigError: it is malformed.
+    """
+    from asap.core.errors import UsageError
+    from asap.core.text import plain
+    from asap.levers.table import ON_REQUEST
+    from asap.study.wishes import Wishes
+
+    for name in allow:
+        if name not in ON_REQUEST:
+            known = ", ".join(ON_REQUEST)
+            raise UsageError(f"{plain(name, 40)!r} is no lever on request", where="--allow", hint=f"one of {known}")
+    if prices is None:
+        return Wishes(frozenset(allow), steps_to_go)
+    from asap.ci.source.policy import read_prices
+
+    found = read_prices(prices)
+    return Wishes(frozenset(allow), steps_to_go, found.chips, found.currency)

@@ -1,0 +1,67 @@
+"""What a lever is: a setting of a plan, what it changes, who may pull it, and the values that are worth trying."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from asap.models import Workload
+from asap.plans import Plan
+from asap.plans.launchers import Stack
+
+Known = Literal["modelled", "compiled", "measured"]
+"""How its effect is told: by the step model, by the compiler, or by a run alone."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the values of a lever depend on. ``xla``: XLA compiles the step and plans its memory."""
+
+    plan: Plan
+    workload: Workload
+    stack: Stack
+    xla: bool
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a lever, as a change of a plan.
+
+    ``sequences`` is set where the change depends on the mesh: sequences of a microbatch, whose number follows.
+    """
+
+    change: Callable[[Plan], Plan] = lambda plan: plan
+    sequences: int | None = None
+
+
+PRESENT = Value()
+"""As it runs now."""
+
+
+@dataclass(frozen=True)
+class Lever:
+    """One setting beside the meshes.
+
+    Args:
+        name: as a plan's text writes it, and as ``--allow`` takes it.
+        title: in a few words, for a sentence.
+        changes: what it changes in time, HBM and numerics.
+        known: how its effect is told.
+        on_request: whether it changes what is trained, and is pulled only where the user allows it.
+        said_by: the stacks that have words for it, with the setting's name.
+        read: how a plan has it set, in one word or a few.
+        values: of a run, the present one first; one where there is nothing to try.
+    """
+
+    name: str
+    title: str
+    changes: str
+    known: Known
+    said_by: Mapping[Stack, str]
+    read: Callable[[Plan], str]
+    values: Callable[[Run], tuple[Value, ...]]
+    on_request: bool = False
+
+    def tried(self, run: Run, allowed: frozenset[str]) -> tuple[Value, ...]:
+        """The values that may be tried in a run: the present one alone where its stack or the user does not allow."""
+        permitted = run.stack in self.said_by and (not self.on_request or self.name in allowed)
+        return self.values(run) if permitted else (PRESENT,)

@@ -1,0 +1,63 @@
+"""Rematerialisation: what the backward pass computes again, and which activations wait in host memory meanwhile."""
+
+from asap.levers.lever import PRESENT, Lever, Run, Value
+from asap.plans import Plan, Remat
+
+_NAMED: dict[str, tuple[Remat, ...]] = {
+    "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),
+    "torchtitan": (Remat.NONE, Remat.MINIMAL, Remat.FULL),
+}
+"""Policies that a stack has by name."""
+_MEGATRON = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
+
+
+def with_policy(plan: Plan, remat: Remat, *, inputs_on_host: bool = False) -> Plan:
+    """The plan under a policy; layer inputs go to the host under ``offload``, or where it is said."""
+    others = [what for what in plan.offload if what != "activations"]
+    moved = [*others, "activations"] if inputs_on_host or remat is Remat.OFFLOAD else others
+    return plan.model_copy(update={"remat": remat, "offload": tuple(moved)})
+
+
+def policies(run: Run) -> tuple[Remat, ...]:
+    """The policies that a run's stack has; a stack that is not known is taken for one of its compiler's."""
+    return _NAMED.get(run.stack, _MEGATRON) if run.stack != "maxtext" or run.xla else _MEGATRON
+
+
+def _read(plan: Plan) -> str:
+    host = " (layer inputs on the host)" if "activations" in plan.offload and plan.remat is not Remat.OFFLOAD else ""
+    return f"{plan.remat.value if plan.remat else 'unknown'}{host}"
+
+
+def _values(run: Run) -> tuple[Value, ...]:
+    if run.plan.remat is None:
+        return (PRESENT,)
+    known = policies(run)
+    choices = [(policy, False) for policy in known] + ([(Remat.FULL, True)] if Remat.OFFLOAD in known else [])
+    now = _read(run.plan)
+    plans = [(policy, host) for policy, host in choices if _read(_under(run.plan, policy, host)) != now]
+    return (PRESENT, *(_value(policy, host) for policy, host in plans))
+
+
+def _value(policy: Remat, host: bool) -> Value:
+    return Value(lambda plan: _under(plan, policy, host))
+
+
+def _under(plan: Plan, policy: Remat, host: bool) -> Plan:
+    return with_policy(plan, policy, inputs_on_host=host)
+
+
+LEVER = Lever(
+    name="remat",
+    title="rematerialisation",
+    changes="time: up to a forward pass; HBM: activations of every layer; numerics: none",
+    known="modelled",
+    said_by={
+        "maxtext": "remat_policy",
+        "megatron": "--recompute-granularity",
+        "nemo": "activations_checkpoint_granularity",
+        "bridge": "recompute_granularity",
+        "torchtitan": "activation_checkpoint.mode",
+    },
+    read=_read,
+    values=_values,
+)

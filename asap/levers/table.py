@@ -1,0 +1,38 @@
+"""The table of levers, and what differs between two plans beside their meshes."""
+
+from asap.levers import (
+    first_moment,
+    loss_chunks,
+    microbatches,
+    optimizer_offload,
+    pipeline_repeats,
+    rematerialisation,
+)
+from asap.levers.lever import Lever
+from asap.plans import Plan
+
+LEVERS: tuple[Lever, ...] = (
+    rematerialisation.LEVER,
+    microbatches.LEVER,
+    pipeline_repeats.LEVER,
+    optimizer_offload.LEVER,
+    loss_chunks.LEVER,
+    first_moment.LEVER,
+)
+
+ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)
+"""What a user has to allow by name."""
+
+
+def find_lever(name: str) -> Lever:
+    """The lever of a name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return {lever.name: lever for lever in LEVERS}[name]
+
+
+def changed_levers(plan: Plan, other: Plan) -> tuple[Lever, ...]:
+    """Levers that two plans have set differently."""
+    return tuple(lever for lever in LEVERS if lever.read(plan) != lever.read(other))

@@ -1,0 +1,197 @@
+"""Every configuration of a run as one grid: all meshes along the first axis, the values of each lever along another.
+
+Arrays are only as large as what they depend on: time does not know the parts of the loss, so the axis of that lever has
+length 1 there, and broadcasting does the rest.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.hardware.slices import Slice
+from asap.levers.lever import Lever, Value
+from asap.models import Architecture, Workload
+from asap.plans import AXES, Plan
+from asap.plans.enumeration import Table, mesh_of
+from asap.plans.validity import RULES, Constraints, Degrees
+from asap.prediction.step_model.encoding import (
+    hardware_inputs,
+    model_inputs,
+    plan_inputs,
+    workload_inputs,
+    workload_under_plans,
+)
+from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
+from asap.prediction.uncertainty.residual_transfer import plan_distance
+
+Array = NDArray[np.float64]
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConfigurationGrid:
+    """All meshes times all values of some levers.
+
+    Args:
+        incumbent: the plan that runs; configurations differ from it by mesh and levers.
+        meshes: ICI degrees of shape (meshes, 6); the incumbent's are the first row.
+        levers: each with the values that are tried, the present one first.
+        batch: sequences in a step.
+    """
+
+    incumbent: Plan
+    meshes: Table
+    levers: tuple[tuple[Lever, tuple[Value, ...]], ...]
+    batch: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of meshes, then of values of each lever."""
+        return (len(self.meshes), *(len(values) for _, values in self.levers))
+
+    def plan(self, index: Index) -> Plan:
+        """The plan at a place of the grid."""
+        plan = self.incumbent.model_copy(update={"ici": mesh_of(self.meshes[index[0]])})
+        for (_, values), place in zip(self.levers, index[1:], strict=True):
+            value = values[place]
+            plan = value.change(plan)
+            if value.sequences is not None:
+                count = max(self.batch // (plan.batch_shards * value.sequences), 1)
+                plan = plan.model_copy(update={"microbatches": count})
+        if plan.degree("stage") == 1 and self.incumbent.degree("stage") > 1:
+            plan = plan.model_copy(update={"pipeline_repeats": 1})
+        return plan
+
+    def inputs(self, architecture: Architecture, workload: Workload, hardware: Slice) -> StepInputs:
+        """The numbers of the step at every place; each field broadcasts to :attr:`shape`."""
+        layout = replace(
+            self._mesh_inputs(architecture),
+            **self._lever_inputs(architecture, workload),
+            microbatches=self.microbatches,
+        )
+        return StepInputs(
+            model_inputs(architecture),
+            self._workload_inputs(architecture, workload),
+            hardware_inputs(hardware, workload),
+            layout,
+        )
+
+    @cached_property
+    def microbatches(self) -> Array:
+        """Microbatches at every place; fractions where a microbatch would not be whole."""
+        shards, stages = self._total("batch_shards"), self._total("stage")
+        found = np.ones((1,) * len(self.shape))
+        for axis, (lever, values) in enumerate(self.levers, 1):
+            if lever.name == "microbatches":
+                columns = [self._count(value, shards, stages) for value in values]
+                found = np.concatenate([np.broadcast_to(column, shards.shape) for column in columns], axis=axis)
+        return found
+
+    def valid(self, constraints: Constraints) -> NDArray[np.bool_]:
+        """Which places obey the rules of validity."""
+        repeats = self._along("pipeline_repeats", lambda plan: plan.pipeline_repeats)
+        stages, micro = self._total("stage"), self.microbatches
+        degrees = Degrees(
+            **{axis: self._total(axis) for axis in AXES},
+            ici_devices=self._mesh_column(self.meshes.prod(axis=1)),
+            dcn_devices=self.incumbent.dcn.devices,
+            microbatches=np.maximum(micro, 1),
+            pipeline_repeats=np.where(stages > 1, repeats, 1),
+        )
+        passed = (micro >= 1) & (micro == np.floor(micro))
+        first = np.arange(repeats.size).reshape(repeats.shape) == 0
+        passed = passed & ((stages > 1) | first)
+        for rule in RULES:
+            fact = getattr(constraints, rule.needs)
+            if fact is not None:
+                passed = passed & rule.holds(degrees, fact)
+        return np.broadcast_to(passed, self.shape)
+
+    @cached_property
+    def distance(self) -> Array:
+        """Doublings between every place and the incumbent, as :func:`plan_distance` counts them."""
+        moved = sum(np.abs(np.log2(self._total(axis) / self.incumbent.degree(axis))) for axis in AXES) / 2
+        moved = moved + np.abs(np.log2(np.maximum(self.microbatches, 1) / (self.incumbent.microbatches or 1))) / 2
+        for axis, (lever, values) in enumerate(self.levers, 1):
+            if lever.name != "microbatches":
+                steps = [plan_distance(value.change(self.incumbent), self.incumbent) for value in values]
+                moved = moved + self._lever_column(axis, np.array(steps))
+        return moved
+
+    def _count(self, value: Value, shards: Array, stages: Array) -> Array:
+        if value.sequences is not None:
+            return self.batch / (shards * value.sequences)
+        said = value.change(self.incumbent).microbatches
+        if said is not None:
+            return np.full_like(shards, said, dtype=float)
+        return np.where(stages > 1, np.maximum(self.batch / shards, 1.0), 1.0)
+
+    def _mesh_inputs(self, architecture: Architecture) -> PlanInputs:
+        layout, ici = (
+            _columns(plan_inputs([self.incumbent], model_inputs(architecture), Workload(global_batch=self.batch))),
+            self._ici,
+        )
+        far = {axis: getattr(self.incumbent.dcn, axis) for axis in ("seq", "model", "expert")}
+        joined = {axis: ici[axis] * degree for axis, degree in far.items()}
+        return replace(layout, replica=ici["replica"], data=ici["data"], stage=ici["stage"], **joined)
+
+    def _lever_inputs(self, architecture: Architecture, workload: Workload) -> dict[str, Array]:
+        """Fields of the plan's numbers that a lever changes, along its axis."""
+        found: dict[str, Array] = {}
+        for axis, (lever, values) in enumerate(self.levers, 1):
+            plans = [value.change(self.incumbent) for value in values]
+            numbers = plan_inputs(plans, model_inputs(architecture), workload)
+            for field in fields(numbers):
+                column = np.asarray(getattr(numbers, field.name))
+                if lever.name != "microbatches" and np.any(column != column[0]):
+                    found[field.name] = self._lever_column(axis, column)
+        return found
+
+    def _workload_inputs(self, architecture: Architecture, workload: Workload) -> WorkloadInputs:
+        inputs = workload_inputs(workload, architecture)
+        for axis, (_, values) in enumerate(self.levers, 1):
+            plans = [value.change(self.incumbent) for value in values]
+            numbers = workload_under_plans(plans, workload, architecture)
+            for field in fields(numbers):
+                column = getattr(numbers, field.name)
+                if isinstance(column, np.ndarray):
+                    inputs = replace(inputs, **{field.name: self._lever_column(axis, column)})
+        return inputs
+
+    def _along(self, name: str, read: Callable[[Plan], float]) -> Array:
+        for axis, (lever, values) in enumerate(self.levers, 1):
+            if lever.name == name:
+                return self._lever_column(axis, np.array([read(value.change(self.incumbent)) for value in values]))
+        return np.full((1,) * len(self.shape), read(self.incumbent))
+
+    @cached_property
+    def _ici(self) -> dict[str, Array]:
+        columns = self.meshes.astype(float).T
+        return {axis: self._mesh_column(column) for axis, column in zip(AXES, columns, strict=True)}
+
+    def _total(self, what: str) -> Array:
+        if what == "batch_shards":
+            return self._total("replica") * self._total("data") * self._total("expert")
+        return self._ici[what] * getattr(self.incumbent.dcn, what)
+
+    def _mesh_column(self, column: NDArray) -> Array:
+        return np.asarray(column, dtype=float).reshape(-1, *(1 for _ in self.levers))
+
+    def _lever_column(self, axis: int, column: NDArray) -> Array:
+        return np.asarray(column, dtype=float).reshape(
+            tuple(-1 if place == axis else 1 for place in range(len(self.shape)))
+        )
+
+
+def _columns(inputs: PlanInputs) -> PlanInputs:
+    """The numbers of one plan as plain numbers."""
+    return PlanInputs(**{field.name: float(np.asarray(getattr(inputs, field.name))[0]) for field in fields(inputs)})
+
+
+def first_rows(table: Table, first: Sequence[int]) -> Table:
+    """The table with one row in front, and not again below."""
+    row = np.array([first], dtype=table.dtype)
+    return np.concatenate([row, table[np.any(table != row, axis=1)]])

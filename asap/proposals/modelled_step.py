@@ -1,0 +1,83 @@
+"""The step of a run without a profile, by the model: what it waits for, in one word and by part."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_percent
+from asap.models import count_parameters
+from asap.prediction.prediction import Prediction, TimePart
+from asap.study.study import Study
+
+_RESOURCES = {
+    "compute": "compute",
+    "hbm": "HBM traffic",
+    "optimizer": "HBM traffic",
+    "pipeline bubble": "pipeline bubble",
+    "host transfers": "host transfers",
+    "host": "host",
+}
+"""What each part of a prediction waits for; every other part is a collective."""
+_SHOWN = 0.02
+
+
+class ModelledShare(BaseModel):
+    """Time that a step waits for one resource, as a fraction of it. Modelled."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = Field(
+        description="compute, HBM traffic, pipeline bubble, host transfers, host, or a collective and its axis"
+    )
+    fraction: float
+
+
+class ModelledStep(BaseModel):
+    """What the model says of a run that was not measured."""
+
+    model_config = ConfigDict(frozen=True)
+
+    bottleneck: str = Field(description="compute, HBM traffic, communication, pipeline bubble, host transfers or host")
+    shares: tuple[ModelledShare, ...] = Field(description="largest first")
+    parameters: int | None = Field(description="of the model")
+    tokens_per_second_per_chip: float | None
+    statement: str
+
+
+def modelled_step(study: Study, incumbent: Prediction | None) -> ModelledStep | None:
+    """The step by the model; ``None`` where a profile shows it, or the architecture is not known."""
+    if incumbent is None or incumbent.step_time is None or incumbent.method == "profile_ratios":
+        return None
+    if study.profile is not None and study.profile.operations:
+        return None
+    total = incumbent.step_time.value
+    shares: dict[str, float] = {}
+    groups: dict[str, float] = {}
+    for part in incumbent.parts:
+        share = part.exposed_s / total
+        shares[_name(part)] = shares.get(_name(part), 0.0) + share
+        group = _RESOURCES.get(part.name, "communication")
+        groups[group] = groups.get(group, 0.0) + share
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    bottleneck = max(groups, key=lambda name: groups[name])
+    shown = ", ".join(f"{name} {format_percent(share, 0)}" for name, share in ordered if share >= _SHOWN)
+    chips, tokens = study.slice.chips if study.slice else None, incumbent.tokens_per_second
+    return ModelledStep(
+        bottleneck=bottleneck,
+        shares=tuple(ModelledShare(name=name, fraction=share) for name, share in ordered),
+        parameters=_parameters(study),
+        tokens_per_second_per_chip=tokens.value / chips if tokens and chips else None,
+        statement=f"Modelled, not measured: the step waits most for {bottleneck} ({shown}).",
+    )
+
+
+def _name(part: TimePart) -> str:
+    if part.name in _RESOURCES:
+        return _RESOURCES[part.name]
+    return f"{part.name} of {part.axis}" if part.axis and "slices" not in part.name else part.name
+
+
+def _parameters(study: Study) -> int | None:
+    try:
+        return count_parameters(study.experiment.model).total if study.experiment.model else None
+    except InsufficientEvidenceError:
+        return None

@@ -1,0 +1,152 @@
+"""What it would take to do better than the allowed levers can: other numerics, another batch, more chips."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.errors import AsapError
+from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.experiments import HardwareReference
+from asap.hardware.shapes import default_topology
+from asap.levers.table import LEVERS
+from asap.plans import Plan
+from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
+from asap.proposals.search import search
+from asap.study.study import Study, study_of
+from asap.study.wishes import Wishes
+
+NARROW = ("int8", "fp8")
+TIMES_MORE_CHIPS = (2, 4, 8, 16)
+
+
+class Option(BaseModel):
+    """Something that is not allowed unless the user says so, and what it would bring. Modelled."""
+
+    model_config = ConfigDict(frozen=True)
+
+    changes: str = Field(description="numerics, batch or chips")
+    plan: Plan
+    statement: str
+    tokens_per_second: float | None = Field(default=None, description="over those of the plan that runs")
+    fits: bool = True
+
+
+def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
+    """What is worth asking for; nothing where the architecture or the plan is not known."""
+    if incumbent is None or study.plan is None or incumbent.memory is None or incumbent.tokens_per_second is None:
+        return ()
+    bare = replace(study, profile=None)
+    now = expect(bare, [study.plan])[0]
+    if not incumbent.memory.fits:
+        return (*_moments(bare), *_more_chips(bare))
+    return (*_precision(bare, now), *_batch(bare, now))
+
+
+def _moments(study: Study) -> Iterator[Option]:
+    asked = frozenset(lever.name for lever in LEVERS if lever.on_request)
+    if asked <= study.wishes.allowed:
+        return
+    found = _best(replace(study, wishes=Wishes(allowed=asked)))
+    if found is None or found.plan.first_moment is None:
+        return
+    statement = f"With the first moment in bf16 (--allow first_moment) {found.plan} fits, {_costs(found)}."
+    yield Option(changes="numerics", plan=found.plan, statement=statement)
+
+
+def _more_chips(study: Study) -> Iterator[Option]:
+    assert study.plan is not None
+    for times in TIMES_MORE_CHIPS:
+        larger = _on_more_chips(study, times)
+        found = _best(larger) if larger is not None else None
+        if larger is not None and larger.slice is not None and found is not None:
+            where = (
+                f"{larger.slice.chips} chips{f' in {larger.slice.slices} slices' if larger.slice.slices > 1 else ''}"
+            )
+            statement = f"On {where}, {times} times as many, {found.plan} fits, {_costs(found)}."
+            yield Option(changes="chips", plan=found.plan, statement=statement)
+            return
+
+
+def _on_more_chips(study: Study, times: int) -> Study | None:
+    """The run on so many times the chips: a larger slice where there is one, else more slices."""
+    hardware, plan, experiment = study.slice, study.plan, study.experiment
+    assert hardware is not None
+    assert plan is not None
+    topology = default_topology(hardware.chip, hardware.chips_per_slice * times)
+    sharded = "data" if plan.degree("data") > 1 or plan.degree("replica") == 1 else "replica"
+    slices = hardware.slices
+    if hardware.topology is not None and topology is None:
+        slices *= times
+        dcn = plan.dcn.model_copy(update={sharded: getattr(plan.dcn, sharded) * times})
+        plan = plan.model_copy(update={"dcn": dcn})
+        topology = hardware.topology
+    else:
+        plan = plan.with_ici(**{sharded: getattr(plan.ici, sharded) * times})
+    reference = HardwareReference(
+        chip=hardware.chip.name, topology=topology, slices=slices,
+        devices=None if topology else hardware.devices * times,
+    )  # fmt: skip
+    try:
+        found = study_of(experiment.model_copy(update={"hardware": reference, "plan": plan}))
+    except AsapError:
+        return None
+    return found if found.slice is not None and found.slice.devices == plan.devices else None
+
+
+def _precision(study: Study, now: Prediction) -> Iterator[Option]:
+    hardware, workload = study.slice, study.experiment.workload
+    assert hardware is not None
+    peaks = hardware.chip.peak_flops
+    present = peaks.get(workload.precision or "bf16", max(peaks.values()))
+    for name in NARROW:
+        if peaks.get(name, 0.0) > present:
+            found = _best(_with_workload(study, precision=name))
+            if found is not None:
+                ratio, statement = _against(found, now)
+                yield Option(
+                    changes="numerics", plan=found.plan, tokens_per_second=ratio,
+                    statement=f"Matrix multiplications in {name} with {found.plan}: {statement}.",
+                )  # fmt: skip
+            return
+
+
+def _batch(study: Study, now: Prediction) -> Iterator[Option]:
+    batch = study.experiment.workload.global_batch
+    found = _best(_with_workload(study, global_batch=2 * batch)) if batch else None
+    if batch and found is not None:
+        ratio, statement = _against(found, now)
+        yield Option(
+            changes="batch", plan=found.plan, tokens_per_second=ratio,
+            statement=f"Twice the batch ({2 * batch} sequences) with {found.plan}: {statement}, in half the steps.",
+        )  # fmt: skip
+
+
+def _with_workload(study: Study, **changed: object) -> Study:
+    workload = study.experiment.workload.model_copy(update=changed)
+    experiment = study.experiment.model_copy(update={"workload": workload, "measured": None})
+    constraints = replace(study.constraints, global_batch=workload.global_batch)
+    return replace(study, experiment=experiment, constraints=constraints)
+
+
+def _best(study: Study) -> Prediction | None:
+    """The best configuration that fits, by the search alone."""
+    found = search(study, lambda meshes: np.zeros(len(meshes)))
+    return expect(study, [found.plan(found.possible[0])])[0] if found and len(found.possible) else None
+
+
+def _against(found: Prediction, now: Prediction) -> tuple[float, str]:
+    assert found.tokens_per_second is not None
+    assert now.tokens_per_second is not None
+    ratio = found.tokens_per_second.value / now.tokens_per_second.value
+    way = "more" if ratio >= 1 else "fewer"
+    return ratio, f"{format_percent(abs(ratio - 1), 0)} {way} tokens/s than now (modelled)"
+
+
+def _costs(found: Prediction) -> str:
+    assert found.step_time is not None
+    assert found.memory is not None
+    held = f"{format_bytes(found.memory.total.value)} of {format_bytes(found.memory.capacity_bytes)}"
+    return f"with {held} and a step of {format_seconds(found.step_time.value)} (modelled)"

@@ -1,0 +1,24 @@
+"""The proposals of a run together: its situation, what is advised, and what would take more than is allowed."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.prediction.prediction import Prediction
+from asap.proposals.modelled_step import ModelledStep
+from asap.proposals.options import Option
+from asap.proposals.proposal import Proposal, Recommendation
+from asap.proposals.situation import Situation
+
+
+class ProposalSet(BaseModel):
+    """At most three, the incumbent that they are compared with, and the advice."""
+
+    model_config = ConfigDict(frozen=True)
+
+    incumbent: Prediction | None
+    proposals: tuple[Proposal, ...]
+    recommendation: Recommendation
+    considered: int = Field(default=0, description="valid configurations that were evaluated")
+    warnings: tuple[str, ...] = ()
+    situation: Situation | None = None
+    modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
+    options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")

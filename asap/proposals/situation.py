@@ -1,0 +1,101 @@
+"""The situation that a run is in, which decides what advice it needs."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.units import format_bytes, format_percent
+from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.prediction.prediction import MemoryPrediction, Prediction
+from asap.proposals.proposal import Proposal
+from asap.study.study import Study
+
+SituationName = Literal[
+    "does_not_fit", "spare_memory", "improvable", "well_set", "no_profile", "no_architecture", "no_plan", "unknown"
+]
+SPARE = 0.25
+"""Share of HBM from which on it is said to be to spare."""
+_LARGEST = 2
+
+
+class Situation(BaseModel):
+    """What a run's situation is, and the sentence that says so."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: SituationName = Field(description="what decides the advice")
+    also: tuple[SituationName, ...] = Field(default=(), description="what holds besides")
+    statement: str
+
+
+def situation_of(
+    study: Study, incumbent: Prediction | None, proposals: Sequence[Proposal], considered: int
+) -> Situation:
+    """The situation of a run.
+
+    Args:
+        study: the run.
+        incumbent: the prediction of the plan that runs.
+        proposals: best first.
+        considered: configurations that were evaluated.
+    """
+    also: list[SituationName] = []
+    if study.profile is None:
+        also.append("no_profile")
+    if incumbent is None:
+        name: SituationName = "no_plan" if study.plan is None and proposals else "unknown"
+        return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
+    memory = incumbent.memory
+    if memory is not None and not memory.fits:
+        return Situation(name="does_not_fit", also=tuple(also), statement=_too_much(memory))
+    if incumbent.method == "profile_ratios":
+        return Situation(name="no_architecture", also=tuple(also), statement=_NOTHING["no_architecture"])
+    if memory is not None and _spare(memory) >= SPARE:
+        also.insert(0, "spare_memory")
+    gain = _gain(proposals[0]) if proposals else 0.0
+    if gain < STEP_TIME_VARIATION:
+        return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
+    better = f"Of {considered:,} other configurations the best is expected to take {format_percent(gain)} less time"
+    if also[:1] == ["spare_memory"] and memory is not None and _uses_more(proposals[0], memory):
+        room = f"{format_bytes(memory.capacity_bytes - memory.total.value)} of HBM are free"
+        statement = f"{room}, and time can be bought with them. {better}."
+        return Situation(name="spare_memory", also=tuple(also[1:]), statement=statement)
+    return Situation(name="improvable", also=tuple(also), statement=f"{better}.")
+
+
+_NOTHING: dict[str, str] = {
+    "no_plan": "The plan that runs is not known, so plans are compared with each other only.",
+    "unknown": "Too little is known of the run to predict any plan.",
+    "no_architecture": "The architecture is not known: gains are ratios of what the profile shows, and HBM is not"
+    " predicted.",
+}
+
+
+def _too_much(memory: MemoryPrediction) -> str:
+    over = memory.total.value - memory.capacity_bytes
+    largest = sorted(memory.parts, key=lambda part: -part.size_bytes)[:_LARGEST]
+    parts = " and ".join(f"{part.name} {format_bytes(part.size_bytes)}" for part in largest)
+    need = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
+    mostly = f"; most of it is {parts}" if parts else ""
+    return f"It does not fit: it needs {need}, {format_bytes(over)} too much{mostly} ({memory.total.provenance.value})."
+
+
+def _well_set(considered: int, gain: float) -> str:
+    least = f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary"
+    best = f"; the best gains {format_percent(gain)}" if gain > 0 else ""
+    return f"Well set: none of {considered:,} other configurations is expected to gain more than the {least}{best}."
+
+
+def _spare(memory: MemoryPrediction) -> float:
+    return 1 - memory.total.value / memory.capacity_bytes
+
+
+def _uses_more(proposal: Proposal, memory: MemoryPrediction) -> bool:
+    held = proposal.prediction.memory
+    return held is not None and held.total.value > memory.total.value
+
+
+def _gain(proposal: Proposal) -> float:
+    relative = proposal.prediction.relative_step_time
+    return 1 - relative.value if relative else 0.0

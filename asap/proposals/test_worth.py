@@ -1,0 +1,76 @@
+"""What a short test of a plan costs, and what it is expected to save over the steps that are still to be trained.
+
+The plan is kept only if the test shows it to be faster, so a loss costs the test and nothing more: the expected saving
+is that of the better of both. For a log-normal step time ratio with mean gain g and deviation s that is
+``P(faster) - exp(s²/2 - g) · Phi((g - s²) / s)``, the partial expectation of the log-normal distribution
+(Johnson, Kotz & Balakrishnan, Continuous Univariate Distributions 1, chapter 14).
+"""
+
+import math
+from statistics import NormalDist
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.provenance import Quantity
+from asap.core.units import significant
+from asap.proposals.doubt import Z_90, log_interval
+from asap.study.study import Study
+
+STEPS = 20
+"""Steps of a test: with a variation of 3 % their mean is known to 1 %."""
+_HOUR = 3600.0
+
+
+class TestWorth(BaseModel):
+    """A test of one plan against what it may save. Chip-hours; modelled."""
+
+    __test__ = False
+    model_config = ConfigDict(frozen=True)
+
+    steps: int = Field(description="of the test")
+    chip_hours: float = Field(description="of the test's steps; what it takes to start and compile is not in it")
+    steps_to_go: int
+    expected_saving: float = Field(description="chip-hours over the steps to go, the plan kept only if it is faster")
+    money: float | None = Field(default=None, description="what the expected saving is worth, less the test")
+    currency: str | None = None
+    worth_it: bool
+    statement: str
+
+
+def worth_of_test(
+    study: Study, now: Quantity | None, relative: Quantity | None, step: Quantity | None
+) -> TestWorth | None:
+    """What testing a plan is worth; ``None`` where the steps to go or a step time are not known.
+
+    Args:
+        study: the run, with what the user wishes.
+        now: step time of the plan that runs.
+        relative: the plan's step time over it.
+        step: the plan's step time.
+    """
+    to_go, hardware = study.wishes.steps_to_go, study.slice
+    if to_go is None or now is None or relative is None or step is None or hardware is None:
+        return None
+    chips = hardware.chips
+    test = STEPS * step.value * chips / _HOUR
+    saving = expected_share(*log_interval(relative)) * now.value * max(to_go - STEPS, 0) * chips / _HOUR
+    price = study.wishes.prices.get(hardware.chip.name)
+    money = (saving - test) * price if price is not None else None
+    priced = f", {significant(money)} {study.wishes.currency} after its cost" if money is not None else ""
+    verdict = "worth it" if saving > test else "not worth it"
+    return TestWorth(
+        steps=STEPS, chip_hours=test, steps_to_go=to_go, expected_saving=saving, money=money,
+        currency=study.wishes.currency if price is not None else None, worth_it=saving > test,
+        statement=f"A test of {STEPS} steps takes {significant(test)} chip-hours and is expected to save"
+        f" {significant(saving)} over {to_go:,} steps{priced}: {verdict}.",
+    )  # fmt: skip
+
+
+def expected_share(gain: float, half_width: float) -> float:
+    """Share of the present step time that is expected to be saved, if a slower plan is not kept."""
+    deviation = half_width / Z_90
+    if deviation <= 0:
+        return max(1 - math.exp(-gain), 0.0)
+    normal = NormalDist()
+    kept = math.exp(deviation**2 / 2 - gain) * normal.cdf((gain - deviation**2) / deviation)
+    return max(normal.cdf(gain / deviation) - kept, 0.0)

@@ -1,0 +1,67 @@
+"""The proposals beside what runs now as one table, and the sentence that says what decides their order."""
+
+import math
+
+from asap.core.units import format_bytes, format_seconds
+from asap.prediction.prediction import Prediction
+from asap.proposals import Proposal
+from asap.proposals.ranking import SMALLEST_CHANGE
+from asap.reports import phrases
+from asap.reports.analysis import Analysis
+
+Row = tuple[str, ...]
+_COLUMNS = ("", "step time", "against now (90 %)", "HBM", "P(faster)", "counts")
+
+
+def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
+    """Columns and rows; a column in which nothing is known is left out."""
+    rows = [_now(analysis)] if analysis.experiment.plan is not None else []
+    rows += [_row(proposal, analysis.incumbent is not None) for proposal in analysis.proposals]
+    kept = [0, *(n for n in range(1, len(_COLUMNS)) if any(row[n] for row in rows))]
+    return tuple(_COLUMNS[n] for n in kept), [tuple(row[n] for n in kept) for row in rows]
+
+
+def order_sentence(analysis: Analysis) -> str:
+    """What decides between the proposals."""
+    if analysis.incumbent is None:
+        return "Ordered by step time."
+    doubted = "the gain times its odds, 2 P(faster) - 1"
+    added = [one.precedent for one in analysis.proposals]
+    shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
+    counted = any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added)
+    also = f", with precedents ({shown}), which the prediction does not hold" if counted else ""
+    if analysis.situation == "does_not_fit":
+        return f"What counts is {doubted}{also}, less {SMALLEST_CHANGE:.0%} for each changed setting."
+    return f"What counts is {doubted}{also}."
+
+
+def changed(proposal: Proposal) -> str:
+    """``data 16→64, model 16→2``; the whole plan where there is none to compare with."""
+    return ", ".join(map(str, proposal.settings)) or str(proposal.plan)
+
+
+def _now(analysis: Analysis) -> Row:
+    incumbent, kpis = analysis.incumbent, analysis.kpis
+    measured = kpis.step_time_s if kpis else None
+    modelled = incumbent.step_time.value if incumbent and incumbent.step_time else None
+    step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
+    return ("now", step, "", _hbm(incumbent) if incumbent else "", "", "")
+
+
+def _row(proposal: Proposal, compared: bool) -> Row:
+    prediction = proposal.prediction
+    step = prediction.step_time
+    change = phrases.percent_change(prediction.relative_step_time) if prediction.relative_step_time else ""
+    time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
+    chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""
+    counts = f"{-math.expm1(-proposal.score) * 100:+.1f} %" if compared else ""
+    return (str(proposal.rank), time, change, _hbm(prediction), chance, counts)
+
+
+def _hbm(prediction: Prediction) -> str:
+    """``14.0 of 16.0 GiB``, predicted unless it says that it was compiled."""
+    memory = prediction.memory
+    if memory is None:
+        return ""
+    over = "" if memory.fits else "!"
+    return f"{format_bytes(memory.total.value)}{over}{', compiled' if phrases.is_compiled(memory) else ''}"

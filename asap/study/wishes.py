@@ -1,0 +1,24 @@
+"""What a user asks of an analysis beside the record: which levers may be pulled, and what is still to be trained."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Nothing is asked by default.
+
+    Args:
+        allowed: levers on request that may be pulled.
+        steps_to_go: steps that are still to be trained.
+        prices: of a chip-hour, by chip.
+        currency: of the prices.
+    """
+
+    allowed: frozenset[str] = frozenset()
+    steps_to_go: int | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    currency: str = "USD"
+
+
+NO_WISHES = Wishes()

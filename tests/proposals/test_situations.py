@@ -1,0 +1,172 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asap.experiments import Experiment, HardwareReference
+from asap.models import Workload, find_architecture
+from asap.plans import Plan
+from asap.plans.validity import violations
+from asap.prediction.predict_study import expect
+from asap.proposals.doubt import Z_90, after_doubt, after_doubt_of_each
+from asap.proposals.options import options
+from asap.proposals.propose import propose, rank_candidates
+from asap.proposals.ranking import MEASURABLE, choose
+from asap.proposals.search import search
+from asap.proposals.test_worth import expected_share
+from asap.study.study import study_of
+from asap.study.wishes import Wishes
+
+
+def run(plan, model="llama3.1-8b", hardware="v5e-256", batch=256, sequence=8192, framework="MaxText"):
+    workload = Workload(global_batch=batch, sequence_length=sequence, framework=framework, precision="bf16")
+    return study_of(
+        Experiment(
+            id="run", model=find_architecture(model), workload=workload, plan=Plan.parse(plan),
+            hardware=HardwareReference(name=hardware),
+        )
+    )  # fmt: skip
+
+
+def proposed(study):
+    return propose(rank_candidates(study, priors={}), lambda study, plan: ())
+
+
+MESHES = (
+    "data=256",
+    "data=64 model=4",
+    "data=16 model=16",
+    "replica=4 data=64",
+    "data=64 seq=4",
+    "data=32 seq=2 model=4",
+)
+POLICIES = ("none", "minimal", "save_qkv_proj", "full")
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    mesh=st.sampled_from(MESHES),
+    remat=st.sampled_from(POLICIES),
+    batch=st.sampled_from([256, 512, 1024, 2048]),
+    microbatches=st.sampled_from([1, 2]),
+)
+def test_order_and_figures_agree_and_strategies_differ(mesh, remat, batch, microbatches):
+    study = run(f"{mesh} microbatches={microbatches} remat={remat}", batch=batch)
+    found = proposed(study)
+    proposals = found.proposals
+    assert len(proposals) <= 3
+    assert len({proposal.strategy for proposal in proposals}) == len(proposals)
+    assert len({proposal.plan for proposal in proposals}) == len(proposals)
+    scores = [proposal.score for proposal in proposals]
+    assert scores == sorted(scores, reverse=True)
+    for proposal in proposals:
+        assert not violations(proposal.plan, study.constraints)
+        assert proposal.prediction.memory.fits
+        assert proposal.settings
+        assert proposal.overrides.text
+    fits = found.incumbent.memory.fits
+    assert (found.situation.name == "does_not_fit") == (not fits)
+    if not fits:
+        assert "Keep" not in found.recommendation.statement
+        assert not found.recommendation.keep_incumbent
+        return
+    gains = [(1 - p.prediction.relative_step_time.value, p.confidence.faster.value) for p in proposals]
+    assert all(gain >= 1 - math.exp(-MEASURABLE) for gain, _ in gains)
+    for above, below in itertools.pairwise(gains):
+        assert not (below[0] > above[0] and below[1] > above[1])
+    assert found.recommendation.first == (1 if proposals else None)
+
+
+def test_the_grid_says_what_the_prediction_says():
+    study = run("data=16 model=16 microbatches=1 remat=full")
+    found = search(study, lambda meshes: np.zeros(len(meshes)))
+    places = np.argwhere(found.evaluation.valid)[:: max(found.considered // 60, 1)]
+    for place, prediction in zip(places, expect(study, [found.plan(place) for place in places]), strict=True):
+        index = tuple(place)
+        assert -math.log(prediction.relative_step_time.value) == pytest.approx(found.evaluation.gain[index])
+        assert prediction.memory.total.value == pytest.approx(found.evaluation.hbm[index])
+        assert prediction.memory.fits == found.evaluation.fits[index]
+        width = math.log(prediction.relative_step_time.high / prediction.relative_step_time.value)
+        assert width == pytest.approx(found.evaluation.half_width[index])
+
+
+def test_the_first_proposal_beats_whatever_can_be_predicted():
+    study = run("data=16 model=16 microbatches=1 remat=full")
+    found = proposed(study)
+    assert found.situation.name == "spare_memory"
+    everything = search(study, lambda meshes: np.zeros(len(meshes)))
+    best = everything.evaluation.gain[tuple(everything.possible.T)].max()
+    first = -math.log(found.proposals[0].prediction.relative_step_time.value)
+    assert first > best - 0.03
+    assert found.proposals[0].plan.degree("model") < 16
+
+
+def test_what_does_not_fit_is_said_with_the_smallest_changes_first():
+    found = proposed(run("data=256 microbatches=1 remat=full", batch=1024))
+    assert found.situation.statement.startswith("It does not fit: it needs 18")
+    assert found.recommendation.first == 1
+    assert next(len(proposal.settings) for proposal in found.proposals) == 1
+
+
+def test_where_nothing_fits_more_chips_and_other_numerics_are_named():
+    study = run("data=16 remat=full", "llama2-70b", "v5e-16", 64, 4096)
+    ranked = rank_candidates(study, priors={})
+    found = propose(ranked, lambda study, plan: ())
+    assert found.proposals == ()
+    assert found.recommendation.first is None
+    assert not found.recommendation.keep_incumbent
+    statements = [option.statement for option in options(study, ranked.incumbent)]
+    assert any("64 chips" in statement and "fits" in statement for statement in statements)
+
+
+def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
+    study = run("data=256 microbatches=1 remat=save_dot_except_mlp")
+    ranked = rank_candidates(study, priors={})
+    found = propose(ranked, lambda study, plan: ())
+    assert found.situation.name == "well_set"
+    assert found.recommendation.keep_incumbent
+    assert {option.changes for option in options(study, ranked.incumbent)} == {"numerics", "batch"}
+    assert found.modelled.bottleneck == "compute"
+    assert sum(share.fraction for share in found.modelled.shares) == pytest.approx(1.0, abs=0.01)
+
+
+def test_what_a_test_is_worth_grows_with_the_steps_to_go():
+    def worth(steps):
+        study = run("data=16 model=16 microbatches=1 remat=full")
+        object.__setattr__(study, "wishes", Wishes(steps_to_go=steps, prices={"v5e": 1.2}))
+        return proposed(study).proposals[0].test_worth
+
+    little, much = worth(21), worth(100_000)
+    assert not little.worth_it
+    assert much.worth_it
+    assert much.money == pytest.approx((much.expected_saving - much.chip_hours) * 1.2)
+
+
+@given(gain=st.floats(-1, 1), width=st.floats(0.01, 2))
+def test_after_doubt_a_gain_is_never_more_than_it_was(gain, width):
+    exact = after_doubt(gain, width)
+    assert exact <= gain + 1e-12 if gain < 0 else 0 <= exact <= gain
+    assert after_doubt_of_each(np.array([gain]), np.array([width]))[0] == pytest.approx(exact, abs=2e-3)
+    mean_ratio = math.exp((width / Z_90) ** 2 / 2 - gain)
+    assert 1 >= expected_share(gain, width) >= max(1 - mean_ratio, 0) - 1e-9
+
+
+def test_two_meshes_apart_by_nothing_measurable_are_one_idea():
+    ranked = rank_candidates(run("data=16 model=16 microbatches=1 remat=full"), priors={})
+    chosen = choose(ranked.candidates, ranked.study.plan)
+    plain = [plan.model_copy(update={"ici": plan.ici.model_copy(update={"replica": 1, "data": 1})})
+             for plan in (candidate.plan for candidate in chosen)]  # fmt: skip
+    assert len(set(plain)) == len(chosen)
+
+
+def test_no_plan_is_proposed_that_the_rules_of_the_configuration_have_no_axis_for():
+    rules = [["activation_batch", ["data", "fsdp"]], ["embed", ["fsdp"]]]
+    settings_now = {"mesh_axes": ["data", "fsdp"], "logical_axis_rules": rules, "ici_fsdp_parallelism": 256}
+    study = run("data=256 microbatches=1 remat=full", batch=1024)
+    configured = study.experiment.model_copy(update={"hyperparameters": settings_now | {"remat_policy": "full"}})
+    found = proposed(study_of(configured))
+    assert found.proposals
+    assert all(proposal.plan.degree("model") == proposal.plan.degree("seq") == 1 for proposal in found.proposals)
