@@ -6,7 +6,6 @@ environment variable is the name of a field with the prefix ``ASAP_``: ``ASAP_MO
 """
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from asap.agents.settings import Settings
 from asap.core.errors import ConfigError
 from asap.core.files import home
 from asap.core.text import plain
+from asap.core.toml import parse_toml
 from asap.experiments.documents import read_text, validation_reason
 
 FILES = ("asap.toml", "config.toml")
@@ -101,13 +101,11 @@ def _section(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        section = tomllib.loads(read_text(path)).get("agents")
+        section = parse_toml(read_text(path), str(path)).get("agents")
         if section is None:
             return None
         section = _renamed(section)
         Settings.model_validate(section)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {plain(error, 120)}", where=str(path)) from error
     except ValidationError as error:
         raise ConfigError(validation_reason(error), where=f"{path} [agents]") from error
     return section

@@ -20,7 +20,7 @@ from asap.chat.understanding.mentions import numbers_mentioned, plans_mentioned
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
 from asap.plans import Plan
-from asap.sharding_memory import Kind, export_session, read_session
+from asap.sharding_memory import Kind, export_session, read_session, readable
 
 Handler = Callable[[ChatSession, str, ReplyBuilder], None]
 
@@ -84,12 +84,13 @@ def _sources(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 
 
 def _history(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
-    for record in read_session(chat.conversation.session):
-        payload = record.payload
-        if record.kind is Kind.USER_INPUT:
-            answer.add(f"{record.time:%Y-%m-%d %H:%M} > {payload['text']}")
-        elif record.kind is Kind.NOTE and payload.get("event") == EVIDENCE:
-            answer.add(f"{record.time:%Y-%m-%d %H:%M}   recorded: {payload['evidence']['words']}")
+    session = chat.conversation.session
+    with readable(session):
+        for record in read_session(session):
+            if record.kind is Kind.USER_INPUT:
+                answer.add(f"{record.time:%Y-%m-%d %H:%M} > {record.fields['text']}")
+            elif record.kind is Kind.NOTE and record.fields.get("event") == EVIDENCE:
+                answer.add(f"{record.time:%Y-%m-%d %H:%M}   recorded: {record.fields['evidence']['words']}")
 
 
 def _verify(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:

@@ -3,19 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
 from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import StatedFact
 from asap.compiler.programs.options import REFERENCE_STEP
-from asap.core.errors import BadInputError, NotFoundError
+from asap.core.errors import NotFoundError
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.ranking import Candidate
-from asap.sharding_memory import Kind, Record, read_session
+from asap.sharding_memory import Kind, Record, read_session, readable
 from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment
 from asap.study.study import reopen_study
 
@@ -57,22 +55,21 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
     """The conversation in records; raises like :func:`restore`."""
     index = analysis_index(records)
     if index is None:
-        raise NotFoundError("holds no analysis to discuss", where=session, hint="asap analyze EXPERIMENT")
-    try:
+        interrupted = opened_experiment(records) is not None
+        reason = "its analysis was interrupted before the result" if interrupted else "holds no analysis"
+        raise NotFoundError(f"{reason}: nothing to discuss", where=session, hint="asap analyze EXPERIMENT starts anew")
+    with readable(session):
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
-        output = records[index].payload["output"]
-        analysed = [_candidate(proposal) for proposal in output["proposals"]]
-        picks = tuple(candidate.plan for candidate in analysed)
-        study = reopen_study(experiment, store)
-        known, compile_options = (
-            {one.plan: one for one in analysed},
-            recorded_compile_options(records[:index]) or REFERENCE_STEP,
-        )
-        conversation = Conversation(session, study, picks, store, known, compile_options)
-        for record in records[index:]:
-            _restore_record(conversation, record)
-    except (ValidationError, KeyError, TypeError) as error:
-        raise BadInputError("its records are not a readable conversation", where=session) from error
+        output = records[index].fields["output"]
+        analysed = {one.plan: one for one in map(_candidate, output["proposals"])}
+        compile_options = recorded_compile_options(records[:index]) or REFERENCE_STEP
+    study = reopen_study(experiment, store)
+    conversation = Conversation(session, study, tuple(analysed), store, analysed, compile_options)
+    for record in records[index:]:
+        with readable(session):
+            evidence, focus = _said(record)
+        conversation.add_evidence(evidence)
+        conversation.focus = focus or conversation.focus
     return conversation
 
 
@@ -86,9 +83,11 @@ def _candidate(proposal: dict[str, Any]) -> Candidate:
     )
 
 
-def _restore_record(conversation: Conversation, record: Record) -> None:
-    payload = record.payload
+def _said(record: Record) -> tuple[list[StatedFact], Plan | None]:
+    """Evidence of a record, and the plan that came under discussion."""
+    payload = record.fields
     if record.kind is Kind.NOTE and payload.get("event") == EVIDENCE:
-        conversation.add_evidence([StatedFact.model_validate(payload["evidence"])])
-    elif record.kind is Kind.RESULT and payload.get("node") == REPLY and payload["output"].get("focus"):
-        conversation.focus = Plan.model_validate(payload["output"]["focus"])
+        return [StatedFact.model_validate(payload["evidence"])], None
+    if record.kind is Kind.RESULT and payload.get("node") == REPLY and payload["output"].get("focus"):
+        return [], Plan.model_validate(payload["output"]["focus"])
+    return [], None

@@ -130,9 +130,10 @@ def init(
 def _linked_experiments(folder: Path | None, repository: "Repository") -> "LinkedExperiments":
     from asap.ci.source.linked_experiments import LinkedExperiments
     from asap.core.errors import NotFoundError
+    from asap.core.files import exists
     from asap.experiments import ExperimentStore
 
-    if folder is not None and not folder.is_dir():
+    if folder is not None and not (exists(folder) and folder.is_dir()):
         raise NotFoundError("no such folder of experiments", where=str(folder))
     return LinkedExperiments(ExperimentStore(folder), repository.work_tree_around(folder) if folder else None)
 

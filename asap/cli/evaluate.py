@@ -23,11 +23,12 @@ def evaluate_chat(
     from asap.agents.settings_sources import read_settings
     from asap.chat import evaluation
     from asap.core.errors import NotFoundError, ServiceError
+    from asap.core.files import is_file
     from asap.experiments import ExperimentStore
 
     settings = read_settings(model=model)
     check_model(settings.model)
-    if dialogues is not None and not dialogues.is_file():
+    if dialogues is not None and not is_file(dialogues):
         raise NotFoundError("no such file", where=str(dialogues))
     with progress() as show:
         found = evaluation.evaluate(

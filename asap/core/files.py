@@ -1,5 +1,6 @@
 """Where data is stored, and atomic writes."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -23,6 +24,33 @@ def data_folder(name: str) -> Path:
     """``prompts``, ``knowledge`` or ``history_db``: in the installed package, else in the checkout."""
     installed = _PACKAGE / "_data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def user_path(text: str | Path) -> Path:
+    """A path that somebody wrote; ``~`` is expanded where it is somebody's home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
+def exists(path: Path) -> bool:
+    """Whether a path that somebody wrote leads to something; a name that no file can have leads to nothing.
+
+    Raises:
+        BadInputError: it may not be looked at.
+    """
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENAMETOOLONG:
+            raise BadInputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path that somebody wrote leads to a file; raises like :func:`exists`."""
+    return exists(path) and path.is_file()
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -20,6 +20,7 @@ Count = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
 CountOrZero = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 _WHOLE = re.compile(r"[-+]?\d{1,3}(?:_?\d){0,15}", re.ASCII)
+_DIGITS = re.compile(r"-?[0-9]{1,10}")
 _DECIMAL = re.compile(r"[-+]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:e[-+]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 
 
@@ -39,6 +40,15 @@ def bounded_from_text(text: str) -> int:
     if len(text) > MOST_DIGITS + 1:
         raise ValueError(f"a whole number of more than {MOST_DIGITS} digits")
     return bounded(int(text))
+
+
+def digits(text: object) -> int | None:
+    """Decimal digits as a whole number between -10⁹ and 10⁹; ``None`` for anything else.
+
+    ``str.isdecimal`` and ``int`` also take the digits of other scripts, and any number of them.
+    """
+    value = int(text) if isinstance(text, str) and _DIGITS.fullmatch(text) else None
+    return value if value is not None and abs(value) <= LARGEST_COUNT else None
 
 
 def whole_number(value: object) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import NotFoundError, PlanError
+from asap.core.files import exists, user_path
 from asap.core.remote import is_remote
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
@@ -77,7 +78,7 @@ def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
 
 
 def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | None = None) -> Experiment:
-    if profile is not None and not is_remote(profile) and not Path(profile).expanduser().exists():
+    if profile is not None and not is_remote(profile) and not exists(user_path(profile)):
         raise NotFoundError("no such profile", where=str(profile))
     if said.plan is not None:
         before = experiment.plan
@@ -91,7 +92,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
     if said.step_time is not None:
         rest["measured"] = read_measured_step(said.step_time)
     if profile is not None:
-        rest["profile_path"] = str(profile) if is_remote(profile) else str(Path(profile).expanduser().resolve())
+        rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
 
 

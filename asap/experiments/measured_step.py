@@ -8,6 +8,7 @@ from statistics import fmean, median, pstdev
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from asap.core.errors import ConfigError, UsageError
+from asap.core.files import is_file, user_path
 from asap.core.text import plain
 from asap.core.units import format_seconds
 from asap.experiments.documents import read_text
@@ -64,8 +65,8 @@ def read_measured_step(said: str) -> MeasuredStep:
         if seconds <= 0:
             raise UsageError("a step takes more than no time", where=f"--step-time {plain(said, 40)}")
         return MeasuredStep(seconds=seconds, source="the user (--step-time)")
-    path = Path(said).expanduser()
-    if not path.is_file():
+    path = user_path(said)
+    if not is_file(path):
         where = f"--step-time {plain(said, 60)}"
         raise UsageError("is neither a time nor a log file", where=where, hint="write it like 2.31s, or give a log")
     return read_log(path)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
+from asap.core.toml import parse_toml
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
@@ -114,7 +115,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         ConfigError: it is one that is not read (the hint says what to give), or malformed.
     """
     if path.suffix == _TOML:
-        values = torchtitan.read_toml(read_text(path), path)
+        values = parse_toml(read_text(path), str(path))
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is no torchtitan configuration: it has {sections}", where=str(path))

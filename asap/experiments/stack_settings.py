@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
-from asap.core.numbers import LARGEST_COUNT
+from asap.core.numbers import whole_number
 from asap.core.text import plain, redact
 
 
@@ -59,13 +59,12 @@ class StackSettings(Mapping[str, Any]):
     def whole(self, key: str, default: int | None = None) -> int | None:
         """A whole number, also as text; raises like :meth:`count`."""
         value = self.get(key, default)
-        if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 20:
-            value = int(value)
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_COUNT):
-            return value
-        raise self.wrong(key, "a whole number")
+        if value is None:
+            return None
+        try:
+            return whole_number(value.strip() if isinstance(value, str) else value)
+        except ValueError as error:
+            raise self.wrong(key, str(error)) from error
 
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false, also as text; raises like :meth:`count`."""

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.files import home
 from asap.core.text import plain
+from asap.core.toml import parse_toml
 from asap.hardware.chip import Chip
 
 _BUNDLED = Path(__file__).parent / "chips"
@@ -68,14 +68,14 @@ def read_chip(path: Path) -> Chip:
         ConfigError: the file cannot be read, is not TOML, or is not a whole chip.
     """
     try:
-        return Chip.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Chip.model_validate(parse_toml(path.read_text(encoding="utf-8"), str(path)))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         reason = plain(f"{field}: {first['msg']}" if field else first["msg"], 200)
         raise ConfigError(reason, where=str(path), hint="see asap/hardware/chips for examples") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(plain(f"cannot be read as TOML: {error}", 200), where=str(path)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(plain(f"cannot be read: {error}", 200), where=str(path)) from error
 
 
 def _index() -> dict[str, Identified]:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from asap.core.errors import AsapError
+from asap.core.numbers import digits
 from asap.diagnosis import Bottleneck
 from asap.hardware import Slice, find_chip, resolve_hardware
 from asap.history.query import HistoryQuery
@@ -38,10 +39,10 @@ def _facts(text: str) -> dict[str, Any]:
     named = next((kind for kind, words in _BOTTLENECKS if re.search(rf"\b(?:{words})\b", text, re.IGNORECASE)), None)
     if named:
         facts["bottleneck"] = named
-    if size := _PARAMETERS.search(text):
+    if (size := _PARAMETERS.search(text)) and digits(size[1].partition(".")[0]):
         facts["parameters"] = float(size[1]) * _UNITS[size[2].lower()]
-    if count := _DEVICES.search(text):
-        facts["devices"] = max(int(count[1]), 1)
+    if (count := _DEVICES.search(text)) and (devices := digits(count[1])):
+        facts["devices"] = devices
     with suppress(AsapError):
         facts |= {"plan": plans[0]} if (plans := plans_written(text)) else {}
     for word in re.findall(r"[\w-]+", text):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
+from asap.core.numbers import digits
 from asap.core.text import plain
 
 MOST = 10**9
@@ -20,8 +21,7 @@ def degree(settings: Mapping[str, object], key: str, default: int = 1) -> int:
     """
     value = settings.get(key)
     value = default if value is None else value
-    text = str(value)
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else 0
+    number = digits(str(value)) or 0
     if isinstance(value, bool) or not 1 <= number <= MOST:
         raise PlanError(f"{key} must be a positive whole number, not {plain(repr(value), 40)}")
     return number

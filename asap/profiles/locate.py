@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import NotFoundError, ProfileError
+from asap.core.files import exists, user_path
 from asap.core.text import plain
 
 SUFFIX = ".xplane.pb"
@@ -38,10 +39,10 @@ def locate(path: str | Path, run: str | None = None) -> ProfileRun:
         NotFoundError: the path or the run does not exist.
         ProfileError: there is no profile in it, or a file of it is empty or cannot be read.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     where = plain(path)
     try:
-        if not path.exists():
+        if not exists(path):
             raise NotFoundError("does not exist", where=where, hint=EXPECTED)
         if path.is_dir():
             return _in_directory(path, run, where)

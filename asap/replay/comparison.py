@@ -43,7 +43,7 @@ def comparable_steps(turns: Sequence[RecordedTurn], names: dict[str, str] | None
         (record, _text(record, {**(names or {}), turn.model: "MODEL"}))
         for turn in turns
         for record in turn.records
-        if not (record.kind is Kind.NOTE and record.payload.get("event") == USAGE)
+        if not (record.kind is Kind.NOTE and record.fields.get("event") == USAGE)
     ]
 
 
@@ -87,7 +87,7 @@ def _equal(was: Any, now: Any) -> bool:
 
 
 def _name(record: Record) -> str:
-    payload = record.payload if isinstance(record.payload, dict) else {}
+    payload = record.fields
     who = payload.get("tool") or payload.get("agent") or payload.get("node") or payload.get("event") or ""
     return f"{record.kind.value} {plain(who, 60)}".strip()
 

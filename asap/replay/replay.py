@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from asap.agents.settings import BUILTIN, Settings
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.text import plain
-from asap.experiments import Experiment, ExperimentStore
+from asap.experiments import ExperimentStore
 from asap.replay.comparison import Divergence, comparable_steps, first_divergence
 from asap.replay.turns import RecordedTurn, is_result, recorded_name, recorded_turns
-from asap.sharding_memory import Kind, Worklog, new_session_name, read_session, verify_session
+from asap.sharding_memory import Kind, Worklog, new_session_name, read_session, readable, verify_session
 
 REPLAY = "replay"
+_ANEW = "asap analyze EXPERIMENT runs it anew"
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,22 @@ def replay(session: str, store: ExperimentStore, progress: Callable[[str], None]
     """
     verdict = verify_session(session)
     if not verdict.ok:
-        raise BadInputError(f"cannot be replayed: {verdict.reason}", where=session)
-    turns = list(recorded_turns(read_session(session)))
-    if not any(turn.opened for turn in turns):
+        raise BadInputError(f"cannot be replayed: {verdict.reason}", where=session, hint=_ANEW)
+    with readable(session):
+        turns = list(recorded_turns(read_session(session)))
+        opened = [(turn.opened, turn.compile_options) for turn in turns if turn.opened]
+        finished = any(is_result(record) for turn in turns for record in turn.records)
+    if not opened:
         raise NotFoundError("holds no analysis to replay", where=session, hint="asap memory list shows others")
+    if not finished:
+        reason = "cannot be replayed: its analysis was interrupted before the result"
+        raise BadInputError(reason, where=session, hint=_ANEW)
     again = new_session_name()
     _run(turns, session, again, store, progress)
     replayed = list(recorded_turns(read_session(again)))
-    one, other = comparable_steps(turns), comparable_steps(replayed, {again: recorded_name(turns, session)})
+    with readable(session):
+        name = recorded_name(turns, session)
+    one, other = comparable_steps(turns), comparable_steps(replayed, {again: name})
     results = [[text for record, text in steps if is_result(record)] for steps in (one, other)]
     return Replay(session, again, len(one), results[0] == results[1], first_divergence(one, other))
 
@@ -69,10 +78,9 @@ def _run(
             progress(plain(turn.text, 60))
             opened = turn.opened
             if opened is not None:
-                record = Experiment.model_validate(opened)
-                target = record.id if store.has(record.id) else turn.text.removeprefix("analyze ")
+                target = opened.id if store.has(opened.id) else turn.text.removeprefix("analyze ")
                 analyze(
-                    target, store=store, amend=lambda _, to=record: to, settings=read_settings(model=name),
+                    target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=name),
                     session=again, compile_options=turn.compile_options, progress=progress,
                 )  # fmt: skip
             elif any(is_result(record) for record in turn.records):

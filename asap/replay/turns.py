@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.compiler.programs.options import CompileOptions
+from asap.experiments import Experiment
 from asap.sharding_memory import Kind, Record
 
 RESULT_NODES = {"analysis", "reply"}
@@ -22,10 +22,11 @@ class RecordedTurn:
     records: tuple[Record, ...]
 
     @property
-    def opened(self) -> Any:
+    def opened(self) -> Experiment | None:
         """The experiment that was opened, if this turn was an analysis."""
-        notes = (r.payload for r in self.records if r.kind is Kind.NOTE and r.payload.get("event") == "opened")
-        return next((note["experiment"] for note in notes), None)
+        notes = (r.fields for r in self.records if r.kind is Kind.NOTE and r.fields.get("event") == "opened")
+        note = next(notes, None)
+        return None if note is None else Experiment.model_validate(note["experiment"])
 
     @property
     def compile_options(self) -> CompileOptions | None:
@@ -40,20 +41,20 @@ class RecordedTurn:
 
 def recorded_turns(records: Sequence[Record]) -> Iterator[RecordedTurn]:
     """The turns that can be replayed, in order."""
-    starts = [n for n, r in enumerate(records) if r.kind is Kind.USER_INPUT and "model" in r.payload]
+    starts = [n for n, r in enumerate(records) if r.kind is Kind.USER_INPUT and {"text", "model"} <= r.fields.keys()]
     for start, end in zip(starts, [*starts[1:], len(records)], strict=True):
-        payload = records[start].payload
-        turn = RecordedTurn(payload["text"], payload["model"], tuple(records[start:end]))
+        payload = records[start].fields
+        turn = RecordedTurn(str(payload["text"]), str(payload["model"]), tuple(records[start:end]))
         if turn.is_replayable:
             yield turn
 
 
 def recorded_name(turns: Sequence[RecordedTurn], session: str) -> str:
     """The name that a session had when it was recorded: its file may have been copied."""
-    analyses = (r.payload["output"] for turn in turns for r in turn.records if is_result(r))
+    analyses = (r.fields["output"] for turn in turns for r in turn.records if is_result(r))
     return next((output["session"] for output in analyses if "session" in output), session)
 
 
 def is_result(record: Record) -> bool:
     """Whether a record is the result of a turn."""
-    return record.kind is Kind.RESULT and record.payload.get("node") in RESULT_NODES
+    return record.kind is Kind.RESULT and record.fields.get("node") in RESULT_NODES

@@ -2,7 +2,7 @@
 
 from asap.sharding_memory.payload import redacted
 from asap.sharding_memory.record import Kind, Record
-from asap.sharding_memory.sessions import Verdict, export_session, read_session, sessions, verify_session
+from asap.sharding_memory.sessions import Verdict, export_session, read_session, readable, sessions, verify_session
 from asap.sharding_memory.worklog import Worklog, new_session_name
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "export_session",
     "new_session_name",
     "read_session",
+    "readable",
     "redacted",
     "sessions",
     "verify_session",

@@ -1,6 +1,7 @@
 """Analyses that sessions hold: the newest of an experiment, and all of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -38,7 +39,7 @@ def stored_analysis(session: str) -> StoredAnalysis:
         raise NotFoundError("holds no analysis", where=session, hint="asap memory list shows all sessions")
     try:
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
-        analysis = Analysis.model_validate(records[index].payload["output"])
+        analysis = Analysis.model_validate(records[index].fields["output"])
     except (ValidationError, KeyError, TypeError) as error:
         raise BadInputError("its analysis cannot be read", where=session) from error
     return StoredAnalysis(session, records[index].time, experiment, analysis, records)
@@ -67,19 +68,24 @@ def latest_session(experiment: str) -> str | None:
 def analysis_index(records: Sequence[Record], experiment: str | None = None) -> int | None:
     """Where the last analysis stands, if it is of this experiment."""
     for index in range(len(records) - 1, -1, -1):
-        payload = records[index].payload
+        payload = records[index].fields
         if records[index].kind is Kind.RESULT and payload.get("node") == "analysis":
-            known = payload["output"]["experiment"]["id"]
-            return index if experiment in (None, known) else None
+            return index if experiment is None or _analysed(payload) == experiment else None
+    return None
+
+
+def _analysed(payload: Mapping[str, Any]) -> object:
+    with suppress(KeyError, TypeError):
+        return payload["output"]["experiment"]["id"]
     return None
 
 
 def is_replay(records: Sequence[Record]) -> bool:
     """Whether a session repeats another."""
-    return any(record.kind is Kind.NOTE and record.payload.get("event") == "replay" for record in records[:1])
+    return any(record.kind is Kind.NOTE and record.fields.get("event") == "replay" for record in records[:1])
 
 
 def opened_experiment(records: Sequence[Record]) -> Any:
-    """The record of the experiment as it was opened last, with what was stated beside it."""
-    notes = (r.payload for r in reversed(records) if r.kind is Kind.NOTE and r.payload.get("event") == "opened")
-    return next(notes, {})["experiment"]
+    """The record of the experiment as it was opened last, with what was stated beside it; ``None`` if none was."""
+    notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == "opened")
+    return next(notes, {}).get("experiment")

@@ -41,6 +41,11 @@ class Record:
     payload: Any
     checksum: str
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The payload's fields; none where it is no mapping."""
+        return self.payload if isinstance(self.payload, dict) else {}
+
 
 @dataclass(frozen=True)
 class Scan:

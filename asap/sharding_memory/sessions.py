@@ -1,10 +1,13 @@
 """Looking at past sessions: list, read, verify, export."""
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import home
@@ -24,6 +27,20 @@ class Verdict:
     reason: str | None
     torn_bytes: int
     head: str
+
+
+@contextmanager
+def readable(session: str) -> Iterator[None]:
+    """Around reading payloads, which may be of any form: their checksums hold, but somebody else wrote them.
+
+    Raises:
+        BadInputError: a payload is not what it should be.
+    """
+    try:
+        yield
+    except (ValidationError, LookupError, TypeError, AttributeError, ValueError) as error:
+        hint = "asap analyze EXPERIMENT starts anew"
+        raise BadInputError("holds records that ASAP does not write", where=session, hint=hint) from error
 
 
 def sessions(folder: Path | None = None) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError, PlanError
+from asap.core.files import exists, user_path
 from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.diagnosis.diagnose import diagnose
@@ -150,8 +151,8 @@ def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> 
     if is_remote(target):
         experiment = Experiment(id=experiment_id(target, store), profile_path=target)
         return experiment, read_profile(local_copy(target, ".xplane.pb"), progress=progress)
-    path = Path(target).expanduser()
-    if path.exists() or "/" in target or target.endswith(".pb"):
+    path = user_path(target)
+    if exists(path) or "/" in target or target.endswith(".pb"):
         experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
         return experiment, read_profile(path, progress=progress)
     try:

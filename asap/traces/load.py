@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from asap.core.errors import BadInputError, NotFoundError
+from asap.core.files import exists, user_path
 from asap.core.text import plain
 from asap.profiles.locate import locate
 from asap.traces.clocks import align
@@ -37,7 +38,7 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
         InsufficientEvidenceError: a file holds no device activity.
     """
-    files = [file for path in paths for file in _files(Path(path).expanduser())]
+    files = [file for path in paths for file in _files(user_path(path))]
     formats = {_format(file) for file in files}
     if len(formats) > 1:
         raise BadInputError(f"are traces of several formats: {', '.join(sorted(formats))}", hint="give one run")
@@ -115,7 +116,7 @@ def _format(file: Path) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
+    if not exists(path):
         raise NotFoundError("does not exist", where=plain(path), hint=EXPECTED)
     if not path.is_dir():
         return [path]

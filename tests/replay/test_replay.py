@@ -24,6 +24,7 @@ from asap.replay.replay import replay
 from asap.reports.terminal import print_analysis
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from asap.sharding_memory.analyses import latest_session
+from asap.sharding_memory.record import GENESIS, seal
 from tests.language_models.misbehaving import register
 
 pytestmark = pytest.mark.slow
@@ -222,3 +223,31 @@ def nudged(value):
     if isinstance(value, list):
         return [nudged(item) for item in value]
     return value * (1 + 1e-12) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(("number", "payload"), [(1, False), (1, []), (1, {"event": "opened"})])
+def test_a_sealed_payload_of_another_form_is_one_clear_error(golden, payload, number):
+    session, path = golden(GOLDEN[0]), home_folder() / "sessions" / "other-forms.jsonl"
+    previous, lines = GENESIS, []
+    records = read_session(session)
+    for record in records:
+        changed = payload if record.sequence == number % len(records) else record.payload
+        sealed, line = seal(record.sequence, record.time, record.kind, changed, previous)
+        previous, lines = sealed.checksum, [*lines, line]
+    path.write_bytes(b"".join(lines))
+    for read in (restore, replay):
+        with pytest.raises((BadInputError, NotFoundError), match=path.stem):
+            read(path.stem, ExperimentStore())
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"sequence":5,"ti'])
+def test_an_analysis_that_was_killed_says_so(golden, torn):
+    session = golden(GOLDEN[0])
+    path = home_folder() / "sessions" / "killed.jsonl"
+    path.write_bytes(
+        b"".join((home_folder() / "sessions" / f"{session}.jsonl").read_bytes().splitlines(True)[:5]) + torn
+    )
+    with pytest.raises(BadInputError, match="runs it anew"):
+        replay("killed", ExperimentStore())
+    with pytest.raises(NotFoundError, match="interrupted before the result"):
+        restore("killed", ExperimentStore())

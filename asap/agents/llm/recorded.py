@@ -12,7 +12,7 @@ from google.genai import types
 
 from asap.agents.llm.planner import ROLE_LABEL
 from asap.core.errors import ServiceError
-from asap.sharding_memory import Kind, Record
+from asap.sharding_memory import Kind, Record, readable
 
 PREFIX = "replay/"
 
@@ -30,7 +30,7 @@ class Recording:
         self._answers: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
         agent = ""
         for record in records:
-            payload = record.payload
+            payload = record.fields
             if record.kind is Kind.MODEL_REQUEST:
                 agent = payload["agent"]
             elif record.kind is Kind.MODEL_RESPONSE and not payload.get("made_up"):
@@ -44,21 +44,23 @@ class Recording:
 
         Raises:
             ServiceError: the model failed here, or nothing more is on record.
+        BadInputError: what is on record is no answer of a model.
         """
         nothing = {"failure": f"the record holds no further answer of the model to {agent or 'this agent'}"}
         answer = self._answers[agent].popleft() if self._answers[agent] else nothing
         if "failure" in answer:
             raise ServiceError(answer["failure"], where=self._name)
-        code, _, message = answer.get("error", "").partition(": ")
-        return LlmResponse.model_validate(
-            {
-                "content": types.Content.model_validate(answer["content"]) if answer.get("content") else None,
-                "usage_metadata": answer.get("usage"),
-                "finish_reason": answer.get("finish_reason"),
-                "error_code": code or None,
-                "error_message": message or None,
-            }
-        )
+        with readable(self._name):
+            code, _, message = answer.get("error", "").partition(": ")
+            return LlmResponse.model_validate(
+                {
+                    "content": types.Content.model_validate(answer["content"]) if answer.get("content") else None,
+                    "usage_metadata": answer.get("usage"),
+                    "finish_reason": answer.get("finish_reason"),
+                    "error_code": code or None,
+                    "error_message": message or None,
+                }
+            )
 
 
 class RecordedModel(BaseLlm):
@@ -84,7 +86,8 @@ def recorded_model(session: str, records: Iterable[Record]) -> Iterator[str]:
     """The name under which the recorded model of a session answers."""
     LLMRegistry.register(RecordedModel)
     name = f"{PREFIX}{session}"
-    RecordedModel.recordings[name] = Recording(name, records)
+    with readable(session):
+        RecordedModel.recordings[name] = Recording(name, records)
     try:
         yield name
     finally:

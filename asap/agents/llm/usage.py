@@ -69,7 +69,7 @@ def usages(records: Iterable[Record]) -> list[Usage]:
     """Usage of the runs of a session, in order."""
     found = []
     for record in records:
-        if record.kind is Kind.NOTE and isinstance(record.payload, dict) and record.payload.get("event") == EVENT:
+        if record.kind is Kind.NOTE and record.fields.get("event") == EVENT:
             try:
                 found.append(Usage.model_validate(record.payload))
             except ValidationError:

@@ -16,6 +16,6 @@ def compiled_note(options: CompileOptions, verdicts: Mapping[str, str]) -> dict[
 
 def recorded_compile_options(records: Sequence[Record]) -> CompileOptions | None:
     """How plans were compiled last; ``None`` if none were."""
-    notes = (r.payload for r in reversed(records) if r.kind is Kind.NOTE and r.payload.get("event") == _EVENT)
+    notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == _EVENT)
     note = next(notes, None)
     return None if note is None else CompileOptions.from_record(note.get("choice", {}))

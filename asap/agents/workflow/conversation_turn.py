@@ -134,8 +134,8 @@ def _transcript(app: App, session: str, text: str, answer: EngineAnswer) -> Tran
     evidence = next(plugin for plugin in app.plugins if isinstance(plugin, TranscriptPlugin))
     transcript = evidence.transcript(session)
     for record in read_session(session):
-        if record.kind is Kind.TOOL_RESULT and isinstance(record.payload, dict):
-            transcript.record(str(record.payload.get("tool")), record.payload.get("result"))
+        if record.kind is Kind.TOOL_RESULT:
+            transcript.record(str(record.fields.get("tool")), record.fields.get("result"))
     transcript.record("engine", {"statement": answer.text, "facts": list(answer.facts)})
     transcript.record("engineer", {"statement": text})
     for name in _CITED.findall(answer.text):

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import BadInputError, ConfigError
+from asap.core.numbers import bounded_from_text
+from asap.core.text import plain
 
 Row = Mapping[str, Any]
 
@@ -44,9 +46,9 @@ def read_models(path: Path) -> dict[str, Row]:
 
 def _object(line: str, where: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise ConfigError(f"is not JSON: {error}", where=where) from error
+        value = json.loads(line, parse_int=bounded_from_text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"is not JSON: {plain(error, 120)}", where=where) from error
     if not isinstance(value, dict):
         raise ConfigError("is not a JSON object", where=where)
     return value

@@ -2,8 +2,13 @@
 
 import re
 from enum import Enum, auto
+from typing import TypeVar
 
+from asap.core.errors import UsageError
+from asap.core.numbers import LARGEST_COUNT
 from asap.plans import Remat
+
+Number = TypeVar("Number", int, float)
 
 _FACTORS = {
     2.0: re.compile(r"\b(?:doubl\w+|twice|two times|twofold)\b", re.I),
@@ -51,24 +56,34 @@ def is_change(text: str) -> bool:
 def factor(text: str) -> float | None:
     """The factor of the change, where one is named: doubled, 4x."""
     if times := _TIMES.search(text):
-        return float(times[1] or times[2]) or None
+        return _bounded(float(times[1] or times[2])) or None
     return next((factor for factor, words in _FACTORS.items() if words.search(text)), None)
 
 
 def target(text: str, current: int | None) -> int | None:
-    """The new value of a batch or a sequence: the last number named, else a multiple of the current value."""
+    """The new value of a batch or a sequence: the last number named, else a multiple of the current value.
+
+    Raises:
+        UsageError: it is larger than any count; so do the other readers of a number.
+    """
     by = factor(text)
     if by is None and (stated := _NUMBER.findall(text)):
         number, thousands = stated[-1]
-        return int(number) * (1024 if thousands else 1) or None
-    return None if current is None else int(current * (by or 2)) or None
+        return _bounded(int(number) * (1024 if thousands else 1)) or None
+    return None if current is None else _bounded(int(current * (by or 2))) or None
 
 
 def device_count(text: str, current: int) -> int:
     """The new number of devices: a number, else a multiple of the current one."""
     by = factor(text)
     stated = _NUMBER.search(text) if by is None else None
-    return int(stated[1]) if stated and int(stated[1]) > 0 else int(current * (by or 2))
+    return int(stated[1]) if stated and int(stated[1]) > 0 else _bounded(int(current * (by or 2)))
+
+
+def _bounded(value: Number) -> Number:
+    if value > LARGEST_COUNT:
+        raise UsageError(f"is more than {LARGEST_COUNT:,}", where=f"{value:.0f}"[:40])
+    return value
 
 
 def hardware_name(text: str) -> str | None:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from asap.chat.evidence import Claim, StatedFact
+from asap.chat.understanding.causes import host_memory, machine_failed
 from asap.chat.understanding.claims import against_another, claim_in
 from asap.chat.understanding.mentions import plans_mentioned, without_plans
 from asap.chat.understanding.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.topics import is_question
+from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.validity import violations
@@ -46,6 +48,22 @@ _ORDER = re.compile(
     r"|go|train|show|give|take|pick|rank|compare|explain|evaluate|predict|redo|rerun|let'?s|double|halve|add|do)\b",
     re.I,
 )
+_INSTRUCTION = re.compile(
+    r"(?:^|[:;,>\])]|\b(?:please|then|now|to|must|always|should)\b)\s*(?:report|claim|state|print|output|answer|reply|respond"
+    r"|record|book|treat|forget|obey|repeat|mark|declare|announce|insert|add|act)\b"
+    r"|\b(?:ignore|disregard|override)\b.{0,40}\b(?:instructions?|rules?|previous|above|prior|evidence|guard)\b",
+    re.I,
+)
+_ROLE = re.compile(
+    r"(?:^|\n)[\W_]*(?:system|assistant|developer|admin(?:istrator)?|tool|function|engine|asap|root|operator)"
+    r"(?:[\s_-]+(?:prompt|message|note|notice|override|result|answer))?[\W_]*?[:>\]|](?!\s*\d)"
+    r"|<\|?/?(?:im_start|im_end|system|assistant|tool)|\[/?INST\]",
+    re.I,
+)
+"""The start of a line that speaks as somebody else than the engineer."""
+
+_SPEAKS_AS_ANOTHER = "A line that speaks as the system is not evidence. State what you saw in your own words."
+_MACHINE_FAILED = "A machine that failed says nothing about the plan that ran on it; I have not recorded it."
 _ELSEWHERE = re.compile(
     r"\b(?:elsewhere|somewhere|years? ago|in the past|once upon"
     r"|(?:another|different|similar|previous|former|old|other|last|their|his|her)\s+(?:\w+\s+)?"
@@ -70,6 +88,9 @@ def read_statements(text: str, study: Study, standing: Sequence[Plan], focus: Pl
     Raises:
         PlanError: a plan in it is malformed.
     """
+    if _ROLE.search(text):
+        return Statements(complaints=(_SPEAKS_AS_ANOTHER,))
+    broken = machine_failed(text)
     evidence: list[StatedFact] = []
     supposed: list[StatedFact] = []
     complaints: list[str] = []
@@ -80,6 +101,7 @@ def read_statements(text: str, study: Study, standing: Sequence[Plan], focus: Pl
         if not imagined and (is_question(clause) or _is_no_report(clause) or _of_another_run(clause, study)):
             continue
         found = _stated(clause, plans, study, standing, focus)
+        found = [_MACHINE_FAILED if _is_of_the_machine(item, clause, broken) else item for item in found]
         facts = [item for item in found if isinstance(item, StatedFact)]
         (supposed if imagined else evidence).extend(facts)
         complaints += [item for item in found if isinstance(item, str) and not imagined]
@@ -91,7 +113,13 @@ def _once(items: list[Item]) -> tuple[Item, ...]:
 
 
 def _is_no_report(clause: str) -> bool:
-    return _DOUBTFUL.search(clause) is not None or _ORDER.search(clause) is not None
+    return any(pattern.search(clause) for pattern in (_DOUBTFUL, _ORDER, _INSTRUCTION))
+
+
+def _is_of_the_machine(item: StatedFact | str, clause: str, broken: bool) -> bool:
+    if isinstance(item, str):
+        return False
+    return (item.claim is Claim.FAILED and broken) or (item.claim is Claim.OUT_OF_MEMORY and host_memory(clause))
 
 
 def _of_another_run(clause: str, study: Study) -> bool:
@@ -144,6 +172,6 @@ def _checked(item: StatedFact, study: Study) -> StatedFact | str:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
     if plan == study.plan and item.claim is not Claim.STEP_TIME:
         return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
-    if item.value is not None and item.value <= 0:
-        return "A measurement is above zero; I have not recorded it."
+    if item.value is not None and not 0 < item.value <= LARGEST_COUNT:
+        return f"A measurement is above zero and at most {LARGEST_COUNT:,}; I have not recorded it."
     return item.model_copy(update={"plan": plan})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from asap.core.errors import ServiceError, UsageError
+from asap.core.numbers import bounded_from_text, digits
 from asap.core.text import plain
 
 if TYPE_CHECKING:
@@ -142,9 +143,12 @@ def _is_rate_limited(answer: "httpx.Response") -> bool:
 def _rate_limit_pause_s(answer: "httpx.Response") -> float:
     """https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api: at least a minute by default."""
     after, reset = answer.headers.get("retry-after", ""), answer.headers.get("x-ratelimit-reset", "")
-    if after.isdigit():
-        return float(after)
-    return max(float(reset) - time.time(), 0.0) + 1 if reset.isdigit() else _RATE_LIMIT_PAUSE_S
+    if (seconds := digits(after)) is not None:
+        return max(seconds, 0)
+    try:
+        return max(bounded_from_text(reset) - time.time(), 0.0) + 1
+    except ValueError:
+        return _RATE_LIMIT_PAUSE_S
 
 
 def _decoded(answer: "httpx.Response", path: str) -> Any:

@@ -1,19 +1,19 @@
 """The pull request of a workflow run, from GitHub's own event file and never from what a fork uploaded."""
 
-import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from asap.ci.github.api import GitHub
 from asap.core.errors import BadInputError, NotFoundError
-from asap.core.text import plain
-from asap.experiments.documents import read_text
+from asap.core.numbers import Count
+from asap.experiments.documents import read_text, validation_reason
 
 _LARGEST_BYTES = 5_000_000
-_REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}", re.ASCII)
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}\z")]
+_Commit = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})\z")]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,42 @@ class Event:
     branch: str | None = None
 
 
+class _Named(BaseModel):
+    full_name: _Repository
+
+
+class _Head(BaseModel):
+    sha: _Commit
+
+
+class _Request(BaseModel):
+    number: Count
+    head: _Head
+
+
+class _Owner(BaseModel):
+    login: str
+
+
+class _Fork(BaseModel):
+    owner: _Owner
+
+
+class _Run(BaseModel):
+    head_sha: _Commit
+    head_branch: str | None = None
+    head_repository: _Fork | None = None
+    pull_requests: list[_Request] | None = None
+
+
+class _EventFile(BaseModel):
+    """What is read of GitHub's event; the rest is left alone."""
+
+    repository: _Named
+    workflow_run: _Run | None = None
+    pull_request: _Request | None = None
+
+
 def read_event(path: Path) -> Event:
     """The event of a ``workflow_run`` or a ``pull_request``.
 
@@ -35,19 +71,14 @@ def read_event(path: Path) -> Event:
         BadInputError: it is not such an event.
     """
     try:
-        event = json.loads(read_text(path, _LARGEST_BYTES))
-        repository = event["repository"]["full_name"]
-        if "workflow_run" in event:
-            found = _of_run(repository, event["workflow_run"])
-        else:
-            request = event["pull_request"]
-            found = Event(repository, request["head"]["sha"], request["number"])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        reason = f"is not a workflow_run or pull_request event: {plain(error, 80)}"
-        raise BadInputError(reason, where=str(path), hint="see the workflows that asap ci init writes") from error
-    if not _REPOSITORY.fullmatch(str(found.repository)) or not _COMMIT.fullmatch(str(found.commit)):
-        raise BadInputError("names no repository or no commit", where=str(path))
-    return found
+        event = _EventFile.model_validate_json(read_text(path, _LARGEST_BYTES))
+    except ValidationError as error:
+        raise _no_event(path, validation_reason(error)) from error
+    if event.workflow_run is not None:
+        return _of_run(event.repository.full_name, event.workflow_run)
+    if event.pull_request is None:
+        raise _no_event(path, "it has neither")
+    return Event(event.repository.full_name, event.pull_request.head.sha, event.pull_request.number)
 
 
 def pull_request(event: Event, github: GitHub) -> int | None:
@@ -69,15 +100,20 @@ def pull_request(event: Event, github: GitHub) -> int | None:
     return None
 
 
-def _of_run(repository: str, run: dict[str, Any]) -> Event:
-    requests = [one for one in run.get("pull_requests") or [] if one["head"]["sha"] == run["head_sha"]]
+def _of_run(repository: str, run: _Run) -> Event:
+    requests = [one for one in run.pull_requests or () if one.head.sha == run.head_sha]
     return Event(
         repository=repository,
-        commit=run["head_sha"],
-        number=int(requests[0]["number"]) if len(requests) == 1 else None,
-        owner=str(run["head_repository"]["owner"]["login"]) if run.get("head_repository") else None,
-        branch=str(run["head_branch"]) if run.get("head_branch") else None,
+        commit=run.head_sha,
+        number=requests[0].number if len(requests) == 1 else None,
+        owner=run.head_repository.owner.login if run.head_repository else None,
+        branch=run.head_branch,
     )
+
+
+def _no_event(path: Path, reason: str) -> BadInputError:
+    message = f"is not a workflow_run or pull_request event: {reason}"
+    return BadInputError(message, where=str(path), hint="see the workflows that asap ci init writes")
 
 
 def _get(github: GitHub, repository: str, number: int) -> dict[str, Any]:

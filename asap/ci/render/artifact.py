@@ -8,7 +8,7 @@ from asap.ci.render.comment import to_comment
 from asap.ci.render.sarif import to_sarif
 from asap.ci.report import SCHEMA, CiReport
 from asap.core.errors import BadInputError
-from asap.core.files import write_atomically
+from asap.core.files import exists, write_atomically
 from asap.experiments.documents import read_text, validation_reason
 
 REPORT, COMMENT, SARIF = "asap-ci.json", "comment.md", "asap.sarif"
@@ -29,7 +29,7 @@ def read_artifact(path: Path, commit: str | None = None) -> CiReport:
         NotFoundError: there is none.
         BadInputError: it is too large, does not follow the schema, is a link, or reports on another commit.
     """
-    file = path / REPORT if path.is_dir() else path
+    file = path / REPORT if exists(path) and path.is_dir() else path
     if file.is_symlink():
         raise BadInputError("is a symbolic link, which is not followed", where=str(file))
     text = read_text(file, LARGEST_BYTES)

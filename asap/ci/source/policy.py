@@ -4,7 +4,6 @@ The file is read at the base commit, so a pull request cannot change the rules i
 """
 
 import difflib
-import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationErro
 
 from asap.ci.source.revision import Revision
 from asap.core.errors import ConfigError
-from asap.core.text import plain
+from asap.core.toml import parse_toml
 from asap.experiments.documents import read_text, validation_reason
 from asap.experiments.launch import SCRIPTS
 
@@ -111,24 +110,17 @@ def read_prices(path: Path) -> Prices:
         ConfigError: it is malformed.
     """
     try:
-        return Prices.model_validate(_toml(read_text(path), str(path)))
+        return Prices.model_validate(parse_toml(read_text(path), str(path)))
     except ValidationError as error:
         raise ConfigError(validation_reason(error), where=str(path)) from error
 
 
 def _section(text: str, path: str) -> Any:
-    document = _toml(text, path)
+    document = parse_toml(text, path)
     if Path(path).name == "pyproject.toml":
         tool = document.get("tool")
         document = tool.get("asap") if isinstance(tool, dict) else None
     return document.get("ci") if isinstance(document, dict) else None
-
-
-def _toml(text: str, path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"is not TOML: {plain(error, 120)}", where=path) from error
 
 
 def _policy(section: Any, path: str) -> Policy:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import LARGEST_COUNT
+from asap.core.numbers import whole_number
 from asap.core.text import plain
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
@@ -164,13 +164,10 @@ class _Reading:
 
     def _count(self, key: str) -> int:
         value = self.config[key]
-        if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_COUNT:
-            value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_COUNT:
-            return value
-        large = isinstance(value, int | float) and abs(value) > LARGEST_COUNT
-        what = "at most 10^12" if large else "a whole number"
-        raise ConfigError(f"{key} must be {what}, not {plain(repr(value), 40)}", where=self.place)
+        try:
+            return whole_number(None if isinstance(value, str) else value)
+        except ValueError as error:
+            raise ConfigError(f"{key} must be {error}, not {plain(repr(value), 40)}", where=self.place) from error
 
 
 def _period(kinds: list[Any]) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.documents import read_text
 from asap.experiments.launch.launch import Launch
@@ -143,7 +144,7 @@ def _neighbours(folder: Path) -> Lookup:
         if module not in modules:
             path = folder / f"{module}.py"
             modules[module] = {}
-            if path.is_file():
+            if is_file(path):
                 modules[module] = module_values(parse_python(read_text(path), str(path)), lookup)
         if name not in modules[module]:
             raise NotLiteralError(f"{module}.{name}")

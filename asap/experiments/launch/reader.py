@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from asap.core.errors import AsapError, ConfigError
+from asap.core.files import is_file
 from asap.core.text import plain, redact
 from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
@@ -81,7 +82,7 @@ def _of_script(path: Path) -> Launch:
             return _of_benchmark(runner, path)
         call = read_call(text)
         called = path.parent / Path(call.script).name if call else None
-        if call is None or called is None or not called.is_file():
+        if call is None or called is None or not is_file(called):
             break
         text, known = read_text(called), dict(call.known)
     reason = "has no command of MaxText, Megatron-LM or DeepSpeed"
@@ -110,7 +111,7 @@ def _configuration(launch: Launch, path: Path) -> tuple[Document, tuple[str, ...
     below = Path(launch.config.lstrip("/"))
     folders = (path.parent, *path.absolute().parents)
     places = (folder / name for folder in folders for name in (below, Path("src") / below))
-    found = next((place for place in places if place.is_file()), None)
+    found = next((place for place in places if is_file(place)), None)
     if found is not None:
         return read_document(found), ()
     if below.name == _BASE.name:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
+from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_document
 from asap.experiments.maxtext.defaults import DEFAULTS, check_key
@@ -94,7 +95,7 @@ def _values(document: Document, layer: SettingLayer) -> dict[str, Setting]:
 def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Setting]:
     """Settings of a base file, which MaxText looks for beside the file and in its folder ``configs``."""
     configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
-    path = next((path for folder in (document.path.parent, *configs) if (path := folder / base).is_file()), None)
+    path = next((path for folder in (document.path.parent, *configs) if is_file(path := folder / base)), None)
     if path and deeper:
         return _file_settings(read_document(path), deeper - 1)
     if path:
@@ -128,7 +129,7 @@ def _custom_rules(path: Path, settings: Mapping[str, Setting]) -> dict[str, Sett
         return {}
     configs = (parent for parent in path.absolute().parents if parent.name == "configs")
     files = (folder / CUSTOM / f"{name}.yml" for folder in (path.parent, *configs))
-    found = next((file for file in files if file.is_file()), None)
+    found = next((file for file in files if is_file(file)), None)
     values = _values(read_document(found), settings[CUSTOM].layer) if found else {}
     return {key: setting for key, setting in values.items() if key in (RULES, MESH_AXES)}
 

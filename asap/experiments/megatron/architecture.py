@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.documents import validation_reason
 from asap.experiments.stack_settings import StackSettings
@@ -93,13 +94,13 @@ def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
     if settings.flag("multi_latent_attention"):
         fields |= {field: settings.count(argument, default) for field, (argument, default) in _MLA.items()}
     if window := settings.text("window_size") if not isinstance(settings.get("window_size"), list) else None:
-        left = window.strip("()[]").split(",")[0]
-        if not left.isdecimal():
+        left = digits(window.strip("()[]").split(",")[0])
+        if left is None or left < 0:
             raise settings.wrong("window_size", "two numbers of tokens")
-        fields["sliding_window"] = int(left) + 1
+        fields["sliding_window"] = left + 1
         every = settings.get("window_attn_skip_freq")
-        if every is not None and str(every).isdecimal():
-            fields["global_layer_every"] = int(str(every))
+        if every is not None and (number := digits(str(every))) is not None:
+            fields["global_layer_every"] = number
         elif every is not None:
             notes.append(f"window_attn_skip_freq {plain(every, 40)} is not read; all layers are taken as local")
     return fields
@@ -129,8 +130,8 @@ def _expert_layers(settings: StackSettings, notes: list[str]) -> dict[str, int]:
     """Which layers have experts: every Nth, or a pattern like ``[0]*3+[1]*58``."""
     value = settings["moe_layer_freq"]
     text = re.sub(r"[\s'\"()]", "", str(value))
-    if text.isdecimal():
-        return {"moe_every": int(text)}
+    if (every := digits(text)) is not None:
+        return {"moe_every": every}
     pattern = _pattern(text)
     leading = pattern.index(1) if 1 in pattern else len(pattern)
     rest = pattern[leading:]
@@ -141,6 +142,9 @@ def _expert_layers(settings: StackSettings, notes: list[str]) -> dict[str, int]:
     if layers is not None and layers != len(pattern):
         notes.append(f"moe_layer_freq has {len(pattern)} entries for {layers} layers")
     return {"leading_dense_layers": leading, "moe_every": every}
+
+
+_MOST_LAYERS = 10_000
 
 
 def _pattern(text: str) -> list[int]:
@@ -155,7 +159,10 @@ def _pattern(text: str) -> list[int]:
         found = _TERM.fullmatch(part)
         if found is None:
             return []
-        pattern += [int(found[1])] * int(found[2] or 1)
+        times = digits(found[2] or "1")
+        if times is None or len(pattern) + times > _MOST_LAYERS:
+            return []
+        pattern += [int(found[1])] * times
     return pattern
 
 

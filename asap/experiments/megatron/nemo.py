@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.stack_settings import StackSettings
 
@@ -157,10 +158,12 @@ def _resolved(value: Any, root: Mapping[str, Any], place: tuple[str, ...], deepe
 def _reference(text: str, root: Mapping[str, Any], place: tuple[str, ...]) -> Any:
     name, colon, arguments = text.partition(":")
     if colon:
-        numbers = [part.strip() for part in arguments.split(",")]
-        if name not in ("multiply", "divide") or len(numbers) != 2 or not all(n.isdecimal() for n in numbers):
+        numbers = [digits(part.strip()) for part in arguments.split(",")]
+        if name not in ("multiply", "divide") or len(numbers) != 2:
             return None
-        first, second = map(int, numbers)
+        first, second = numbers
+        if first is None or second is None:
+            return None
         return first * second if name == "multiply" else first // second if second else None
     path = text.split(".")
     if text.startswith("."):

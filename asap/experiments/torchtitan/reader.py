@@ -2,7 +2,6 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,18 +44,6 @@ _MULTIPLE = 256
 def is_torchtitan(values: Mapping[str, Any]) -> bool:
     """Whether a mapping is a job configuration of torchtitan."""
     return sum(isinstance(values.get(section), dict) for section in SECTIONS) >= 2
-
-
-def read_toml(text: str, path: Path) -> dict[str, Any]:
-    """The mapping of a TOML file.
-
-    Raises:
-        ConfigError: it is not TOML.
-    """
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(f"is not TOML: {plain(error, 120)}", where=str(path)) from error
 
 
 def read_torchtitan(

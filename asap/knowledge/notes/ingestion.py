@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from asap.core.errors import BadInputError, NotFoundError
+from asap.core.files import exists, user_path
 from asap.core.text import redact
 from asap.knowledge.notes.chunking import Chunk, chunk_markdown
 from asap.knowledge.notes.ingested import Ingested, checked_name, write_ingested
@@ -23,8 +24,8 @@ def ingest(path: Path, name: str | None = None) -> Ingested:
         BadInputError: there is no Markdown in it.
         UsageError: the name cannot be used.
     """
-    path = path.expanduser().resolve()
-    if not path.exists():
+    path = user_path(path).resolve()
+    if not exists(path):
         raise NotFoundError("there is no such file or folder", where=str(path))
     name = checked_name(name if name is not None else re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._"))
     root = path if path.is_dir() else path.parent

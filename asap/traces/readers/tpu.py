@@ -24,6 +24,9 @@ _CORE = "core"
 _HOST_MEMORY = "S(5)"
 _NAME = re.compile(r"%?([\w.-]+)")
 _STARTED = re.compile(r"%([\w.-]*start[\w.-]*)")
+_LARGEST_BYTES = 2**50
+"""More than any memory holds."""
+
 _SHAPE = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 _MINIMUM_WAIT = 1_000
 """Nanoseconds: a ``-done`` that takes less did not wait."""
@@ -194,7 +197,7 @@ def _bytes(expression: str) -> int:
         return 1
     kind, bits, dimensions = found.groups()
     count = prod(int(length) for length in dimensions.split(",") if length)
-    return count * (1 if kind == "pred" else int(bits or 8)) // 8 or 1
+    return min(count, _LARGEST_BYTES) * (1 if kind == "pred" else int(bits or 8)) // 8 or 1
 
 
 def _leaves(start: Integers, end: Integers) -> Integers:

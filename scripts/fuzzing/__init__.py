@@ -1,0 +1,1 @@
+"""Fuzzing of everything that ASAP reads: examples from the corpus, mutated, until something breaks."""
