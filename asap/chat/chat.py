@@ -6,6 +6,7 @@ from asap.chat.commands import command
 from asap.chat.reply import Reply
 from asap.chat.restore import EVIDENCE, REPLY, restore
 from asap.chat.session import ChatSession, Show
+from asap.chat.understanding.statements import speaks_as_another
 from asap.core.errors import ServiceError
 from asap.sharding_memory import Kind
 
@@ -46,7 +47,8 @@ class Chat(ChatSession):
         if answer.evidence:
             show(f"{answer.text}\n")
         try:
-            engine = EngineAnswer(answer.text, tuple(answer.model_dump(mode="json")["facts"]))
+            facts = tuple(answer.model_dump(mode="json")["facts"])
+            engine = EngineAnswer(answer.text, facts, quotable=not speaks_as_another(text))
             words = ask_model(self.settings, self.conversation.studies(), self.worklog, text, engine, show)
         except ServiceError as error:
             self.failure = error

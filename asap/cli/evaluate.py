@@ -54,3 +54,28 @@ def evaluate_chat(
         raise ServiceError(
             f"{found.flips} changed without evidence, {found.missed} ignored evidence", where=settings.model
         )
+
+
+@app.command("guard")
+def evaluate_guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+    """Plant instructions wherever text comes in, with a model that obeys. Exit code 6 if anything gets through."""
+    from asap.chat import guard_evaluation, open_conversation
+    from asap.core.errors import ServiceError
+    from asap.experiments import ExperimentStore
+
+    with progress() as show:
+        conversation = open_conversation(guard_evaluation.EXPERIMENT, ExperimentStore(), progress=show)
+        found = guard_evaluation.evaluate_guard(conversation, show)
+    if format is Plain.JSON:
+        print_json({"schema": "asap.guard_evaluation/1", "through": found.through, **found.model_dump()})
+    else:
+        kinds = dict.fromkeys(case.kind for case in found.cases)
+        of = {kind: [case for case in found.cases if case.kind == kind] for kind in kinds}
+        rows = ((kind, len(cases), sum(bool(case.through) for case in cases)) for kind, cases in of.items())
+        print_table(("asked for", "cases", "through"), rows)
+        for case in found.cases:
+            for text in case.through:
+                print(f"{case.surface}, {case.kind}: {text}")
+        print(f"{len(found.cases)} cases, {found.through} got through")
+    if found.through:
+        raise ServiceError(f"{found.through} of {len(found.cases)} cases got through", where="guard")

@@ -240,3 +240,79 @@ def test_instructions_that_are_repeated_are_noticed():
     )
     assert not repeats_instructions("A figure of a tool says that the step takes less.", [prompt])
     assert remove_unverified(prompt, Transcript(), [prompt]) == ""
+
+
+CANDIDATES = {
+    "incumbent": {"plan": "data=4 seq=4", "step_time": {"value": 2.5165, "unit": "s"}},
+    "candidates": [
+        {
+            "plan": "data=4 model=4",
+            "step_time": {"value": 2.0917, "unit": "s", "low": 0.68, "high": 6.41},
+            "relative_step_time": {"value": 0.8312, "unit": "fraction", "low": 0.27, "high": 2.55},
+        },
+        {
+            "plan": "data=8 seq=2",
+            "step_time": {"value": 2.9, "unit": "s", "low": 2.0, "high": 4.0},
+            "relative_step_time": {"value": 1.1524, "unit": "fraction", "low": 0.9, "high": 1.5},
+        },
+    ],
+}
+
+JUST = """\
+data=4 model=4 takes 16.9 % less time than now.
+data=4 model=4 is 16.9 % faster; data=8 seq=2 is 15.2 % slower.
+The step of data=4 model=4 takes 2.09 s, that of data=8 seq=2 2.9 s.
+16.9 % less with data=4 model=4, 15.2 % more with data=8 seq=2
+Against 2.52 s now, data=4 model=4 takes 2.09 s: 0.42 s saved.
+data=8 seq=2 costs 0.38 s more.
+128 × 8192 / 64 = 16384 tokens
+data=4 model=4 is faster than what runs now.
+data=8 seq=2 is slower.
+With data=4 model=4 throughput rises by 20.3 %.
+proposal 2 takes 2.9 s
+""".splitlines()
+
+UNJUST = {
+    "data=4 model=4 takes 2.9 s.": "another plan",
+    "data=8 seq=2 saves 15.2 %.": "other way",
+    "data=4 model=4 is 16.9 % slower.": "other way",
+    "data=4 model=4 takes 16.9 % longer.": "other way",
+    "data=8 seq=2 is 15.2 % faster.": "other way",
+    "data=8 seq=2 takes 16.9 % less.": "another plan",
+    "The step of data=8 seq=2 takes 2.9 s, that of data=4 model=4 2.9 s.": "another plan",
+    "data=8 seq=2 is faster.": "other way",
+    "data=4 model=4 will be slower than now.": "other way",
+    "data=4 model=4 saves 0.55 s.": "no tool",
+    "data=8 seq=2 saves 0.38 s.": "other way",
+    "128 × 8192 / 64 = 17384 tokens": "no tool",
+    "77 × 8192 / 64 = 9856 tokens": "no tool",
+    "proposal 1 takes 2.9 s": "another plan",
+    "proposal 2 is 16.9 % faster": "another plan",
+    "data=4 model=4 looks good. It takes 2.9 s.": "another plan",
+}
+
+
+@pytest.fixture
+def session(transcript):
+    transcript.record("list_candidates", CANDIDATES)
+    transcript.record("get_experiment", {"plan": "data=4 seq=4", "head_dim": 128, "shards": 64})
+    transcript.record("engine", {"statement": "1. data=4 model=4: fine\n2. data=8 seq=2: behind"})
+    return transcript
+
+
+@pytest.mark.parametrize("prose", JUST)
+def test_true_figures_of_the_right_plan_and_what_follows_from_them_are_let_through(session, prose):
+    assert complaints("reason", sanitize(prose), session) == []
+
+
+@pytest.mark.parametrize(("prose", "why"), UNJUST.items())
+def test_figures_of_another_plan_and_reversed_directions_are_not(session, prose, why):
+    found = complaints("reason", sanitize(prose), session)
+    assert [one for one in found if why in one.why], found
+    assert complaints("reason", remove_unverified(sanitize(prose), session).replace(REMOVED, ""), session) == []
+
+
+def test_a_paragraph_is_about_its_plan(session):
+    assert complaints("reason", "It takes 2.9 s.", session, about="data=8 seq=2") == []
+    assert complaints("reason", "It takes 2.9 s.", session, about="data=4 model=4")
+    assert complaints("reason", "It is faster.", session, about="data=8 seq=2")

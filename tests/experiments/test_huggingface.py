@@ -216,7 +216,7 @@ def test_layers_of_llama_4_and_falcon(read):
         ('{"model_type": "llama", "hidden_size": 1000000000000000000000}', "a whole number of more than 18 digits"),
         ('{"model_type": "llama", "hidden_size": 1e30}', "hidden_size must be a whole number up to"),
         ('{"model_type": "llama", "hidden_size": NaN}', "hidden_size must be a whole number"),
-        ('{"model_type": "llama", "num_hidden_layers": Infinity}', "num_hidden_layers must be at most"),
+        ('{"model_type": "llama", "num_hidden_layers": Infinity}', "num_hidden_layers must be a whole number up to"),
         ('{"model_type": "llama", "hidden_size": 1, "hidden_size": 2}', "hidden_size is given twice"),
         ('{"model_type": "llama4", "text_config": [1]}', "text_config must be a mapping"),
         ('{"model_type": "llama", "hidden_size": ' + "9" * 5000 + "}", "cannot be read as JSON"),

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asap.agents.guardrails.figures import UNITLESS, Figure, figures
+from asap.agents.guardrails.subjects import PlanTerms, plans_in, terms
 from asap.agents.guardrails.units import COUNT, RATIO, SECOND, SHARE
 
 NUMBER = "number"
@@ -39,17 +40,26 @@ class GroundedValue:
     Args:
         place: where it stands.
         bound: whether it is the end of an interval, which may be named as such only.
+        plan: the plan that it was predicted for; ``None``: of the run, or nothing says.
+        faster: where it compares a plan with what runs now: whether the plan takes less time.
     """
 
     value: float
     dimension: str
     place: str
     bound: bool = False
+    plan: PlanTerms | None = None
+    faster: bool | None = None
 
 
 def resolve(figure: Figure, known: Iterable[GroundedValue]) -> GroundedValue | None:
-    """The known value that reads like the figure when it is written with as many digits."""
-    return next((one for one in known if _comparable(figure, one) and _reads_like(figure, one)), None)
+    """The first known value that reads like the figure when it is written with as many digits."""
+    return next(iter(matches(figure, known)), None)
+
+
+def matches(figure: Figure, known: Iterable[GroundedValue]) -> list[GroundedValue]:
+    """All known values that read like the figure."""
+    return [one for one in known if _comparable(figure, one) and _reads_like(figure, one)]
 
 
 def nearest(figure: Figure, known: Iterable[GroundedValue]) -> GroundedValue | None:
@@ -63,15 +73,33 @@ def known_values(answer: Any, place: str) -> list[GroundedValue]:
     if isinstance(answer, Mapping):
         if isinstance(answer.get("unit"), str) and "value" in answer:
             return _quantity(answer, place)
-        return [known for key, item in answer.items() for known in _field(str(key), item, f"{place}.{key}")]
+        found = [known for key, item in answer.items() for known in _field(str(key), item, f"{place}.{key}")]
+        plan = _plan(answer)
+        return [replace(one, plan=one.plan or plan) for one in found] if plan else found
     if isinstance(answer, list | tuple):
         return [known for item in answer for known in known_values(item, place)]
     return []
 
 
 def quoted_values(prose: str, place: str) -> list[GroundedValue]:
-    """The figures of a text that may be quoted."""
-    return [GroundedValue(one.value, dimension, place) for one in figures(prose) for dimension in one.dimensions]
+    """The figures of a text that may be quoted; in a line that names one plan they are of that plan."""
+    found = []
+    for line in re.split(r"\n|(?<=[.;])\s", prose):
+        plans = {plan for _, _, plan in plans_in(line)}
+        plan = next(iter(plans)) if len(plans) == 1 else None
+        for one in figures(line):
+            faster = one.value < 0 if plan and one.signed and "step time" in line[: one.start] else None
+            found += [GroundedValue(one.value, dimension, place, False, plan, faster) for dimension in one.dimensions]
+    return found
+
+
+def _plan(answer: Mapping[str, Any]) -> PlanTerms | None:
+    """The plan that the fields of an answer are of."""
+    if isinstance(named := answer.get("plan"), str):
+        return terms(named) or None
+    what = answer.get("what")
+    plans = plans_in(what) if isinstance(what, str) else []
+    return plans[0][2] if plans and plans[0][0] == 0 else None
 
 
 def _field(key: str, item: Any, place: str) -> list[GroundedValue]:
@@ -106,10 +134,13 @@ def _quantity(quantity: Mapping[str, Any], place: str) -> list[GroundedValue]:
 
 def _with_readings(known: GroundedValue) -> list[GroundedValue]:
     """A ratio is also read as a change: 0.97 is 3 % less, 1.03 times as fast."""
-    value, found = known.value, [known]
+    value = known.value
+    if known.place.endswith("relative_step_time") and value != 1:
+        known = replace(known, faster=value < 1)
+    found = [known]
     if known.dimension == RATIO and value > 0:
         readings = ((1 / value, RATIO), (value, SHARE), (value - 1, SHARE), (1 / value - 1, SHARE))
-        found += [GroundedValue(reading, dimension, known.place, known.bound) for reading, dimension in readings]
+        found += [replace(known, value=reading, dimension=dimension) for reading, dimension in readings]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Checks what a language model wrote: every figure and citation resolves, and no instruction is repeated.
+"""Checks what a language model wrote: figures, directions and citations resolve, and no instruction is repeated.
 
 Pure functions over the words and the answers of the tools in the session.
 """
@@ -10,8 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from asap.agents.guardrails.figures import CITATION, Figure, figures, named, normal
-from asap.agents.guardrails.grounding import GroundedValue, known_values, nearest, quoted_values, resolve
+from asap.agents.guardrails.faults import Fault, Setting, find_faults
+from asap.agents.guardrails.figures import CITATION, figures, named, normal
+from asap.agents.guardrails.grounding import GroundedValue, known_values, quoted_values, resolve
+from asap.agents.guardrails.subjects import PLAN, PlanTerms, terms
 from asap.core.text import plain
 from asap.sharding_memory import redacted
 
@@ -20,7 +22,7 @@ REMOVED = "[removed]"
 REPEATED_WORDS = 8
 """This many words of an agent's instructions in a row count as repeating them."""
 
-_PLAN = re.compile(r"\b\w+=\d+(?:[\s,;]+\w+=\d+)*")
+_RANKED = re.compile(rf"^(\d)\. ({PLAN.pattern})", re.MULTILINE)
 _FOREIGN = {"name", "category", "fact", "description", "warnings", "title", "text", "summary"}
 """Fields whose words come from files that others wrote."""
 
@@ -47,23 +49,34 @@ class Transcript:
         sources: values in notes and records, by ID.
         names: words with digits.
         foreign_plans: plans that text from files names, as sets of `axis=degree`.
+        incumbent: the plan that runs now, whose figures are those of the run.
+        ranks: the plans of the proposals by number.
     """
 
     values: list[GroundedValue] = field(default_factory=list)
     sources: dict[str, list[GroundedValue]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    foreign_plans: set[frozenset[str]] = field(default_factory=set)
+    foreign_plans: set[PlanTerms] = field(default_factory=set)
+    incumbent: PlanTerms | None = None
+    ranks: dict[int, PlanTerms] = field(default_factory=dict)
 
     def named_in_files(self, plan: str) -> bool:
         """Whether text from files names a plan; such text is not trusted."""
-        return _terms(plan) in self.foreign_plans
+        return terms(plan) in self.foreign_plans
+
+    def setting(self, about: str | None) -> Setting:
+        """What a paragraph is about, and what its words refer to."""
+        plan = terms(about) if about else None
+        known = any(one.plan == plan for one in self.values)
+        return Setting(plan if known else None, self.incumbent, dict(self.ranks))
 
     def record(self, tool: str, answer: Any) -> None:
         """Remember the answer of a tool; what notes and records say counts only where they are cited."""
         if not isinstance(answer, Mapping) or "error" in answer:
             return
         self.names |= _names(answer)
-        self.foreign_plans |= {_terms(run[0]) for text in _foreign(answer) for run in _PLAN.finditer(text)}
+        self.foreign_plans |= {terms(run[0]) for text in _foreign(answer) for run in PLAN.finditer(text)}
+        self._take_plans(tool, answer)
         if tool not in _LIBRARY:
             self.values += known_values(answer, tool)
             return
@@ -72,8 +85,22 @@ class Transcript:
             facts = {name: item[name] for name in ("speedup", "similarity", "confidence") if item.get(name) is not None}
             self.sources[item["id"]] = quoted_values(texts, item["id"]) + known_values(facts, item["id"])
 
+    def _take_plans(self, tool: str, answer: Mapping[str, Any]) -> None:
+        """The incumbent and the numbers of the proposals, where an answer of the engine has them."""
+        incumbent = answer.get("incumbent")
+        current = answer if tool == "get_experiment" else incumbent if isinstance(incumbent, Mapping) else {}
+        if isinstance(plan := current.get("plan"), str):
+            self.incumbent = terms(plan)
+        if tool == "engine":
+            ranked = _RANKED.findall(str(answer.get("statement", "")))
+            self.ranks |= {int(number): terms(plan) for number, plan in ranked}
+        proposals = answer.get("proposals") if tool == "analyze_experiment" else ()
+        self.ranks |= {one["rank"]: terms(str(one["plan"])) for one in proposals or ()}
 
-def complaints(paragraph: str, prose: str, transcript: Transcript, instructions: Sequence[str] = ()) -> list[Complaint]:
+
+def complaints(
+    paragraph: str, prose: str, transcript: Transcript, instructions: Sequence[str] = (), about: str | None = None
+) -> list[Complaint]:
     """Everything that is wrong with a paragraph.
 
     Args:
@@ -81,14 +108,13 @@ def complaints(paragraph: str, prose: str, transcript: Transcript, instructions:
         prose: its words.
         transcript: answers of the tools.
         instructions: texts that must not be repeated.
+        about: the plan that it is about.
     """
     found = [_bad_citation(paragraph, name) for name in CITATION.findall(prose) if name not in transcript.sources]
-    usable = _usable(prose, transcript)
-    for figure in _unresolved(prose, transcript):
-        close = nearest(figure, usable)
-        right = f"the nearest that a tool returned is {_shown(close)}" if close else "leave it out"
-        why = "no tool of this session returned this figure, and no note that you cite contains it"
-        found.append(Complaint(paragraph=paragraph, what=figure.text, why=why, right=right))
+    found += [
+        Complaint(paragraph=paragraph, what=fault.text, why=fault.why, right=fault.right)
+        for fault in _faults(prose, transcript, about)
+    ]
     if repeats_instructions(prose, instructions):
         why, right = "it repeats the instructions of an agent", "write only about the run"
         found.append(Complaint(paragraph=paragraph, what="the paragraph", why=why, right=right))
@@ -100,14 +126,16 @@ def mentions_any(prose: str, transcript: Transcript, known: Sequence[GroundedVal
     return any(resolve(figure, known) is not None for figure in figures(prose, transcript.names))
 
 
-def remove_unverified(prose: str, transcript: Transcript, instructions: Sequence[str] = ()) -> str:
+def remove_unverified(
+    prose: str, transcript: Transcript, instructions: Sequence[str] = (), about: str | None = None
+) -> str:
     """The words without what does not resolve; a paragraph that repeats instructions is dropped."""
     if repeats_instructions(prose, instructions):
         return ""
     prose = CITATION.sub(lambda found: found.group() if found.group(1) in transcript.sources else REMOVED, prose)
-    while wrong := _unresolved(prose, transcript):
-        for figure in reversed(wrong):
-            prose = prose[: figure.start] + REMOVED + prose[figure.end :]
+    while wrong := _faults(prose, transcript, about):
+        for fault in reversed(wrong):
+            prose = prose[: fault.start] + REMOVED + prose[fault.end :]
     return prose
 
 
@@ -123,9 +151,9 @@ def sanitize(prose: str) -> str:
     return plain(redacted(normal(prose)), LONGEST)
 
 
-def _unresolved(prose: str, transcript: Transcript) -> list[Figure]:
-    usable = _usable(prose, transcript)
-    return [figure for figure in figures(prose, transcript.names) if resolve(figure, usable) is None]
+def _faults(prose: str, transcript: Transcript, about: str | None) -> list[Fault]:
+    """Every figure and every direction that does not resolve, in order."""
+    return find_faults(prose, transcript.names, _usable(prose, transcript), transcript.setting(about))
 
 
 def _names(answer: Any) -> set[str]:
@@ -144,11 +172,6 @@ def _usable(prose: str, transcript: Transcript) -> list[GroundedValue]:
 def _bad_citation(paragraph: str, name: str) -> Complaint:
     why, right = "no tool of this session returned a note or a record of that ID", "cite an ID that a search returned"
     return Complaint(paragraph=paragraph, what=f"[{name}]", why=why, right=right)
-
-
-def _shown(known: GroundedValue) -> str:
-    number = f"{known.value * 100:.3g} %" if known.dimension == "share" else f"{known.value:.4g} {known.dimension}"
-    return f"{number} ({known.place})"
 
 
 def _words(text: str) -> list[str]:
@@ -170,7 +193,3 @@ def _foreign(answer: Any, inside: bool = False) -> Iterator[str]:
     elif isinstance(answer, list | tuple):
         for item in answer:
             yield from _foreign(item, inside)
-
-
-def _terms(plan: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+=\d+", plan))

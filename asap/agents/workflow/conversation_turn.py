@@ -43,10 +43,17 @@ REMOVED_NOTICE = "! Figures that no tool returned were removed from this answer.
 
 @dataclass(frozen=True)
 class EngineAnswer:
-    """What the engine answers to the same message; ``facts`` as they are in a reply's JSON."""
+    """What the engine answers to the same message.
+
+    Args:
+        text: its words.
+        facts: as they are in a reply's JSON.
+        quotable: whether the figures of the message are the engineer's own.
+    """
 
     text: str
     facts: tuple[dict[str, Any], ...] = ()
+    quotable: bool = True
 
 
 _CITED = re.compile(r"\[([A-Za-z0-9][\w.:-]{2,120})[\],]")
@@ -137,7 +144,8 @@ def _transcript(app: App, session: str, text: str, answer: EngineAnswer) -> Tran
         if record.kind is Kind.TOOL_RESULT:
             transcript.record(str(record.fields.get("tool")), record.fields.get("result"))
     transcript.record("engine", {"statement": answer.text, "facts": list(answer.facts)})
-    transcript.record("engineer", {"statement": text})
+    if answer.quotable:
+        transcript.record("engineer", {"statement": text})
     for name in _CITED.findall(answer.text):
         transcript.sources.setdefault(name, [])
     return transcript

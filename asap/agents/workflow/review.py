@@ -37,7 +37,7 @@ class Reviewer:
         found = []
         for pick, candidate, instead in zip(judgement.picks, picked, engine, strict=True):
             name, reason = f"reason of {candidate.plan}", sanitize(pick.reason)
-            found += complaints(name, reason, self.transcript, self.instructions)
+            found += complaints(name, reason, self.transcript, self.instructions, str(candidate.plan))
             if candidate.plan != instead.plan:
                 found += self._rank_complaints(name, reason, candidate.prediction, instead.prediction)
         return found + complaints(
@@ -58,13 +58,14 @@ class Reviewer:
         """The judgement without what does not resolve, and a line for each removal."""
         removed = []
 
-        def clean(name: str, words: str) -> str:
-            wrong = complaints(name, sanitize(words), self.transcript, self.instructions)
+        def clean(name: str, words: str, about: str | None = None) -> str:
+            wrong = complaints(name, sanitize(words), self.transcript, self.instructions, about)
             removed.extend(f"Removed from the {one.paragraph}: {one.what}, as {one.why}." for one in wrong)
-            return remove_unverified(sanitize(words), self.transcript, self.instructions)
+            return remove_unverified(sanitize(words), self.transcript, self.instructions, about)
 
         picks = [
-            pick.model_copy(update={"reason": clean(f"reason of {pick.plan}", pick.reason)}) for pick in judgement.picks
+            pick.model_copy(update={"reason": clean(f"reason of {pick.plan}", pick.reason, pick.plan)})
+            for pick in judgement.picks
         ]
         words = clean(RECOMMENDATION, judgement.recommendation)
         return judgement.model_copy(update={"picks": picks, "recommendation": words}), removed

@@ -82,13 +82,18 @@ class Statements:
     complaints: tuple[str, ...] = ()
 
 
+def speaks_as_another(text: str) -> bool:
+    """Whether a line of a message claims to come from somebody else than the engineer."""
+    return _ROLE.search(text) is not None
+
+
 def read_statements(text: str, study: Study, standing: Sequence[Plan], focus: Plan | None) -> Statements:
     """Take a message apart and keep what is stated as a fact.
 
     Raises:
         PlanError: a plan in it is malformed.
     """
-    if _ROLE.search(text):
+    if speaks_as_another(text):
         return Statements(complaints=(_SPEAKS_AS_ANOTHER,))
     broken = machine_failed(text)
     evidence: list[StatedFact] = []

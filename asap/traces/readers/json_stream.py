@@ -108,7 +108,7 @@ class EventStream(Generic[Event]):
             return self._decode(events), events
         except msgspec.ValidationError:
             raise
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             message = f"is cut off or damaged after {self._read} events"
             raise self._bad(message, "the recording or the copy did not finish") from error
 

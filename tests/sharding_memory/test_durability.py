@@ -1,0 +1,13 @@
+"""A small sample of scripts/torture."""
+
+import pytest
+
+from durability import campaign
+
+pytestmark = pytest.mark.process
+
+
+def test_nothing_acknowledged_is_lost_and_nothing_breaks():
+    counts = campaign(kills=30)
+    assert [one for one in counts if not one.ok] == []
+    assert sum(one.acknowledged for one in counts) > 0
