@@ -25,7 +25,9 @@ from asap.history.record import HistoryRecord
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 
 WRITERS = 16
-LONGEST_LIFE_S = 0.05
+LONGEST_LIFE = 6.0
+"""Of a writer, in the time of one write."""
+
 RECORD = (Path(__file__).parents[1] / "history_db" / "asap-paper.jsonl").read_text(encoding="utf-8").splitlines()[0]
 
 
@@ -98,9 +100,12 @@ _experiments = (
 
 
 def _kill(name: str, kills: int, write: Callable[[int], object], stored: Callable[[], set[int]]) -> Count:
-    count, acknowledged, number = Count(name), set[int](), 0
+    began = time.monotonic()
+    write(0)
+    life = LONGEST_LIFE * (time.monotonic() - began)
+    count, acknowledged, number = Count(name), {0}, 1
     for _ in range(kills):
-        found = _killed(write, number)
+        found = _killed(write, number, random.uniform(0, life))
         acknowledged |= found
         number = max(found, default=number) + 2  # the one after the last may have been written
         count.tried += 1
@@ -113,7 +118,7 @@ def _kill(name: str, kills: int, write: Callable[[int], object], stored: Callabl
     return count
 
 
-def _killed(write: Callable[[int], object], first: int) -> set[int]:
+def _killed(write: Callable[[int], object], first: int, life: float) -> set[int]:
     """Numbers that a writer acknowledged before it was killed."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -125,7 +130,7 @@ def _killed(write: Callable[[int], object], first: int) -> set[int]:
             os.write(writing, number.to_bytes(8, "big"))
             number += 1
     os.close(writing)
-    time.sleep(random.uniform(0, LONGEST_LIFE_S))
+    time.sleep(life)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as pipe:

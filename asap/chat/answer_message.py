@@ -8,7 +8,8 @@ from asap.chat.routing import answer_question
 from asap.chat.understanding.statements import Statements, read_statements
 from asap.chat.understanding.topics import Topic
 from asap.core.errors import AsapError, InsufficientEvidenceError
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import data_notes
 
@@ -17,7 +18,7 @@ LONGEST_MESSAGE = 4000
 
 def answer_message(conversation: Conversation, text: str) -> Reply:
     """Answer one message; evidence in it is added to the conversation. Raises nothing of ASAP's own."""
-    message = "\n".join(plain(redact(line)) for line in text[:LONGEST_MESSAGE].replace("’", "'").splitlines())
+    message = "\n".join(plain(redacted(line)) for line in text[:LONGEST_MESSAGE].replace("’", "'").splitlines())
     before = conversation.order
     answer, recorded = ReplyBuilder(Topic.UNKNOWN), ()
     try:

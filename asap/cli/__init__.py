@@ -59,7 +59,8 @@ def _show_warning(message: object, category: type[Warning], *place: object) -> N
 
 
 def _fail(message: str, code: int) -> None:
-    from asap.core.text import plain, redact
+    from asap.core.secrets import redacted
+    from asap.core.text import plain
 
-    print(f"asap: {plain(redact(message))}", file=sys.stderr)
+    print(f"asap: {plain(redacted(message))}", file=sys.stderr)
     sys.exit(code)

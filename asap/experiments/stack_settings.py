@@ -5,7 +5,8 @@ from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.numbers import whole_number
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 
 
 class StackSettings(Mapping[str, Any]):
@@ -128,7 +129,7 @@ def overriding(overrides: Iterable[str], name: Callable[[str], str] = str) -> di
 
 def _harmless(value: Any) -> Any:
     if isinstance(value, dict):
-        return {redact(str(key)): _harmless(item) for key, item in value.items()}
+        return {redacted(str(key)): _harmless(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_harmless(item) for item in value]
-    return redact(value) if isinstance(value, str) else value
+    return redacted(value) if isinstance(value, str) else value

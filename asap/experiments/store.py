@@ -13,6 +13,7 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.files import home, write_atomically
 from asap.core.locking import locked
 from asap.core.remote import is_remote, local_copy
+from asap.core.secrets import without_secrets
 from asap.core.text import plain
 from asap.experiments.documents import read_text, validation_reason
 from asap.experiments.experiment import Experiment
@@ -47,14 +48,15 @@ class ExperimentStore:
         self.folder = folder or home() / "experiments"
 
     def add(self, experiment: Experiment, replace: bool = False) -> Experiment:
-        """Keep a record; returns it as it was kept, with its date.
+        """Keep a record; returns it as it was kept, with its date and without secrets.
 
         Raises:
             UsageError: the ID is taken (unless ``replace``), bundled or not usable as a file name.
             AsapError: the folder cannot be written.
         """
         path = self._own_path(experiment.id)
-        kept = experiment.model_copy(update={"created": experiment.created or datetime.now(UTC)})
+        dated = experiment.model_copy(update={"created": experiment.created or datetime.now(UTC)})
+        kept = Experiment.model_validate(without_secrets(dated.model_dump(mode="json", by_alias=True)))
         with locked(self.folder, "the experiments"):
             if path.exists() and not replace:
                 raise UsageError(

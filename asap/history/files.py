@@ -11,7 +11,8 @@ from asap.core.errors import BadInputError
 from asap.core.files import data_folder, home, write_atomically
 from asap.core.json_lines import read_json_lines
 from asap.core.locking import locked
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 from asap.history.record import HistoryRecord
 from asap.knowledge.document import digest
 
@@ -122,10 +123,10 @@ def _own_file() -> Path:
 
 def _without_secrets(record: HistoryRecord) -> HistoryRecord:
     update = {
-        "title": redact(record.title),
-        "summary": redact(record.summary),
-        "other_changes": tuple(map(redact, record.other_changes)),
-        "profile_links": tuple(map(redact, record.profile_links)),
+        "title": redacted(record.title),
+        "summary": redacted(record.summary),
+        "other_changes": tuple(map(redacted, record.other_changes)),
+        "profile_links": tuple(map(redacted, record.profile_links)),
         "origin": "user",
     }
     return record.model_copy(update=update)

@@ -1,6 +1,5 @@
 """Sharding Memory: the append-only worklog of every message, tool call and result."""
 
-from asap.sharding_memory.payload import redacted
 from asap.sharding_memory.record import Kind, Record
 from asap.sharding_memory.sessions import Verdict, export_session, read_session, readable, sessions, verify_session
 from asap.sharding_memory.worklog import Worklog, new_session_name
@@ -14,7 +13,6 @@ __all__ = [
     "new_session_name",
     "read_session",
     "readable",
-    "redacted",
     "sessions",
     "verify_session",
 ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from asap.sharding_memory import redacted
+from asap.core.secrets import redacted
 from asap.sharding_memory.payload import plain_payload
 
 KEY = "AIza" + "x" * 35

@@ -14,8 +14,8 @@ from asap.agents.guardrails.faults import Fault, Setting, find_faults
 from asap.agents.guardrails.figures import CITATION, figures, named, normal
 from asap.agents.guardrails.grounding import GroundedValue, known_values, quoted_values, resolve
 from asap.agents.guardrails.subjects import PLAN, PlanTerms, terms
+from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.sharding_memory import redacted
 
 LONGEST = 1200
 REMOVED = "[removed]"

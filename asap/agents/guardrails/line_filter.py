@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from asap.agents.guardrails.guard import Complaint, Transcript, complaints, remove_unverified
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 
 
 @dataclass
@@ -50,7 +51,7 @@ class LineFilter:
             self._emit(remove_unverified(line, self.transcript, self.instructions))
 
     def _line(self, line: str) -> None:
-        line = line[: len(line) - len(line.lstrip(" "))] + plain(redact(line))
+        line = line[: len(line) - len(line.lstrip(" "))] + plain(redacted(line))
         self.complaints += complaints("this line", line, self.transcript, self.instructions)
         if self.complaints:
             self.withheld.append(line)

@@ -18,8 +18,8 @@ from asap.agents.llm.budget import ModelCall, UsageMeter
 from asap.agents.llm.procedure import ANSWER
 from asap.agents.settings import Retries
 from asap.core.errors import AsapError, ServiceError
+from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.sharding_memory import redacted
 
 LONGEST_REASON = 300
 TRANSIENT_STATUS = {408, 429, *range(500, 600)}

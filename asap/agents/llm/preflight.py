@@ -8,7 +8,8 @@ from urllib.request import getproxies, proxy_bypass
 from asap.agents.llm.models import class_of
 from asap.agents.settings import BUILTIN
 from asap.core.errors import ServiceError, UsageError
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 
 GEMINI_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 VERTEX = ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
@@ -92,12 +93,12 @@ def _check_address(name: str, base: str) -> None:
     try:
         scheme, host, port = _parts(_via_proxy(base))
     except ValueError as error:
-        raise UsageError(f"its address is not a URL: {plain(redact(base), 120)}", where=plain(name, 80)) from error
+        raise UsageError(f"its address is not a URL: {plain(redacted(base), 120)}", where=plain(name, 80)) from error
     try:
         socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
     except OSError as error:
         reason = error.strerror or str(error)
-        message = plain(redact(f"no server answers at {scheme}://{host}:{port}: {reason}"), 200)
+        message = plain(redacted(f"no server answers at {scheme}://{host}:{port}: {reason}"), 200)
         raise ServiceError(message, where=plain(name, 80), hint=f"start it, or --model {BUILTIN}") from error
 
 

@@ -11,7 +11,8 @@ from typing import Any, ParamSpec
 from pydantic import BaseModel, ValidationError, validate_call
 
 from asap.core.errors import AsapError, UsageError
-from asap.core.text import fenced, plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import fenced, plain
 
 Parameters = ParamSpec("Parameters")
 Answer = dict[str, Any]
@@ -50,18 +51,18 @@ def facts(model: BaseModel, *without: str) -> Answer:
 
 def named(text: object) -> str:
     """A name from a file, cut."""
-    return plain(redact(str(text)), LONGEST_NAME)
+    return plain(redacted(str(text)), LONGEST_NAME)
 
 
 def quoted(text: object, source: str) -> str:
     """A passage from a file, fenced and cut."""
-    return fenced(plain(redact(str(text)), LONGEST_PASSAGE), source)
+    return fenced(plain(redacted(str(text)), LONGEST_PASSAGE), source)
 
 
 def harmless(value: Any) -> Any:
     """Plain JSON with every string on one line, without control characters and secrets."""
     if isinstance(value, str):
-        return plain(redact(value))
+        return plain(redacted(value))
     if isinstance(value, Mapping):
         return {plain(key, LONGEST_NAME): harmless(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from asap.core.errors import AsapError, ServiceError
+from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.sharding_memory import redacted
 
 LONGEST_REASON = 300
 NO_LIMIT = 1_000_000

@@ -11,9 +11,10 @@ from asap.agents.workflow.compiled_note import compiled_note
 from asap.agents.workflow.engine_proposals import engine_proposals
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import AsapError, InsufficientEvidenceError, ServiceError
+from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
-from asap.sharding_memory import Kind, Worklog, new_session_name, redacted
+from asap.sharding_memory import Kind, Worklog, new_session_name
 from asap.study.study import Study, open_study
 from asap.study.wishes import NO_WISHES, Wishes
 

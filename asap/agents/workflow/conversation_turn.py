@@ -29,7 +29,8 @@ from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER, open_sessions
 from asap.core.errors import ServiceError
 from asap.core.files import data_folder
-from asap.core.text import fenced, plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import fenced, plain
 from asap.sharding_memory import Kind, Worklog, read_session
 
 MAX_CORRECTIONS = 2
@@ -73,7 +74,7 @@ def ask_model(
         UsageError: no such model is known, or its cost cannot be limited.
         ServiceError: the model failed, gave an empty answer or reached a limit.
     """
-    message = f"{text}\n\n{ENGINE_ANSWER_INTRO}\n{fenced(redact(answer.text), 'engine')}"
+    message = f"{text}\n\n{ENGINE_ANSWER_INTRO}\n{fenced(redacted(answer.text), 'engine')}"
     plugin, meter = MemoryPlugin(worklog, logged_input=message), UsageMeter(settings.model, settings)
     with suppress_adk_output():
         app = build_app(studies, settings, plugin, meter)

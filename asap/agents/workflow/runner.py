@@ -22,9 +22,10 @@ from asap.agents.workflow.nodes import EXPERIMENT, PROPOSALS
 from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.agents.workflow.sessions import USER, open_sessions
 from asap.core.errors import AsapError, ServiceError, UsageError
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 from asap.proposals import ProposalSet
-from asap.sharding_memory import Kind, Worklog, redacted
+from asap.sharding_memory import Kind, Worklog
 
 ANSWERS = {schema.__name__ for schema in (AnalysisRequest, Assessment, Judgement)}
 
@@ -103,4 +104,4 @@ def _last_response(event: Event | None) -> str:
     if event.error_code:
         return plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON)
     parts = (event.content.parts if event.content else None) or ()
-    return plain(redact(" ".join(part.text for part in parts if part.text)), LONGEST_REASON) or "its answer was empty"
+    return plain(redacted(" ".join(part.text for part in parts if part.text)), LONGEST_REASON) or "its answer was empty"

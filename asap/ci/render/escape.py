@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 from html import unescape
 
-from asap.core.text import markdown, plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import markdown, plain
 
 _ZERO_WIDTH_SPACE = "&#8203;"
 _SAFE = re.compile(r"&#(?:33|40|41);|&#4[35];(?=[A-Za-z0-9])|&#58;(?=\s|$)|(?<=[A-Za-z0-9])&#95;(?=[A-Za-z0-9])")
@@ -23,7 +24,7 @@ _WWW = re.compile(r"(?i)\bwww(?=\.)")
 
 def prose(text: object, limit: int | None = None) -> str:
     """One line that GitHub shows as it is: no markup, no HTML, no link, no mention, no reference to an issue."""
-    escaped = _SAFE.sub(lambda sign: unescape(sign.group()), markdown(redact(str(text)), limit))
+    escaped = _SAFE.sub(lambda sign: unescape(sign.group()), markdown(redacted(str(text)), limit))
     escaped = _NUMBERED.sub(lambda found: f"{found[1]}&#{ord(found[2])};", escaped)
     escaped = _SIGNS.sub(lambda sign: sign.group() + _ZERO_WIDTH_SPACE, escaped)
     return _WWW.sub(lambda word: word.group() + _ZERO_WIDTH_SPACE, escaped)
@@ -31,7 +32,7 @@ def prose(text: object, limit: int | None = None) -> str:
 
 def fence(text: str, language: str = "") -> str:
     """A code block that its content cannot close."""
-    lines = [code(line) for line in redact(text).splitlines()]
+    lines = [code(line) for line in redacted(text).splitlines()]
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return "\n".join([f"{ticks}{language}", *lines, ticks])

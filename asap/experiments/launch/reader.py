@@ -6,7 +6,8 @@ from pathlib import Path
 
 from asap.core.errors import AsapError, ConfigError
 from asap.core.files import is_file
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
@@ -62,7 +63,7 @@ def read_started(launch: Launch, path: Path, overrides: Sequence[str], experimen
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
     experiment = _with_hardware(launch, experiment, origin)
     experiment = read_maxtext(document, said, experiment)
-    environment = {name: redact(value) for name, value in launch.environment.items()}
+    environment = {name: redacted(value) for name, value in launch.environment.items()}
     given = {text.partition("=")[0] for text in overrides}
     return experiment.model_copy(
         update={

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, PlanError
-from asap.core.text import REDACTED, plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import REDACTED, plain
 from asap.experiments.documents import Document
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.hardware import refer_to_hardware
@@ -65,7 +66,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
             "plan": plan,
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | _hyperparameters(settings),
-            "environment": experiment.environment | ({"compile_xla_flags": redact(flags)} if flags else {}),
+            "environment": experiment.environment | ({"compile_xla_flags": redacted(flags)} if flags else {}),
             "provenance": experiment.provenance | provenance | sources,
             "notes": (*experiment.notes, *notes, *more, *not_predicted(settings)),
         }
@@ -186,7 +187,7 @@ def _is_said(settings: MaxTextSettings, key: str, layer: SettingLayer) -> bool:
 
 def _harmless(value: Any) -> Any:
     if isinstance(value, dict):
-        return {redact(key): _harmless(item) for key, item in value.items()}
+        return {redacted(key): _harmless(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_harmless(item) for item in value]
-    return redact(value) if isinstance(value, str) else value
+    return redacted(value) if isinstance(value, str) else value

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asap.core.errors import ServiceError, UsageError
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 from asap.knowledge.document import IndexedDocument
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class GeminiEmbedder:
             answer = client.models.embed_content(model=self._model, contents=texts, config=configuration)
             vectors = np.array([embedding.values for embedding in answer.embeddings or ()], dtype=np.float32)
         except Exception as error:
-            reason = plain(redact(str(error)), 200)
+            reason = plain(redacted(str(error)), 200)
             raise ServiceError(f"no embedding: {reason}", where=self._model, hint="unset ASAP_EMBEDDER") from error
         if vectors.shape != (len(texts), DIMENSION):
             raise ServiceError("answered with vectors of another shape", where=self._model)

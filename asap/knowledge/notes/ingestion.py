@@ -6,7 +6,7 @@ from pathlib import Path
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import exists, user_path
-from asap.core.text import redact
+from asap.core.secrets import redacted
 from asap.knowledge.notes.chunking import Chunk, chunk_markdown
 from asap.knowledge.notes.ingested import Ingested, checked_name, write_ingested
 from asap.knowledge.notes.note import Note, NoteSource
@@ -41,7 +41,7 @@ def ingest(path: Path, name: str | None = None) -> Ingested:
             skipped.append(f"{relative.as_posix()}: {error.message}")
             continue
         documents += 1
-        notes += [_note(name, chunk, relative, base) for chunk in chunk_markdown(redact(text), relative.stem)]
+        notes += [_note(name, chunk, relative, base) for chunk in chunk_markdown(redacted(text), relative.stem)]
     if not notes:
         raise BadInputError("has no Markdown that can be read", where=str(path))
     result = Ingested(name=name, path=str(path), documents=documents, chunks=len(notes), skipped=tuple(skipped))

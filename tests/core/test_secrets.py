@@ -1,0 +1,84 @@
+"""Keys planted wherever text comes in appear in nothing that is printed, stored or exported."""
+
+import io
+from contextlib import suppress
+
+import pytest
+
+from asap.cli import main
+from asap.core.files import home as home_folder
+from asap.core.text import redact
+
+KEYS = {
+    "Google": "AIzaSyPlanted0123456789abcdefghijklmnopq",
+    "OpenAI": "sk-proj-planted0123456789abcdef",
+    "Anthropic": "sk-ant-api03-planted0123456789abcdef",
+    "GitHub": "ghp_planted0123456789abcdefghij",
+    "GitHub, fine": "github_pat_11PLANTED0123456789abcdef",
+    "GitLab": "glpat-planted0123456789",
+    "Hugging Face": "hf_planted0123456789abcdef",
+    "AWS": "AKIAPLANTED012345678",
+    "Slack": "xoxb-1234567890-planted",
+    "NVIDIA": "nvapi-planted0123456789abcdef",
+    "JWT": "eyJhbGciOiJIUzI1NiJ9.eyJwbGFudGVkIjoxfQ.c2lnbmF0dXJl-planted",
+    "Stripe": "sk_live_planted0123456789",
+    "PyPI": "pypi-AgEIcHlwaS5vcmcPLANTED0123456789",
+}
+NAMED = {
+    "WANDB_API_KEY": "5f6c0123456789planted",
+    "DB_PASSWORD": "tr0ub4dor-planted",
+    "MY_SECRET": "plantedplainsecret",
+}
+ALL = (*KEYS.values(), *NAMED.values(), "urlpasswordplanted")
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_the_form_of_a_key_is_recognised(kind):
+    assert KEYS[kind] not in redact(f"log: {KEYS[kind]}, and more")
+
+
+@pytest.mark.slow
+def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
+    for name, value in NAMED.items():
+        monkeypatch.setenv(name, value)
+    planted = " ".join((*KEYS.values(), *(f"{name}={value}" for name, value in NAMED.items())))
+    url = "https://user:urlpasswordplanted@storage.example/run"
+    config = tmp_path / "run.yml"
+    config.write_text(
+        f"# {planted}\nrun_name: '{planted}'\nmodel_name: llama2-7b\nper_device_batch_size: 4\n"
+        f"max_target_length: 4096\nbase_output_directory: '{url}'\nhf_access_token: {KEYS['Hugging Face']}\n"
+        "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\n"
+    )
+    note = tmp_path / "note.md"
+    note.write_text(f"# Sharding\n\nTensor parallelism is paid for in all-reduces. {planted} {url}\n")
+    log = tmp_path / "train.log"
+    log.write_text(f"{planted}\n" + "completed step: 5, seconds: 2.31\n" * 20)
+    bad = tmp_path / "bad.yml"
+    bad.write_text(f"per_device_batch_size: [{planted}\n")
+    for arguments in (
+        ("experiments", "add", "planted", "--config", str(config), "--hardware", "v5e-256", "--step-time", str(log),
+         "--description", f"{planted} {url}"),
+        ("experiments", "show", "planted"),
+        ("experiments", "show", "planted", "--format", "json"),
+        ("knowledge", "ingest", str(note)),
+        ("knowledge", "search", f"all-reduce of tensor parallelism {planted}"),
+        ("analyze", "planted", "--session", "s"),
+        ("analyze", "planted", "--format", "markdown"),
+        ("predict", "planted", "--plan", f"data={KEYS['OpenAI']}"),
+        ("predict", "--config", str(bad)),
+        ("experiments", "add", "other", f"run_name={planted}", "--config", str(bad)),
+        ("chat", "planted", "--session", "s"),
+        ("memory", "export", "s"),
+        ("memory", "show", "s", "--format", "json"),
+    ):  # fmt: skip
+        monkeypatch.setattr("sys.argv", ["asap", *arguments])
+        monkeypatch.setattr(
+            "sys.stdin", io.StringIO(f"our token is {planted} {url}\nproposal 1 failed: {planted}\n/export\n")
+        )
+        with suppress(SystemExit):
+            main()
+        printed = capsys.readouterr()
+        assert [key for key in ALL if key in printed.out + printed.err] == [], arguments
+    kept = {path: path.read_bytes() for path in home_folder().rglob("*") if path.is_file()}
+    assert [(path.name, key) for path, data in kept.items() for key in ALL if key.encode() in data] == []

@@ -1,0 +1,54 @@
+"""Workflows, lock file and wheel: pinned, least permissions, the same twice."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TEMPLATES = sorted((ROOT / "asap" / "ci" / "github" / "templates").glob("*.yml"))
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, *TEMPLATES, ROOT / "action.yml"], ids=lambda path: path.name)
+def test_actions_are_pinned_by_commit(path):
+    used = re.findall(r"uses:\s*(\S+)", path.read_text(encoding="utf-8"))
+    assert [name for name in used if name != "ASAP_ACTION" and not PINNED.fullmatch(name)] == []
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_have_no_permission_but_what_a_job_names(path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {}
+    for job in workflow["jobs"].values():
+        assert job["permissions"]["contents"] == "read"
+        assert job["timeout-minutes"] <= 60
+
+
+def test_the_lock_has_every_dependency_and_no_address():
+    lock = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    locked = {line.split("==")[0].lower().replace("_", "-") for line in lock.splitlines() if "==" in line}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = (one for of in project["optional-dependencies"].values() for one in of)
+    wanted = {re.split(r"[\[<>=~;\s]", one)[0].lower().replace("_", "-") for one in (*project["dependencies"], *extras)}
+    assert wanted - locked <= {"asap"}
+    assert not re.search(r"://|^--", lock, re.MULTILINE)
+
+
+@pytest.mark.process
+def test_two_wheels_of_one_commit_are_the_same(tmp_path):
+    pytest.importorskip("build")
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    done = subprocess.run(
+        [ROOT / "scripts" / "wheel", tmp_path], env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"[0-9a-f]{64}  \S+\.whl\n", done.stdout)
