@@ -99,8 +99,9 @@ def _print(text: str) -> None:
     """Print text without control characters and secrets; columns stay aligned."""
     import re
 
-    from asap.core.text import plain, redact
+    from asap.core.secrets import redacted
+    from asap.core.text import plain
 
-    lines = redact(text).split("\n")
+    lines = redacted(text).split("\n")
     shown = ("".join(part if part.isspace() else plain(part) for part in re.split("( +)", line)) for line in lines)
     print("\n".join(shown), end="", flush=True)

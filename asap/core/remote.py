@@ -7,7 +7,8 @@ from typing import Any
 
 from asap.core.errors import AsapError, NotFoundError, ServiceError, UsageError
 from asap.core.files import home
-from asap.core.text import plain, redact
+from asap.core.secrets import redacted
+from asap.core.text import plain
 
 EXTRAS = {"gs": "gs", "gcs": "gs", "s3": "s3", "s3a": "s3"}
 """Scheme → the extra of ASAP that brings its file system."""
@@ -35,7 +36,7 @@ def local_copy(address: str, suffix: str) -> Path:
     """
     import fsspec
 
-    scheme, where = address.partition("://")[0], plain(redact(address), 200)
+    scheme, where = address.partition("://")[0], plain(redacted(address), 200)
     try:
         system, root = fsspec.core.url_to_fs(address)
         names = [root] if system.isfile(root) else _newest(system, root, suffix)
@@ -50,7 +51,7 @@ def local_copy(address: str, suffix: str) -> Path:
     except FileNotFoundError as error:
         raise NotFoundError("does not exist", where=where) from error
     except Exception as error:  # each file system has exceptions of its own
-        raise ServiceError(f"{type(error).__name__}: {plain(redact(str(error)), 200)}", where=where) from error
+        raise ServiceError(f"{type(error).__name__}: {plain(redacted(str(error)), 200)}", where=where) from error
 
 
 def _newest(system: Any, root: str, suffix: str) -> list[str]:

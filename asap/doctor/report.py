@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.doctor.check import Check
 from asap.doctor.packages import package_checks
 from asap.doctor.services import service_checks
 from asap.doctor.storage import storage_checks
-from asap.sharding_memory import Kind, read_session, redacted, sessions
+from asap.sharding_memory import Kind, read_session, sessions
 
 ROOMS: dict[str, Callable[[], Iterator[Check]]] = {
     "packages": package_checks,

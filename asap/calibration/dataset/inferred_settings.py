@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from asap.calibration.dataset.runs import PublishedRun
-from asap.plans import Remat
+from asap.plans.remat import Policy
 from asap.prediction.step_model.recomputation import REMAT_LADDER, candidate_microbatches, infer_remat
 
 
@@ -21,7 +21,7 @@ def with_inferred_remat(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
         )
         for run in runs
     ]
-    votes: dict[str, Counter[Remat | None]] = defaultdict(Counter)
+    votes: dict[str, Counter[Policy | None]] = defaultdict(Counter)
     for run, plan in zip(runs, chosen, strict=True):
         votes[run.group][plan.remat] += run.plan.remat is None
     found = []

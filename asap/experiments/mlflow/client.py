@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import Any
 
 from asap.core.errors import AsapError, NotFoundError, ServiceError, UsageError
-from asap.core.text import plain, redact
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
+from asap.core.secrets import redacted
+from asap.core.text import plain
 
 PREFIX = "mlflow:"
 
@@ -20,8 +19,8 @@ def is_mlflow(target: str) -> bool:
 
 
 @contextmanager
-def mlflow_client(target: str) -> Iterator["tuple[MlflowClient, str]"]:
-    """A client, and the ID of the run that a target names.
+def mlflow_client(target: str) -> Iterator[tuple[Any, str]]:
+    """An ``mlflow.MlflowClient``, and the ID of the run that a target names.
 
     Raises:
         UsageError: the extra is not installed, or the target names no run.
@@ -34,17 +33,16 @@ def mlflow_client(target: str) -> Iterator["tuple[MlflowClient, str]"]:
         raise UsageError("is no run of MLflow", where=where, hint="write mlflow:RUN_ID")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
-        from mlflow import MlflowClient
-        from mlflow.exceptions import MlflowException
+        mlflow = import_module("mlflow")
     except ImportError:
         raise UsageError("runs of MLflow need the extra mlflow", hint="pip install 'asap[mlflow]'") from None
     try:
-        yield MlflowClient(), run_id
+        yield mlflow.MlflowClient(), run_id
     except AsapError:
         raise
-    except MlflowException as error:
+    except mlflow.exceptions.MlflowException as error:
         if error.error_code == "RESOURCE_DOES_NOT_EXIST":
             raise NotFoundError("MLflow has no such run", where=where, hint="is MLFLOW_TRACKING_URI right?") from error
-        raise ServiceError(f"MLflow: {plain(redact(str(error)), 200)}", where=where) from error
+        raise ServiceError(f"MLflow: {plain(redacted(str(error)), 200)}", where=where) from error
     except OSError as error:
-        raise ServiceError(f"MLflow: {plain(redact(str(error)), 200)}", where=where) from error
+        raise ServiceError(f"MLflow: {plain(redacted(str(error)), 200)}", where=where) from error

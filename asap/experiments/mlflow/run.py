@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import yaml
 
@@ -13,9 +13,6 @@ from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.measured_step import MeasuredStep, steady_step
 from asap.experiments.mlflow.client import PREFIX, mlflow_client
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
 
 STEP_TIMES = {
     "perf/step_time_seconds": 1.0,  # MaxText, metric_logger.py
@@ -72,7 +69,7 @@ def _value(text: str) -> object:
         return text
 
 
-def _step_time(client: "MlflowClient", run_id: str, metrics: Mapping[str, float]) -> MeasuredStep | None:
+def _step_time(client: Any, run_id: str, metrics: Mapping[str, float]) -> MeasuredStep | None:
     name = next((name for name in STEP_TIMES if name in metrics), None)
     if name is None:
         return None
@@ -84,7 +81,7 @@ def _step_time(client: "MlflowClient", run_id: str, metrics: Mapping[str, float]
     return steady_step(times, source)
 
 
-def _profile(client: "MlflowClient", run_id: str) -> Path | None:
+def _profile(client: Any, run_id: str) -> Path | None:
     """The newest profile among the artifacts, copied here."""
     found, folders = [], [""]
     while folders:
