@@ -16,6 +16,7 @@ from asap.cli import (
     history,
     knowledge,
     ledger,
+    map,
     memory,
     output,
     predict,
@@ -50,6 +51,7 @@ app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(history.app, name="history")
 app.add_typer(profile.app, name="profile")
 app.add_typer(trace.app, name="trace")
+app.add_typer(map.app, name="map")
 app.add_typer(memory.app, name="memory")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(config.app, name="config")

@@ -12,6 +12,9 @@ from asap.compiler.verification import Verification
 from asap.doctor.check import Check
 from asap.experiments.experiment import Experiment
 from asap.history.record import HistoryRecord
+from asap.mapping.explain import Explanation
+from asap.mapping.report import CheckReport, FormatReport
+from asap.mapping.space import Space
 from asap.ledger.ledger import Ledger
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import Calibration
@@ -92,6 +95,10 @@ DOCUMENTS = (
     Document(TraceReport, "`asap trace load --format json`", "load"),
     Document(ReplayReport, "`asap trace replay --format json`", "replay"),
     Document(WhatIfReport, "`asap trace what-if --format json`", "what-if"),
+    Document(CheckReport, "`asap map check --format json`", "check"),
+    Document(FormatReport, "`asap map format --format json`", "format"),
+    Document(Explanation, "`asap map explain --format json`", "explain"),
+    Document(Space, "`asap map space --format json`", "space"),
     Document(Calibration, "the constants of the step model: `scripts/calibrate`"),
 )
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from documentation.documents import write_snapshots
+from documentation.grammar import update_page as update_grammar
 from documentation.pages import commands, folder, pages, with_outputs
 from documentation.picture import PICTURE, draw
 from documentation.runs import run_page
@@ -16,6 +17,7 @@ from documentation.runs import run_page
 
 def main(named: list[Path]) -> None:
     write_snapshots()
+    update_grammar()
     with tempfile.TemporaryDirectory() as home:
         os.environ["ASAP_HOME"] = home
         PICTURE.write_text(draw(), encoding="utf-8")

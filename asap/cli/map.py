@@ -1,0 +1,219 @@
+"""``asap map``: check, format, explain programs of the mapping language, and count what they choose from."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.output import Plain, print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asap.compiler.program_facts import ProgramFacts
+    from asap.experiments import Experiment
+    from asap.mapping.check import Checked
+    from asap.mapping.explain import Laid
+    from asap.mapping.language.feedback import Feedback
+
+app = typer.Typer(no_args_is_help=True, help="Programs that map a training step to a machine (docs/mapping.md).")
+
+File = Annotated[Path, typer.Argument(help="A program of the mapping language.")]
+Of = Annotated[str | None, typer.Option("--experiment", help="Check against the model and hardware of an experiment.")]
+Model = Annotated[str | None, typer.Option(help="Check against a model: llama2-70b.")]
+On = Annotated[str | None, typer.Option("--on", help="Check against a machine: v5e:4x4, v5p-512.")]
+Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+
+_BAD_INPUT = 4
+
+
+@app.command()
+def check(
+    file: File,
+    experiment: Of = None,
+    model: Model = None,
+    on: On = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Write the repairs into the file.")] = False,
+    form: Form = Plain.TERMINAL,
+) -> None:
+    """Everything that is wrong with a program, each with its place and what to do."""
+    from asap.mapping.report import CheckReport
+
+    text, checked = _checked(file, _facts(experiment, model, on))
+    found = checked.feedback
+    if form is Plain.JSON:
+        decisions = len(checked.program.decisions)
+        print_json(
+            CheckReport(valid=not found, decisions=decisions, feedback=found, unchecked=checked.unchecked)
+        )  # fmt: skip
+    else:
+        _print_feedback(file, found)
+        for missing in checked.unchecked:
+            warn(f"not checked: {missing}")
+        if not found:
+            print(f"{len(checked.program.decisions)} decisions, nothing wrong")
+    if repair and found:
+        from asap.core.files import write_atomically
+        from asap.mapping.language.feedback import repaired
+
+        write_atomically(file, repaired(text, found))
+        warn(f"repaired: {sum(each.repair is not None for each in found)} of {len(found)}; check again")
+    if found:
+        raise typer.Exit(_BAD_INPUT)
+
+
+@app.command("format")
+def format_file(
+    file: File,
+    write: Annotated[bool, typer.Option("--write", help="Write it into the file.")] = False,
+    form: Form = Plain.TERMINAL,
+) -> None:
+    """A program in its one form: single spaces; order and comments stay."""
+    from asap.core.files import write_atomically
+    from asap.mapping.language.format import format_program
+    from asap.mapping.language.parse import parse
+    from asap.mapping.report import FormatReport
+
+    program, wrong = parse(_read(file))
+    _stop_if_wrong(file, wrong)
+    text = format_program(program)
+    if write:
+        write_atomically(file, text)
+    elif form is Plain.JSON:
+        print_json(FormatReport(text=text))
+    else:
+        print(text, end="")
+
+
+@app.command()
+def explain(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
+    """A program in plain words, and how every tensor lies under it."""
+    from asap.mapping.explain import explain as explain_program
+
+    facts = _facts(experiment, model, on)
+    _, checked = _checked(file, facts)
+    _stop_if_wrong(file, checked.feedback)
+    found = explain_program(checked.program, facts.target)
+    if form is Plain.JSON:
+        print_json(found)
+        return
+    print_table(("line", "decision", "meaning"), [(row.line, row.decision, row.meaning) for row in found.lines])
+    for title, rows in (("tensor", found.parameters), ("activation", found.activations)):
+        if rows:
+            print()
+            _print_laid(title, rows)
+    if facts.target is None:
+        warn("give --model or --experiment to see how each tensor lies")
+    elif found.maxtext_refusal:
+        warn(f"MaxText cannot say this: {found.maxtext_refusal}")
+    elif found.maxtext_rules:
+        rules = ", ".join(f"['{name}', [{', '.join(map(repr, axes))}]]" for name, axes in found.maxtext_rules)
+        print(f"\nMaxText: logical_axis_rules=[{rules}]")
+
+
+@app.command()
+def space(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
+    """The decisions around a program, and how many ways there are to make each."""
+    from asap.core.errors import InsufficientEvidenceError
+    from asap.mapping.space import space as space_of
+
+    facts = _facts(experiment, model, on)
+    if facts.target is None or facts.hardware is None:
+        raise InsufficientEvidenceError(
+            "the space needs a model and a machine",
+            where="asap map space",
+            hint="give --model and --on, or --experiment",
+        )
+    _, checked = _checked(file, facts)
+    _stop_if_wrong(file, checked.feedback)
+    found = space_of(checked.program, facts.target, facts.hardware, facts.constraints)
+    if form is Plain.JSON:
+        print_json(found)
+        return
+    rows = [
+        (row.decision, row.times, f"{row.options:,}", f"{row.valid:,}", "; ".join(row.chosen) or "the usual rule")
+        for row in found.choices
+    ]
+    print_table(("decision", "times", "options", "valid", "chosen"), rows)
+    print(f"programs: 10^{found.options_log10:g}, valid 10^{found.valid_log10:g}; not counted: "
+          f"{', '.join(found.not_counted)}")  # fmt: skip
+
+
+@app.command()
+def write(
+    experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
+    plan: Annotated[str | None, typer.Option(help="Another plan than the one on record.")] = None,
+) -> None:
+    """The plan of an experiment as a program, with MaxText's logical axis rules where it has its own."""
+    from asap.core.errors import InsufficientEvidenceError
+    from asap.mapping.language.format import format_program
+    from asap.mapping.maxtext import read_rules
+    from asap.mapping.plan_program import plan_text
+    from asap.plans import Plan
+
+    record = _experiment(experiment)
+    chosen = Plan.parse(plan).completed_by(record.plan) if plan else record.plan
+    if chosen is None:
+        raise InsufficientEvidenceError("no plan is on record", where=record.id, hint='give one: --plan "data=16"')
+    if record.model is None:
+        print(plan_text(chosen), end="")
+        return
+    target = _facts(experiment, None, None).target
+    assert target is not None
+    program, left_out = read_rules(record.hyperparameters, chosen, target)
+    print(format_program(program), end="")
+    if left_out:
+        warn(f"rules of MaxText that the language has no words for: {', '.join(left_out)}")
+
+
+def _facts(experiment: str | None, model: str | None, on: str | None) -> "ProgramFacts":
+    from asap.compiler.program_facts import program_facts
+
+    return program_facts(_experiment(experiment) if experiment else None, model, on)
+
+
+def _experiment(name: str) -> "Experiment":
+    from asap.experiments import ExperimentStore
+
+    return ExperimentStore().get(name)
+
+
+def _read(file: Path) -> str:
+    from asap.experiments.documents import read_text
+
+    return read_text(file)
+
+
+def _checked(file: Path, facts: "ProgramFacts") -> "tuple[str, Checked]":
+    from asap.mapping.check import check as check_program
+
+    text = _read(file)
+    return text, check_program(text, facts.target, facts.hardware)
+
+
+def _stop_if_wrong(file: Path, found: "Sequence[Feedback]") -> None:
+    if found:
+        _print_feedback(file, found)
+        raise typer.Exit(_BAD_INPUT)
+
+
+def _print_feedback(file: Path, found: "Sequence[Feedback]") -> None:
+    from asap.core.text import plain
+
+    for each in found:
+        print(plain(f"{file}:{each}"))
+
+
+def _print_laid(title: str, rows: "Sequence[Laid]") -> None:
+    def over(row: "Laid") -> str:
+        return "(" + ", ".join("+".join(axes) or "-" for axes in row.axes) + ")"
+
+    def lines(row: "Laid") -> str:
+        return ", ".join(str(line) for line in dict.fromkeys(row.lines) if line)
+
+    table = [
+        (row.tensor, row.layers or "", " x ".join(str(length or "?") for length in row.shape), over(row),
+         row.share or "", lines(row))
+        for row in rows
+    ]  # fmt: skip
+    print_table((title, "layers", "shape", "split over", "on a device", "line"), table)

@@ -1,0 +1,65 @@
+"""What a mapping program is checked against: the model and the machine of an experiment, or of their names."""
+
+from dataclasses import dataclass
+
+from asap.compiler.reference.target import mapping_target
+from asap.core.errors import NotFoundError
+from asap.core.text import plain
+from asap.experiments import Experiment
+from asap.hardware import Slice, resolve_hardware
+from asap.mapping.language.nearest import nearest
+from asap.mapping.target import Target
+from asap.models import Architecture, Workload, find_architecture
+from asap.models.catalogue import known_architectures
+from asap.plans.validity import Constraints
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """A model's tensors, a machine, and what limits the mesh; ``None`` is unknown."""
+
+    target: Target | None
+    hardware: Slice | None
+    constraints: Constraints
+
+
+def program_facts(
+    experiment: Experiment | None = None, model: str | None = None, hardware: str | None = None
+) -> ProgramFacts:
+    """The facts of an experiment; a model and hardware that are named replace those on its record.
+
+    Raises:
+        NotFoundError: the model or the chip is unknown.
+        ConfigError: the name of the hardware does not say how many chips there are.
+        InsufficientEvidenceError: a shape of the model is unknown.
+    """
+    known = _model(model) if model else (experiment.model if experiment else None)
+    workload = experiment.workload if experiment else Workload()
+    machine = resolve_hardware(hardware).slice if hardware else _machine(experiment)
+    return ProgramFacts(
+        mapping_target(known, workload) if known else None,
+        machine,
+        Constraints.of(
+            known, workload, machine.devices_per_slice if machine else None, machine.slices if machine else 1
+        ),
+    )
+
+
+def _model(name: str) -> Architecture:
+    found = find_architecture(name)
+    if found is None:
+        near = nearest(name, known_architectures())
+        hint = f"did you mean {near}?" if near else "or give an experiment with --experiment"
+        raise NotFoundError("no such model", where=plain(name, 60), hint=hint)
+    return found
+
+
+def _machine(experiment: Experiment | None) -> Slice | None:
+    if experiment is None:
+        return None
+    said = experiment.hardware
+    name = said.chip or said.name
+    try:
+        return resolve_hardware(name, said.topology, said.slices, said.devices).slice if name else None
+    except NotFoundError:
+        return None  # a record of something else than a known chip, such as a CPU

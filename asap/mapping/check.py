@@ -1,0 +1,60 @@
+"""Everything that can be told about a program without compiling it."""
+
+from dataclasses import dataclass
+
+from asap.hardware import Slice
+from asap.mapping.checks.algorithms import check_algorithm
+from asap.mapping.checks.machine import check_mesh, check_order
+from asap.mapping.checks.names import check_names
+from asap.mapping.checks.once import check_once
+from asap.mapping.checks.tensors import check_agreement, check_shardings
+from asap.mapping.language.feedback import Feedback
+from asap.mapping.language.parse import MOST_FEEDBACK, parse
+from asap.mapping.language.program import Program
+from asap.mapping.target import Target
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A program and what is wrong with it; ``unchecked`` says what could not be told for want of facts."""
+
+    program: Program
+    feedback: tuple[Feedback, ...]
+    unchecked: tuple[str, ...]
+
+
+def check(text: str, target: Target | None = None, hardware: Slice | None = None) -> Checked:
+    """Parse and check a program.
+
+    Args:
+        text: the program.
+        target: the model that it is for; names and dimensions of tensors are checked against it.
+        hardware: the machine that it is for; mesh, grid and order are checked against it.
+    """
+    program, wrong = parse(text)
+    found = list(wrong)
+    if program.lines:
+        found += check_program(program, target, hardware)
+    unchecked = []
+    if target is None:
+        unchecked.append("tensors, dimensions and layers, without a model")
+    if hardware is None:
+        unchecked.append("mesh, grid and order of devices, without a machine")
+    ordered = sorted(found, key=lambda each: (each.line, each.column))
+    return Checked(program, tuple(ordered[:MOST_FEEDBACK]), tuple(unchecked))
+
+
+def check_program(program: Program, target: Target | None, hardware: Slice | None) -> list[Feedback]:
+    """What is wrong with a program that was parsed."""
+    named = list(check_names(program, target))
+    found = [
+        *named,
+        *check_once(program),
+        *check_mesh(program, target, hardware),
+        *check_order(program, hardware),
+        *check_algorithm(program, target, hardware),
+        *check_agreement(program, target),
+    ]
+    if target is not None and not named:
+        found += check_shardings(program, target)
+    return found

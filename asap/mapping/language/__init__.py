@@ -1,0 +1,1 @@
+"""The language itself: its grammar, the parsed program, and its text."""

@@ -1,0 +1,91 @@
+"""A plan as a short program, and the plan of a program."""
+
+from asap.core.errors import PlanError
+from asap.mapping.language.grammar import STATES
+from asap.mapping.language.parse import parse
+from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Setting, TensorSetting
+from asap.plans import AXES, Plan, Remat
+from asap.plans import Mesh as Degrees
+from asap.plans.axes import Network
+from asap.plans.remat import Offload
+
+_COUNTS: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats")
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan as a program. What the plan leaves unknown, the program does not say."""
+    degrees = [f"{axis}={degree}" for axis, degree in zip(AXES, plan.ici.degrees, strict=True) if degree > 1]
+    degrees += [f"dcn.{axis}={degree}" for axis, degree in zip(AXES, plan.dcn.degrees, strict=True) if degree > 1]
+    lines = [f"mesh {' '.join(degrees) or 'data=1'}"]
+    if plan.remat is not None:
+        lines.append(f"remat {plan.remat.value}")
+    if plan.offload:
+        lines.append(f"place {', '.join(plan.offload)} on pinned_host")
+    if plan.microbatches is not None:
+        lines.append(f"microbatches {plan.microbatches}")
+    if plan.pipeline_repeats > 1:
+        lines.append(f"pipeline_repeats {plan.pipeline_repeats}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def plan_program(plan: Plan) -> Program:
+    """A plan as a program."""
+    return parse(plan_text(plan))[0]
+
+
+def plan_of(program: Program) -> Plan:
+    """The plan of a program: its mesh and what it says for all layers.
+
+    Raises:
+        PlanError: no line says the mesh, or its axes are not those of plans.
+    """
+    mesh = program.mesh
+    if mesh is None:
+        raise PlanError("no line says the mesh", hint="add one: mesh data=16 model=4")
+    if unknown := [axis for axis in mesh.axes if axis not in AXES]:
+        raise PlanError(f"a plan has no axis {unknown[0]}", where=f"line {mesh.at}", hint=f"it has {', '.join(AXES)}")
+    said = {keyword: setting.counts[0].value for keyword in _COUNTS if (setting := program.setting(keyword))}
+    return Plan(
+        ici=_degrees(mesh, "ici"),
+        dcn=_degrees(mesh, "dcn"),
+        microbatches=said.get("microbatches"),
+        pipeline_repeats=said.get("pipeline_repeats", 1),
+        remat=_remat(program),
+        offload=_offload(program),
+    )
+
+
+def beyond_plan(program: Program) -> tuple[Decision, ...]:
+    """The decisions of a program that its plan does not say."""
+    return tuple(decision for decision in program.decisions if not _is_in_plan(decision))
+
+
+def _is_in_plan(decision: Decision) -> bool:
+    if isinstance(decision, Mesh) or (isinstance(decision, Setting) and decision.keyword in _COUNTS):
+        return True
+    if isinstance(decision, TensorSetting) and decision.layers is None:
+        return decision.keyword == "remat" or _is_of_states(decision)
+    return False
+
+
+def _is_of_states(decision: Decision) -> bool:
+    return (
+        isinstance(decision, TensorSetting)
+        and decision.keyword == "place"
+        and all(name.text in STATES for name in decision.names)
+    )
+
+
+def _remat(program: Program) -> Remat | None:
+    lines = [line for line in program.decisions if isinstance(line, TensorSetting) and line.keyword == "remat"]
+    return next((Remat(line.value.text) for line in lines if line.layers is None), None)
+
+
+def _offload(program: Program) -> tuple[Offload, ...]:
+    lines = [line for line in program.decisions if isinstance(line, TensorSetting) and _is_of_states(line)]
+    on_host = {name.text: None for line in lines if line.value.text == "pinned_host" for name in line.names}
+    return tuple(state for name in on_host for state in STATES if state == name)
+
+
+def _degrees(mesh: Mesh, network: Network) -> Degrees:
+    return Degrees(**{each.axis.text: each.degree.value for each in mesh.degrees if each.network == network})

@@ -1,0 +1,129 @@
+import pytest
+
+from asap.mapping.check import check
+from asap.mapping.language.feedback import Code, repaired
+from asap.mapping.language.parse import LONGEST, LONGEST_LINE, MOST_DECISIONS
+from tests.mapping.programs import DENSE, EXPERTS, SLICE
+
+MESH = "mesh data=4 model=4\n"
+WRONG = [
+    (Code.SYNTAX, "shrad query by heads over model", 2, 1),
+    (Code.SYNTAX, "remat", 2, 6),
+    (Code.SYNTAX, "remat fulll", 2, 7),
+    (Code.SYNTAX, "microbatches 0", 2, 14),
+    (Code.SYNTAX, "shard $(reboot) by embed over data", 2, 7),
+    (Code.TOO_LARGE, f"order f(i, j) = {'-' * 60}i", 2, 1),
+    (Code.TOO_LARGE, "order f(i, j) = 1000000000 * 1000000000 * 1000000000 * i", 2, 1),
+    (Code.TOO_LARGE, "microbatches 99999999999", 2, 14),
+    (Code.TOO_LARGE, "# " + "x" * LONGEST_LINE, 2, LONGEST_LINE + 1),
+    (Code.UNKNOWN_NAME, "shard query by hedas over model", 2, 16),
+    (Code.UNKNOWN_NAME, "shard query by embed over fsdp", 2, 27),
+    (Code.UNKNOWN_NAME, "order f(i, j) = i * 4 + k", 2, 25),
+    (Code.UNDEFINED_MAP, "order snake", 2, 7),
+    (Code.NO_SUCH_TENSOR, "shard embeding by embed over data", 2, 7),
+    (Code.NO_SUCH_TENSOR, "shard expert_* by embed over data", 2, 7),
+    (Code.NO_SUCH_TENSOR, "constrain residul by batch over data", 2, 11),
+    (Code.NO_SUCH_TENSOR, "shard embedding by embed over data in layers 0..3", 2, 46),
+    (Code.LAYERS_OUTSIDE, "remat full in layers 70..90", 2, 22),
+    (Code.LAYERS_OUTSIDE, "remat full in layers 5..3", 2, 22),
+    (Code.NOT_APPLICABLE, "algorithm cannon", 2, 1),
+    (Code.NOT_A_PERMUTATION, "order f(i, j) = i * 4", 2, 1),
+    (Code.NOT_A_PERMUTATION, "order f(i, j) = i * 5 + j", 2, 1),
+    (Code.NOT_A_PERMUTATION, "order f(i) = i", 2, 9),
+    (Code.DIVISION_BY_ZERO, "order f(i, j) = i / j", 2, 19),
+    (Code.DIVISION_BY_ZERO, "order f(i, j) = i % (j - 2)", 2, 19),
+    (Code.NOT_DIVISIBLE, "shard key by heads over data, model", 2, 25),
+    (Code.NOT_DIVISIBLE, "order block(3, 2)", 2, 13),
+    (Code.AXIS_TWICE, "shard query by embed over data, data", 2, 33),
+    (Code.AXIS_TWICE, "shard query by embed over model\nshard query by heads over model", 3, 27),
+    (Code.CONTRADICTION, "remat full\nremat minimal", 3, 1),
+    (Code.CONTRADICTION, "remat full in layers 0..3\nremat minimal in layers 2..5", 3, 1),
+    (Code.CONTRADICTION, "shard query, key by embed over data\nshard key, value by embed over model", 3, 1),
+    (Code.CONTRADICTION, "mesh data=16", 2, 1),
+    (Code.CONTRADICTION, "order row\norder col", 3, 1),
+]  # fmt: skip
+WITHOUT_MODEL = [
+    (Code.GRID_PRODUCT, "algorithm cosma\ngrid (2, 2, 2)", 2, 7),
+    (Code.GRID_PRODUCT, "algorithm summa\ngrid (4, 4, 1)", 2, 7),
+    (Code.NEEDS_SQUARE, "algorithm cannon\ngrid (2, 8)", 2, 7),
+    (Code.NEEDS_SQUARE, "algorithm johnson\ngrid (2, 2, 4)", 2, 7),
+    (Code.NOT_DIVISIBLE, "algorithm solomonik\ngrid (4, 2, 2)", 2, 7),
+    (Code.CONTRADICTION, "algorithm solomonik\ngrid (1, 4, 4)\nreplication 2", 3, 1),
+    (Code.CONTRADICTION, "mesh x=4 y=4\nshard A by rows over x\nshard A by rows over y", 3, 1),
+    (Code.NOT_APPLICABLE, "algorithm cannon\npanels 4", 2, 1),
+    (Code.NOT_APPLICABLE, "stationary A", 1, 1),
+    (Code.MESH_PRODUCT, "mesh data=8 model=4", 1, 1),
+    (Code.MESH_PRODUCT, "mesh data=3 model=5", 1, 1),
+    (Code.MESH_PRODUCT, "mesh data=16 dcn.data=2", 1, 1),
+    (Code.AXIS_TWICE, "mesh data=4 model=4 data=1", 1, 21),
+]
+
+
+@pytest.mark.parametrize(("code", "lines", "line", "column"), WRONG)
+def test_what_is_wrong_has_a_code_a_place_and_a_repair(code, lines, line, column):
+    _assert_found_and_repaired(code, MESH + lines, line, column, DENSE)
+
+
+@pytest.mark.parametrize(("code", "program", "line", "column"), WITHOUT_MODEL)
+def test_so_it_is_without_a_model(code, program, line, column):
+    _assert_found_and_repaired(code, program, line, column, None)
+
+
+def _assert_found_and_repaired(code, program, line, column, target):
+    found = check(program, target, SLICE).feedback
+    assert [(each.code, each.line, each.column) for each in found] == [(code, line, column)]
+    assert found[0].explanation
+    assert found[0].suggestion
+    assert check(repaired(program, found), target, SLICE).feedback == ()
+
+
+def test_every_code_is_provoked():
+    provoked = {wrong[0] for wrong in WRONG + WITHOUT_MODEL}
+    assert provoked == set(Code)
+
+
+def test_a_program_without_a_mesh_gets_one():
+    found = check("remat full", DENSE, SLICE).feedback
+    assert [each.code for each in found] == [Code.MESH_PRODUCT]
+    assert repaired("remat full", found) == "mesh data=16\nremat full"
+
+
+def test_the_nearest_name_is_suggested_and_words_of_other_stacks_are_known():
+    found = check(MESH + "shard embeding by vocabulary over fsdp", DENSE, SLICE).feedback
+    assert [each.suggestion for each in found] == ["did you mean embedding?", "write data (FSDP)"]
+
+
+def test_a_contradiction_shows_both_places():
+    found = check(MESH + "remat full\n\n  remat minimal", DENSE, SLICE).feedback
+    assert [(each.line, each.column, each.other_line, each.other_column) for each in found] == [(4, 3, 2, 1)]
+
+
+def test_one_slip_does_not_hide_another():
+    found = check("mesh data=4 model=\nremat fulll\norder snake", DENSE, SLICE).feedback
+    assert [each.line for each in found] == [1, 1, 2, 3]
+
+
+def test_an_axis_that_does_not_divide_one_tensor_of_a_pattern_is_told_until_it_has_its_own_line():
+    mesh = "mesh model=16\n"
+    pattern = "shard * by heads over model\n"
+    assert [each.code for each in check(mesh + pattern, DENSE, SLICE).feedback] == [Code.NOT_DIVISIBLE]
+    assert check(mesh + pattern + "shard key, value by heads over none\n", DENSE, SLICE).feedback == ()
+
+
+def test_decisions_that_agree_are_no_contradiction():
+    program = "mesh data=4 expert=4\nshard expert_* by experts over expert\nshard expert_up by experts over expert"
+    assert check(program, EXPERTS, SLICE).feedback == ()
+
+
+def test_what_could_not_be_checked_is_said():
+    assert len(check("mesh data=3").unchecked) == 2
+    assert check("mesh data=16", DENSE, SLICE).unchecked == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * (LONGEST + 1), "# a\n" * LONGEST, "remat full\n" * (MOST_DECISIONS + 1), "\x00" * 90_000]
+)
+def test_huge_programs_are_refused_at_a_place(text):
+    found = check(text, DENSE, SLICE).feedback
+    assert found
+    assert all(each.line >= 1 and each.column >= 1 for each in found)
