@@ -177,6 +177,20 @@ def _pull_request(folder: Path, count: int) -> None:
         _run([*git, "commit", "-q", "-m", "step"])
 
 
+def mapping_check() -> Result:
+    """Parsing and checking a program of the mapping language."""
+    import mapping_benchmarks
+
+    return mapping_benchmarks.mapping_check()
+
+
+def mapping_fuzz() -> Result:
+    """A hundred thousand programs of the mapping language at random."""
+    import mapping_benchmarks
+
+    return mapping_benchmarks.mapping_fuzz()
+
+
 def _plans() -> list["Plan"]:
     from asap.plans import AXES, Plan, Remat
     from asap.plans.enumeration import enumerate_plans
@@ -288,6 +302,8 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "step_model_rate": step_model_rate,
     "ci_one": ci_one,
     "ci_fifty": ci_fifty,
+    "mapping_check": mapping_check,
+    "mapping_fuzz": mapping_fuzz,
 }
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """``asap verify``: compile a plan with the real TPU compiler, without a TPU."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -10,6 +11,7 @@ from asap.cli.output import Plain, console, print_json, print_table, progress, w
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification
     from asap.experiments import Experiment
+    from asap.mapping.language.program import Program
     from asap.plans import Plan
 
 
@@ -21,6 +23,9 @@ def verify(
         typer.Option(min=1, help="The proposal of this rank in the latest session, or of the engine if there is none."),
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="The plan on record and all proposals.")] = False,
+    mapping: Annotated[
+        Path | None, typer.Option(help="A program of the mapping language (asap map) instead of a plan.")
+    ] = None,
     train_step: Annotated[
         str | None, typer.Option(help="Your own training step: package.module:function, called with the mesh.")
     ] = None,
@@ -56,12 +61,15 @@ def verify(
     from asap.core.units import GIB
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
+    from asap.mapping.plan_program import plan_of
 
-    limits = CompileLimits(time_limit, memory_limit * GIB)
-    options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()))
     record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
+    program = _program(mapping, record, bool(plan or proposal or all)) if mapping else None
+    limits = CompileLimits(time_limit, memory_limit * GIB)
+    options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()), program)
     with progress() as show:
-        found = run_verification(record, _plans(record, plan or [], proposal, all), options, show)
+        plans = [plan_of(program)] if program else _plans(record, plan or [], proposal, all)
+        found = run_verification(record, plans, options, show)
     if format is Plain.JSON:
         print_json(found)
     else:
@@ -70,6 +78,22 @@ def verify(
     code = max(_EXIT_CODES.get(verification.status, _BAD_INPUT) for verification in found)
     if code:
         raise typer.Exit(code)
+
+
+def _program(file: Path, record: "Experiment", other_plans: bool) -> "Program":
+    from asap.compiler.program_facts import program_facts
+    from asap.core.errors import PlanError, UsageError
+    from asap.experiments.documents import read_text
+    from asap.mapping.check import check
+
+    if other_plans:
+        raise UsageError("--mapping says the plan itself: leave --plan, --proposal and --all out")
+    facts = program_facts(record)
+    checked = check(read_text(file), facts.target, facts.hardware)
+    for first in checked.feedback[:1]:
+        place = f"{file}:{first.line}:{first.column}"
+        raise PlanError(f"{first.code}: {first.explanation}", where=place, hint=first.suggestion)
+    return checked.program
 
 
 _BAD_INPUT = 4

@@ -51,6 +51,11 @@ def step_notes(request: CompileRequest) -> list[str]:
     notes = [_CPU_PIPELINE] if request.on_cpu else []
     if not request.is_reference:
         return notes
+    if request.mapping:
+        count = request.mapping.count("\n")
+        notes.append(
+            f"under {count} line(s) of a mapping program beyond the plan; the prediction is for the plan alone"
+        )
     precision, optimizer = request.workload.precision, request.workload.optimizer
     if precision not in (None, "bf16", "bfloat16", *FULL_PRECISION):
         notes.append(f"the reference step computes in bf16, not in {precision}")

@@ -11,6 +11,7 @@ from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.programs.step_source import find_source
 from asap.compiler.reference.expressible import check_expressible
+from asap.compiler.reference.program_lines import check_program_expressible, lines_text
 from asap.compiler.toolchain.compile import compile_all
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
@@ -74,14 +75,18 @@ def _program(
     reason = ""
     try:
         if options.is_reference:
-            check_expressible(experiment.model or Architecture(), workload_under(plan, experiment.workload), plan)
+            workload = workload_under(plan, experiment.workload)
+            check_expressible(experiment.model or Architecture(), workload, plan)
+            if options.mapping is not None:
+                check_program_expressible(options.mapping, workload, hardware.slices, hardware.chip.devices)
         elif options.maxtext:
             settings = maxtext_settings(experiment, plan)
     except PlanError as error:
         reason = error.message
     request = make_request(
         hardware, plan, experiment.model if options.is_reference else None, experiment.workload,
-        train_step=options.train_step, maxtext=settings if options.maxtext else None, path=path, step_source=source,
+        train_step=options.train_step, mapping=lines_text(options.mapping),
+        maxtext=settings if options.maxtext else None, path=path, step_source=source,
         flags=(*compiler_flags(hardware.chip.name, experiment.environment, plan), *options.flags),
         effort=options.effort, python=options.python,
     )  # fmt: skip

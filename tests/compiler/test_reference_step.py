@@ -31,9 +31,14 @@ FLAGS = " ".join(
 
 def losses(model, *plans):
     """Losses of real steps on eight virtual devices, by plan."""
+    return printed("real_steps.py", model, *plans)
+
+
+def printed(script, model, *plans):
+    """What a script prints of steps on eight virtual devices, by plan."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": FLAGS}
     environment["PYTHONPATH"] = str(HERE.parent.parent)
-    command = [sys.executable, str(HERE / "real_steps.py"), model.model_dump_json(), *plans]
+    command = [sys.executable, str(HERE / script), model.model_dump_json(), *plans]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -75,6 +80,38 @@ def test_a_norm_of_queries_and_keys_or_parallel_blocks_make_another_model_that_e
     single, split = found.values()
     assert split == pytest.approx(single, rel=1e-5)
     assert single != pytest.approx(losses(DENSE, "data=1")["data=1"], rel=1e-3)
+
+
+LINES = [
+    "mesh data=2 seq=2 model=2\nshard embedding by vocabulary over data, model\n"
+    "shard query by heads over none in layers 0",
+    "mesh data=4 model=2\nremat minimal\nremat full in layers 1\nconstrain residual by sequence over model",
+    "mesh data=2 model=4\nconstrain query by heads over none\nconstrain logits by vocabulary over none\n"
+    "shard up, gate, down by hidden over model, data",
+]
+
+
+def test_a_mapping_program_trains_the_same_model():
+    apart, whole, *mapped = losses(DENSE, "data=1; scan_layers=false", "data=1", *LINES).values()
+    for series, single in zip(mapped, (apart, apart, whole), strict=True):  # ranges of layers are loops of their own
+        assert series == pytest.approx(single, rel=1e-5)
+
+
+def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program():
+    plan, *programs = "data=2 model=2 seq=2", "mesh data=2 seq=2 model=2", (
+        "mesh data=2 seq=2 model=2\nshard query, gate by embed over data, seq\nshard * by heads over model\n"
+        "constrain residual by embed over model\nconstrain logits by vocabulary over model"
+    )  # fmt: skip
+    same, *mapped = printed("lowered_steps.py", DENSE, plan, *programs).values()
+    assert mapped == [same, same]
+    other = "mesh data=2 seq=2 model=2\nshard query by embed over data"
+    assert printed("lowered_steps.py", DENSE, other)[other] != same
+
+
+def test_experts_train_the_same_under_lines_of_their_own():
+    program = "mesh expert=4 data=2\nshard expert_* by embed over none\nshard router by embed over data in layers 1"
+    single, mapped = losses(EXPERTS, "data=1 remat=none", program).values()
+    assert mapped == pytest.approx(single, rel=1e-5)
 
 
 def test_equal_layers_are_one_loop():

@@ -50,10 +50,13 @@ def _lower_maxtext(request: CompileRequest, folder: Path) -> tuple[Any, dict[str
 
 def _step(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
     if request.train_step is None:
+        from asap.compiler.reference.target import program_lines
         from asap.compiler.reference.train_step import reference_step
         from asap.models import Architecture
 
-        step = reference_step(request.model or Architecture(), request.workload, request.plan, mesh)
+        model = request.model or Architecture()
+        lines = program_lines(request.mapping, model, request.workload)
+        step = reference_step(model, request.workload, request.plan, mesh, lines=lines)
         return step.function, step.arguments
     module, _, name = request.train_step.partition(":")
     try:

@@ -1,10 +1,13 @@
 """The mesh that a program is compiled for: described TPUs laid onto the torus by JAX, or virtual CPU devices."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asap.compiler.programs.request import CompileRequest
+from asap.mapping.device_order import places
+from asap.mapping.language.parse import parse
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
@@ -30,8 +33,19 @@ def describe_mesh(request: CompileRequest) -> "Mesh":
         options["chip_config_name"] = "megacore"
     devices = topologies.get_topology_desc(slice_name(request), "tpu", **options).devices
     ici, dcn = request.plan.ici.degrees, request.plan.dcn.degrees
-    if request.slices > 1:
+    order = parse(request.mapping)[0].order
+    if order is not None:
+        placed = _ordered(devices, places(order.by, request.topology)).reshape(ici)
+    elif request.slices > 1:
         placed = mesh_utils.create_hybrid_device_mesh(ici, dcn, devices, allow_split_physical_axes=True)
     else:
         placed = mesh_utils.create_device_mesh(ici, devices, allow_split_physical_axes=True)
     return Mesh(placed, AXES)
+
+
+def _ordered(devices: Sequence[Any], places: np.ndarray) -> np.ndarray:
+    """Devices by the place of their coordinates."""
+    found = np.empty(len(devices), object)
+    for device in devices:
+        found[places[tuple(device.coords[: places.ndim])]] = device
+    return found

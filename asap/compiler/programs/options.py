@@ -2,11 +2,14 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asap.compiler.programs.request import Effort
 from asap.core.errors import UsageError
 from asap.core.text import plain
+
+if TYPE_CHECKING:
+    from asap.mapping.language.program import Program
 
 LOCAL_ENGINE = "local"
 """Compiles on this machine."""
@@ -39,9 +42,10 @@ class CompileOptions:
         engine: ``local`` or ``ray://HOST:PORT``.
         limits: on time and memory of each compilation.
         flags: of the TPU compiler, added to those of the run: ``--name=value``; the last of a name counts.
+        mapping: a checked mapping program that the reference step is compiled under.
 
     Raises:
-        UsageError: both ``train_step`` and ``maxtext`` are given, or a flag is none.
+        UsageError: two of ``train_step``, ``maxtext`` and ``mapping`` are given, or a flag is none.
     """
 
     train_step: str | None = None
@@ -51,12 +55,15 @@ class CompileOptions:
     engine: str = LOCAL_ENGINE
     limits: CompileLimits = DEFAULT_LIMITS
     flags: tuple[str, ...] = ()
+    mapping: "Program | None" = None
 
     def __post_init__(self) -> None:
         if self.train_step and self.maxtext:
             raise UsageError("--maxtext and --train-step are mutually exclusive")
         if strays := [flag for flag in self.flags if not flag.startswith("--")]:
             raise UsageError(f"{plain(strays[0], 60)} is no flag", where="--flags", hint="write --name=value")
+        if self.mapping and not self.is_reference:
+            raise UsageError("--mapping is for the reference step, not for --maxtext or --train-step")
 
     @property
     def is_reference(self) -> bool:

@@ -37,6 +37,7 @@ class CompileRequest(BaseModel):
     model: Architecture | None = None
     workload: Workload = Workload()
     train_step: str | None = Field(default=None, description="package.module:function of the user")
+    mapping: str = Field(default="", description="lines of a mapping program beyond the plan, for the reference step")
     maxtext: dict[str, Any] | None = Field(default=None, description="MaxText settings, to compile MaxText's own step")
     step_source: str = Field(default="", description="SHA-256 of the sources of the user's step")
     python: str = Field(default="", description="interpreter to compile with; this one by default")
@@ -61,7 +62,8 @@ class CompileRequest(BaseModel):
 
     def fingerprint(self, versions: dict[str, str]) -> str:
         """Cache key: equal for the same program, plan, slice, flags and compiler version."""
-        source = _reference_source() if self.is_reference else ""
+        source = _sources("compiler/reference") if self.is_reference else ""
+        source += _sources("mapping") if self.mapping else ""
         canonical = self._canonical() if self.is_reference else self
         in_workload = {"loss_chunks", "first_moment"}
         program = canonical.model_dump_json(
@@ -89,9 +91,9 @@ class CompileRequest(BaseModel):
 
 
 @cache
-def _reference_source() -> str:
-    """SHA-256 of the sources of the reference step: every file of its folder."""
-    sources = sorted((Path(__file__).parents[1] / "reference").glob("*.py"))
+def _sources(room: str) -> str:
+    """SHA-256 of the sources of a room: every file of its folder."""
+    sources = sorted((Path(__file__).parents[2] / room).rglob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
@@ -102,6 +104,7 @@ def make_request(
     workload: Workload,
     *,
     train_step: str | None = None,
+    mapping: str = "",
     maxtext: dict[str, Any] | None = None,
     path: tuple[str, ...] = (),
     step_source: str = "",
@@ -121,7 +124,7 @@ def make_request(
     slices = hardware.slices if hardware.topology else plan.dcn.devices
     request = CompileRequest(
         chip=hardware.chip.name, topology=hardware.topology or (), slices=hardware.slices, plan=plan, model=model,
-        workload=workload_under(plan, workload), train_step=train_step, maxtext=maxtext, path=path,
+        workload=workload_under(plan, workload), train_step=train_step, mapping=mapping, maxtext=maxtext, path=path,
         step_source=step_source, flags=flags,
         effort=effort, python=python,
     )  # fmt: skip

@@ -20,8 +20,9 @@ from asap.compiler.reference.loss import cross_entropy
 from asap.compiler.reference.mixture_of_experts import moe_layer
 from asap.compiler.reference.parameters import parameter_tree
 from asap.compiler.reference.pipeline import run_pipeline
+from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
 from asap.compiler.reference.rematerialisation import INPUT, MLP, checkpointed
-from asap.compiler.reference.segments import Layer, Segment, segments
+from asap.compiler.reference.segments import Layer, Segment, first_layers, segments, split_segments
 from asap.models import Architecture
 from asap.plans.remat import Offload, Policy
 
@@ -40,6 +41,7 @@ class Decoder:
 
     ``offload`` is what the plan keeps in host memory; the training step handles the optimizer's part. The logits of
     ``loss_chunks`` are computed one chunk after the other; each gathers the head unless ``head_gathered_once``.
+    ``lines`` are those of a mapping program.
     """
 
     model: Architecture
@@ -53,10 +55,11 @@ class Decoder:
     head_gathered_once: bool = False
     scanned: bool = True
     weight_dtype: Any = "float32"
+    lines: ProgramLines = NO_LINES
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter as a tree of :class:`Parameter`."""
-        return parameter_tree(self.model, self._segments())
+        return parameter_tree(self.model, self._segments(), self.lines)
 
     def loss(
         self,
@@ -66,40 +69,44 @@ class Decoder:
     ) -> Float[Array, ""]:
         """Mean cross-entropy."""
         x = jnp.take(parameters["embedding"].astype(self.dtype), tokens, axis=0)
-        x = self._residual(x)
-        for segment, weights in zip(self._segments(), parameters["segments"], strict=True):
-            x = self._segment(segment, weights, x)
+        x = self._residual(x, 0)
+        parts = self._segments()
+        for first, segment, weights in zip(first_layers(parts), parts, parameters["segments"], strict=True):
+            x = self._segment(first, segment, weights, x)
         x = _rms_norm(x, parameters["norm"])
         head = parameters["embedding"].T if self.model.tied_embeddings else parameters["head"]
         return cross_entropy(
-            self.layout, x, head.astype(self.dtype), targets, self.loss_chunks, self.head_gathered_once
-        )
+            self.layout, x, head.astype(self.dtype), targets, self.loss_chunks, self.head_gathered_once,
+            self.lines.said("constrain", "logits"),
+        )  # fmt: skip
 
     def _segments(self) -> tuple[Segment, ...]:
-        return segments(self.model, self.scanned)
+        return split_segments(segments(self.model, self.scanned), self.lines.cuts)
 
-    def _segment(self, segment: Segment, weights: list[Weights], x: Residual) -> Residual:
+    def _segment(self, first: int, segment: Segment, weights: list[Weights], x: Residual) -> Residual:
 
         def block(x: Residual, weights: list[Weights]) -> tuple[Residual, None]:
-            for layer, layer_weights in zip(segment.block, weights, strict=True):
-                x = self._checkpointed(layer)(x, layer_weights)
+            for index, (layer, layer_weights) in enumerate(zip(segment.block, weights, strict=True), first):
+                x = self._checkpointed(layer, index)(x, layer_weights)
             return x, None
 
         if self.layout.degree("stage") > 1:
             return run_pipeline(self.layout, block, weights, x, self.microbatches)
         return jax.lax.scan(block, x, weights)[0]
 
-    def _checkpointed(self, layer: Layer) -> Callable[[Residual, Weights], Residual]:
-        return checkpointed(lambda x, weights: self._apply(layer, weights, x), self.remat, self.offload)
+    def _checkpointed(self, layer: Layer, index: int) -> Callable[[Residual, Weights], Residual]:
+        remat = self.lines.remat(index) or self.remat
+        return checkpointed(lambda x, weights: self._apply(layer, index, weights, x), remat, self.offload)
 
-    def _apply(self, layer: Layer, weights: Weights, x: Residual) -> Residual:
+    def _apply(self, layer: Layer, index: int, weights: Weights, x: Residual) -> Residual:
         x = checkpoint_name(x, INPUT)
-        inner = self._normed(x, weights["attention_norm"])
-        attended = self._attention(layer, weights, inner)
+        inner = self._normed(x, weights["attention_norm"], index)
+        attended = self._attention(layer, index, weights, inner)
         if self.model.parallel_block:
-            return self._residual(x + (attended + self._feed_forward(layer, weights, inner)))
-        x = self._residual(x + attended)
-        return self._residual(x + self._feed_forward(layer, weights, self._normed(x, weights["mlp_norm"])))
+            return self._residual(x + (attended + self._feed_forward(layer, weights, inner)), index)
+        x = self._residual(x + attended, index)
+        normed = self._normed(x, weights["mlp_norm"], index)
+        return self._residual(x + self._feed_forward(layer, weights, normed), index)
 
     def _feed_forward(self, layer: Layer, weights: Weights, x: Residual) -> Residual:
         if not layer.routed:
@@ -112,14 +119,15 @@ class Decoder:
         )  # fmt: skip
         return out + self._mlp(weights, x, "bs") if "up" in weights else out
 
-    def _attention(self, layer: Layer, weights: Weights, x: Residual) -> Residual:
+    def _attention(self, layer: Layer, index: int, weights: Weights, x: Residual) -> Residual:
         def project(name: str) -> Heads:
             return checkpoint_name(jnp.einsum("bsd,dhk->bhsk", x, weights[name].astype(self.dtype)), name)
 
         query, key, value = project("query"), project("key"), project("value")
         if self.model.qk_norm:
             query, key = _rms_norm(query, weights["query_norm"]), _rms_norm(key, weights["key_norm"])
-        query = self.layout.constrain(query, "batch", "heads", "sequence", None)
+        said = self.lines.said("constrain", "query", index)
+        query = self.layout.constrain(query, "batch", "heads", "sequence", None, said=said)
         context = attend(self.layout, _apply_rope(query), _apply_rope(key), value, layer.window)
         return checkpoint_name(jnp.einsum("bhsk,hkd->bsd", context, weights["out"].astype(self.dtype)), "out")
 
@@ -136,13 +144,14 @@ class Decoder:
         hidden = jax.nn.silu(times(x, "gate", project_up)) * up if "gate" in weights else jax.nn.gelu(up)
         return times(hidden, "down", f"{tokens}f,{experts}fd->{tokens}d")
 
-    def _residual(self, x: Residual) -> Residual:
-        return self.layout.constrain(x, "batch", "sequence", "residual")
+    def _residual(self, x: Residual, index: int) -> Residual:
+        said = self.lines.said("constrain", "residual", index)
+        return self.layout.constrain(x, "batch", "sequence", "residual", said=said)
 
-    def _normed(self, x: Residual, scale: Float[Array, " d_model"]) -> Residual:
+    def _normed(self, x: Residual, scale: Float[Array, " d_model"], index: int) -> Residual:
         """Normalised input of a block; with a tensor axis sharded like the residual stream, as in MaxText."""
         normed = _rms_norm(x, scale)
-        return self._residual(normed) if self.layout.degree("model") > 1 else normed
+        return self._residual(normed, index) if self.layout.degree("model") > 1 else normed
 
 
 def _rms_norm(x: Float[Array, "*rest width"], scale: Float[Array, " width"]) -> Float[Array, "*rest width"]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Float, Int, Shaped
 
-from asap.compiler.reference.layout import LogicalMesh
+from asap.compiler.reference.layout import NOTHING_SAID, LogicalMesh, Said
 
 Hidden = Float[Array, "batch sequence d_model"]
 Head = Float[Array, "d_model vocab"]
@@ -20,23 +20,34 @@ _TOKENS = ("batch", "sequence")
 
 
 def cross_entropy(
-    layout: LogicalMesh, x: Hidden, head: Head, targets: Targets, chunks: int, gathered_once: bool = False
+    layout: LogicalMesh,
+    x: Hidden,
+    head: Head,
+    targets: Targets,
+    chunks: int,
+    gathered_once: bool = False,
+    said: Said = NOTHING_SAID,
 ) -> Float[Array, ""]:
     """Mean cross-entropy.
 
     Each of ``chunks`` recomputes its logits in its backward pass. Either the sequence is chunked and each chunk gathers
     the ``head``, as with MaxText's ``num_vocab_tiling``; or the tokens of each device are, and the head is gathered
-    once, as in trainers whose loss kernel runs inside ``shard_map``.
+    once, as in trainers whose loss kernel runs inside ``shard_map``. ``said`` is what a mapping program says of logits.
     """
     if chunks == 1:
-        return jnp.mean(_token_losses(x, _constrain_logits(layout), head, targets))
-    total = (_chunked_by_device if gathered_once else _chunked_by_sequence)(layout, x, head, targets, chunks)
+        return jnp.mean(_token_losses(x, _constrain_logits(layout, said), head, targets))
+    if gathered_once:
+        total = _chunked_by_device(layout, x, head, targets, chunks)
+    else:
+        total = _chunked_by_sequence(layout, x, head, targets, chunks, said)
     return total / targets.size
 
 
-def _chunked_by_sequence(layout: LogicalMesh, x: Hidden, head: Head, targets: Targets, chunks: int) -> Float[Array, ""]:
+def _chunked_by_sequence(
+    layout: LogicalMesh, x: Hidden, head: Head, targets: Targets, chunks: int, said: Said
+) -> Float[Array, ""]:
     parts = (_split_sequence(layout, x, chunks, "residual"), _split_sequence(layout, targets, chunks))
-    return _sum_over_chunks(parts, _constrain_logits(layout), head)
+    return _sum_over_chunks(parts, _constrain_logits(layout, said), head)
 
 
 def _chunked_by_device(layout: LogicalMesh, x: Hidden, head: Head, targets: Targets, chunks: int) -> Float[Array, ""]:
@@ -75,8 +86,8 @@ def _token_losses(x: Hidden, constrain: Constrain, head: Head, targets: Targets)
     return jax.nn.logsumexp(logits, axis=-1) - chosen
 
 
-def _constrain_logits(layout: LogicalMesh) -> Constrain:
-    return lambda logits: layout.constrain(logits, "batch", "sequence", "vocabulary")
+def _constrain_logits(layout: LogicalMesh, said: Said) -> Constrain:
+    return lambda logits: layout.constrain(logits, "batch", "sequence", "vocabulary", said=said)
 
 
 def _split_sequence(

@@ -1,24 +1,51 @@
 """The parameters of the reference decoder: their shapes and the names of their dimensions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from asap.compiler.reference.layout import Said
+from asap.compiler.reference.program_lines import ProgramLines
 from asap.compiler.reference.rematerialisation import MLP
-from asap.compiler.reference.segments import Layer, Segment
+from asap.compiler.reference.segments import Layer, Segment, first_layers
 from asap.models import Architecture
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Shape of a parameter and the names of its dimensions."""
+    """Shape of a parameter, the names of its dimensions, and what a mapping program says of them."""
 
     shape: tuple[int, ...]
     names: tuple[str | None, ...]
+    said: Said = field(default_factory=dict, compare=False)
 
 
-def parameter_tree(model: Architecture, segments: Sequence[Segment]) -> dict[str, Any]:
+def parameter_tree(
+    model: Architecture, segments: Sequence[Segment], lines: ProgramLines | None = None
+) -> dict[str, Any]:
     """Every parameter as a tree of :class:`Parameter`; those of a segment are stacked over its repeats."""
+    tree = _tree(model, segments)
+    return tree if lines is None else _with_lines(tree, segments, lines)
+
+
+def _with_lines(tree: dict[str, Any], segments: Sequence[Segment], lines: ProgramLines) -> dict[str, Any]:
+    """The tree with what a mapping program says; segments do not cross its ranges of layers."""
+
+    def told(name: str, found: Parameter, layer: int | None = None) -> Parameter:
+        return replace(found, said=lines.said("shard", name, layer))
+
+    outside = {name: told(name, found) for name, found in tree.items() if isinstance(found, Parameter)}
+    inside = [
+        [
+            {name: told(name, found, first + offset) for name, found in layer.items()}
+            for offset, layer in enumerate(block)
+        ]
+        for first, block in zip(first_layers(segments), tree["segments"], strict=True)
+    ]
+    return tree | outside | {"segments": inside}
+
+
+def _tree(model: Architecture, segments: Sequence[Segment]) -> dict[str, Any]:
     d_model, vocab = model.d_model or 0, model.vocab or 0
     tree: dict[str, Any] = {
         "embedding": Parameter((vocab, d_model), ("vocabulary", "embed")),

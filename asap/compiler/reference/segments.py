@@ -5,7 +5,9 @@ layers, or local and global attention, alternate.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from asap.models import Architecture
 
@@ -34,6 +36,37 @@ def segments(model: Architecture, scanned: bool = True) -> tuple[Segment, ...]:
     leading = min(model.leading_dense_layers, len(layers)) if model.is_moe else 0
     head, body = layers[:leading], layers[leading:]
     return tuple(segment for part in (head, body) for segment in _loops(part, _period(model)))
+
+
+def first_layers(parts: Sequence[Segment]) -> list[int]:
+    """The index of the first layer of each segment."""
+    found = [0]
+    for part in parts:
+        found.append(found[-1] + len(part.block) * part.repeats)
+    return found[:-1]
+
+
+def split_segments(parts: Sequence[Segment], cuts: Sequence[int]) -> tuple[Segment, ...]:
+    """The same layers in segments that begin at some layers; blocks that are cut become single layers."""
+    return tuple(
+        piece
+        for first, part in zip(first_layers(parts), parts, strict=True)
+        for piece in _pieces(part, [cut - first for cut in cuts])
+    )
+
+
+def _pieces(part: Segment, cuts: Sequence[int]) -> Iterator[Segment]:
+    length = len(part.block)
+    total = length * part.repeats
+    inside = {cut for cut in cuts if 0 < cut < total}
+    ends = sorted(
+        {0, total} | inside | {c // length * length for c in inside} | {-(-c // length) * length for c in inside}
+    )
+    for low, high in pairwise(ends):
+        if low % length or (high - low) % length:
+            yield from (Segment((part.block[layer % length],), 1) for layer in range(low, high))
+        else:
+            yield Segment(part.block, (high - low) // length)
 
 
 def _layer(model: Architecture, index: int) -> Layer:

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 
-from asap.compiler.reference.layout import RULES
+from asap.compiler.reference.layout import DIMENSIONS, RULES
 from asap.compiler.reference.parameters import Parameter, parameter_tree
-from asap.compiler.reference.segments import segments
+from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
+from asap.compiler.reference.segments import first_layers, segments
 from asap.core.errors import InsufficientEvidenceError
+from asap.mapping.language.parse import parse
 from asap.mapping.target import Dimension, Target, Tensor
 from asap.models import Architecture, Workload
 from asap.plans import AXES
-
-DIMENSIONS = {"expert_embed": "embed", "residual": "embed"}
-"""Dimensions with a rule of their own → what a program calls them; the others keep their names."""
 
 RESIDUAL = ("batch", "sequence", "residual")
 QUERY = ("batch", "heads", "sequence", None)
@@ -33,19 +32,22 @@ def mapping_target(model: Architecture, workload: Workload | None = None) -> Tar
     return Target(name, AXES, tuple(_parameters(model)), _activations(model, workload or Workload(), layers), layers)
 
 
+def program_lines(text: str, model: Architecture, workload: Workload) -> ProgramLines:
+    """What the lines of a checked program say of the step of a model."""
+    return ProgramLines.of(mapping_target(model, workload), parse(text)[0]) if text else NO_LINES
+
+
 def _parameters(model: Architecture) -> Iterator[Tensor]:
     parts = segments(model)
     tree = parameter_tree(model, parts)
     yield from (_tensor(name, found) for name, found in tree.items() if isinstance(found, Parameter))
     layers: dict[Tensor, list[int]] = {}
-    start = 0
-    for segment, block in zip(parts, tree["segments"], strict=True):
+    for start, segment, block in zip(first_layers(parts), parts, tree["segments"], strict=True):
         length = len(segment.block)
         for offset, weights in enumerate(block):
             for name, found in weights.items():
                 held = range(start + offset, start + length * segment.repeats, length)
                 layers.setdefault(_tensor(name, found), []).extend(held)
-        start += length * segment.repeats
     for tensor, held in layers.items():
         yield Tensor(tensor.name, tensor.dimensions, tuple(sorted(held)))
 

@@ -14,6 +14,7 @@ from asap.compiler.reference.expressible import check_expressible
 from asap.compiler.reference.layout import LogicalMesh, logical_mesh
 from asap.compiler.reference.parameters import Parameter
 from asap.compiler.reference.pipeline import split_batch
+from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
@@ -35,9 +36,15 @@ class TrainStep:
 
 
 def reference_step(
-    model: Architecture, workload: Workload, plan: Plan, mesh: Mesh, *, capacity_factor: float = 1.0
+    model: Architecture,
+    workload: Workload,
+    plan: Plan,
+    mesh: Mesh,
+    *,
+    capacity_factor: float = 1.0,
+    lines: ProgramLines = NO_LINES,
 ) -> TrainStep:
-    """The training step of a decoder under a plan.
+    """The training step of a decoder under a plan, and under the lines of a mapping program where there is one.
 
     Raises:
         InsufficientEvidenceError: a shape is unknown, or the decoder is of an unsupported kind.
@@ -54,6 +61,7 @@ def reference_step(
         loss_chunks=workload.loss_chunks or 1, head_gathered_once=workload.head_gathered_once is True,
         scanned=workload.scan_layers is not False,
         weight_dtype="bfloat16" if workload.weight_precision == "bf16" else "float32",
+        lines=lines,
     )  # fmt: skip
     function = jax.jit(_step(decoder, 1 if pipelined else microbatches, "optimizer" in plan.offload), donate_argnums=0)
     tokens = jax.ShapeDtypeStruct(
@@ -66,7 +74,7 @@ def abstract_state(decoder: Decoder, plan: Plan) -> dict[str, Any]:
     """Parameters and both moments in the precision of the weights; in host memory where the plan offloads them."""
 
     def leaf(parameter: Parameter, host: bool) -> Any:
-        sharding = decoder.layout.sharding(parameter.shape, parameter.names)
+        sharding = decoder.layout.sharding(parameter.shape, parameter.names, parameter.said)
         if host:
             sharding = sharding.with_memory_kind("pinned_host")
         return jax.ShapeDtypeStruct(parameter.shape, decoder.weight_dtype, sharding=sharding)

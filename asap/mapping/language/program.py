@@ -35,7 +35,7 @@ class Degree:
 
 @dataclass(frozen=True)
 class Mesh:
-    """The axes of the mesh, slowest first."""
+    """The axes of the mesh and their degrees."""
 
     degrees: tuple[Degree, ...]
     at: Position = field(compare=False)
