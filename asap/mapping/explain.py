@@ -122,6 +122,8 @@ def _once(decision: Setting) -> str:
         "microbatches": f"the batch in {text} parts, one after the other",
         "pipeline_repeats": f"{text} virtual stages on each device",
         "grid": f"a grid of {text} devices",
+        "loss_chunks": f"logits and loss in {text} parts",
+        "first_moment": f"Adam's first moment is kept as {text}",
         "algorithm": f"the distributed algorithm {text}",
         "stationary": f"operand {text} stays where it is",
         "panels": f"operands are sent in {text} panels",

@@ -1,5 +1,7 @@
 """A plan as a short program, and the plan of a program."""
 
+from typing import get_args
+
 from asap.core.errors import PlanError
 from asap.mapping.language.grammar import STATES
 from asap.mapping.language.parse import parse
@@ -7,9 +9,9 @@ from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Sett
 from asap.plans import AXES, Plan, Remat
 from asap.plans import Mesh as Degrees
 from asap.plans.axes import Network
-from asap.plans.remat import Offload
+from asap.plans.remat import MomentPrecision, Offload, Policy, SavedTensors
 
-_COUNTS: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats")
+_OF_PLAN: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats", "loss_chunks", "first_moment")
 
 
 def plan_text(plan: Plan) -> str:
@@ -25,6 +27,10 @@ def plan_text(plan: Plan) -> str:
         lines.append(f"microbatches {plan.microbatches}")
     if plan.pipeline_repeats > 1:
         lines.append(f"pipeline_repeats {plan.pipeline_repeats}")
+    if plan.loss_chunks is not None:
+        lines.append(f"loss_chunks {plan.loss_chunks}")
+    if plan.first_moment is not None:
+        lines.append(f"first_moment {plan.first_moment}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -44,12 +50,19 @@ def plan_of(program: Program) -> Plan:
         raise PlanError("no line says the mesh", hint="add one: mesh data=16 model=4")
     if unknown := [axis for axis in mesh.axes if axis not in AXES]:
         raise PlanError(f"a plan has no axis {unknown[0]}", where=f"line {mesh.at}", hint=f"it has {', '.join(AXES)}")
-    said = {keyword: setting.counts[0].value for keyword in _COUNTS if (setting := program.setting(keyword))}
+    said = {keyword: setting for keyword in _OF_PLAN if (setting := program.setting(keyword))}
+
+    def count(keyword: Keyword) -> int | None:
+        return said[keyword].counts[0].value if keyword in said else None
+
+    moment = said["first_moment"].word if "first_moment" in said else None
     return Plan(
         ici=_degrees(mesh, "ici"),
         dcn=_degrees(mesh, "dcn"),
-        microbatches=said.get("microbatches"),
-        pipeline_repeats=said.get("pipeline_repeats", 1),
+        microbatches=count("microbatches"),
+        pipeline_repeats=count("pipeline_repeats") or 1,
+        loss_chunks=count("loss_chunks"),
+        first_moment=next((each for each in get_args(MomentPrecision) if each == moment), None),
         remat=_remat(program),
         offload=_offload(program),
     )
@@ -61,7 +74,7 @@ def beyond_plan(program: Program) -> tuple[Decision, ...]:
 
 
 def _is_in_plan(decision: Decision) -> bool:
-    if isinstance(decision, Mesh) or (isinstance(decision, Setting) and decision.keyword in _COUNTS):
+    if isinstance(decision, Mesh) or (isinstance(decision, Setting) and decision.keyword in _OF_PLAN):
         return True
     if isinstance(decision, TensorSetting) and decision.layers is None:
         return decision.keyword == "remat" or _is_of_states(decision)
@@ -76,9 +89,14 @@ def _is_of_states(decision: Decision) -> bool:
     )
 
 
-def _remat(program: Program) -> Remat | None:
+def policy_of(text: str) -> Policy:
+    """A policy by its name, or by the tensors that it keeps."""
+    return Remat(text) if text in tuple(Remat) else SavedTensors.parse(text)
+
+
+def _remat(program: Program) -> Policy | None:
     lines = [line for line in program.decisions if isinstance(line, TensorSetting) and line.keyword == "remat"]
-    return next((Remat(line.value.text) for line in lines if line.layers is None), None)
+    return next((policy_of(line.value.text) for line in lines if line.layers is None), None)
 
 
 def _offload(program: Program) -> tuple[Offload, ...]:

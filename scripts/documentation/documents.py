@@ -12,10 +12,10 @@ from asap.compiler.verification import Verification
 from asap.doctor.check import Check
 from asap.experiments.experiment import Experiment
 from asap.history.record import HistoryRecord
+from asap.ledger.ledger import Ledger
 from asap.mapping.explain import Explanation
 from asap.mapping.report import CheckReport, FormatReport
 from asap.mapping.space import Space
-from asap.ledger.ledger import Ledger
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import Calibration
 from asap.replay.replay import Replay

@@ -11,6 +11,7 @@ WRONG = [
     (Code.SYNTAX, "remat", 2, 6),
     (Code.SYNTAX, "remat fulll", 2, 7),
     (Code.SYNTAX, "microbatches 0", 2, 14),
+    (Code.SYNTAX, "remat query+host.query", 2, 7),
     (Code.SYNTAX, "shard $(reboot) by embed over data", 2, 7),
     (Code.TOO_LARGE, f"order f(i, j) = {'-' * 60}i", 2, 1),
     (Code.TOO_LARGE, "order f(i, j) = 1000000000 * 1000000000 * 1000000000 * i", 2, 1),

@@ -10,16 +10,18 @@ from asap.mapping.language.parse import parse
 from asap.mapping.plan_program import beyond_plan, plan_of, plan_program, plan_text
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.enumeration import enumerate_plans
+from asap.plans.remat import SavedTensors
 from asap.plans.validity import Constraints
 from tests.mapping.programs import DENSE, SLICE
 
 DEGREES = st.integers(1, 64)
 MESHES = st.builds(Mesh, replica=DEGREES, data=DEGREES, seq=DEGREES, model=DEGREES, expert=DEGREES, stage=DEGREES)
+KEPT = st.sampled_from(["key+host.query", "host.out", "up"]).map(SavedTensors.parse)
+OFFLOADED = st.sets(st.sampled_from(STATES)).map(lambda found: tuple(state for state in STATES if state in found))
 PLANS = st.builds(
     Plan, ici=MESHES, dcn=MESHES, microbatches=st.none() | DEGREES, pipeline_repeats=DEGREES,
-    remat=st.none() | st.sampled_from(Remat), offload=st.sets(st.sampled_from(STATES)).map(
-        lambda found: tuple(state for state in STATES if state in found)
-    ),
+    remat=st.none() | st.sampled_from(Remat) | KEPT, offload=OFFLOADED, loss_chunks=st.none() | DEGREES,
+    first_moment=st.none() | st.sampled_from(["fp32", "bf16"]),
 )  # fmt: skip
 
 

@@ -9,11 +9,11 @@ from asap.core.errors import PlanError
 from asap.mapping.coverage import Coverage, matches
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import Decision, Order, Program, Sharding, TensorSetting
-from asap.mapping.plan_program import beyond_plan, plan_of
+from asap.mapping.plan_program import beyond_plan, plan_of, policy_of
 from asap.mapping.sharding import shardings
 from asap.mapping.target import Target
 from asap.models import Workload
-from asap.plans import Remat
+from asap.plans.remat import Policy
 
 Span = tuple[int, int] | None
 """First and last layer; ``None`` outside of layers."""
@@ -26,7 +26,7 @@ class ProgramLines:
     """Shardings and policies by layer, and the layers at which they change; without fields those of no program."""
 
     axes: Mapping[tuple[str, str], tuple[tuple[Span, Said], ...]] = field(default_factory=dict)
-    policies: tuple[tuple[Span, Remat], ...] = ()
+    policies: tuple[tuple[Span, Policy], ...] = ()
     cuts: tuple[int, ...] = ()
 
     @classmethod
@@ -39,7 +39,7 @@ class ProgramLines:
                 axes.setdefault((keyword, found.place.tensor.name), []).append((found.place.layers, said))
         coverage = Coverage(target, "remat", program)
         policies = [
-            (coverage.places[bit].layers, Remat(line.value.text))
+            (coverage.places[bit].layers, policy_of(line.value.text))
             for bit, line in coverage.holding().items()
             if isinstance(line, TensorSetting)
         ]
@@ -52,7 +52,7 @@ class ProgramLines:
         found = self.axes.get((keyword, name), ())
         return next((said for span, said in found if _holds(span, layer)), {})
 
-    def remat(self, layer: int) -> Remat | None:
+    def remat(self, layer: int) -> Policy | None:
         """What lines say of the rematerialisation of a layer."""
         return next((policy for span, policy in self.policies if _holds(span, layer)), None)
 

@@ -7,6 +7,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from asap.core.numbers import LARGEST_COUNT
 from asap.mapping.language.expression import DEEPEST, Expression, Number, Operation, Variable
+from asap.mapping.language.feedback import Code
 from asap.mapping.language.position import Position
 from asap.mapping.language.program import (
     Block,
@@ -24,18 +25,19 @@ from asap.mapping.language.program import (
     Walk,
     Word,
 )
+from asap.plans.remat import Remat, SavedTensors
 
 
-class TooLargeError(Exception):
-    """A number or an expression beyond what any program needs."""
+class RefusedError(Exception):
+    """A line that the grammar allows and that means nothing, or more than any program needs."""
 
-    def __init__(self, at: Position, reason: str, advice: str):
+    def __init__(self, code: Code, at: Position, reason: str, advice: str):
         super().__init__(reason)
-        self.at, self.reason, self.advice = at, reason, advice
+        self.code, self.at, self.reason, self.advice = code, at, reason, advice
 
 
 _SETTINGS = get_args(Keyword)
-_WORDS = ("memory", "stored", "type", "policy", "known", "operand", "switch")
+_WORDS = ("memory", "stored", "type", "precision", "known", "operand", "switch")
 
 
 class Builder(Transformer_NonRecursive):
@@ -66,7 +68,7 @@ class Builder(Transformer_NonRecursive):
     def COUNT(self, token: Token) -> Count:  # noqa: N802
         at = self._at(token)
         if len(token) > len(str(LARGEST_COUNT)) or int(token) > LARGEST_COUNT:
-            raise TooLargeError(at, f"a number above {LARGEST_COUNT:,}", "write a smaller one")
+            raise RefusedError(Code.TOO_LARGE, at, f"a number above {LARGEST_COUNT:,}", "write a smaller one")
         return Count(int(token), at)
 
     INDEX = COUNT
@@ -102,6 +104,17 @@ class Builder(Transformer_NonRecursive):
         first, last = parts
         return Layers(first, last or first)
 
+    def policy(self, parts: list[Token]) -> Word:
+        """A name, or the tensors that are kept in the order in which plans write them."""
+        text = "".join(parts)
+        at = self._at(parts[0]).to(self._at(parts[-1]))
+        if text not in tuple(Remat):
+            try:
+                text = SavedTensors.parse(text).value
+            except ValueError as error:
+                raise RefusedError(Code.SYNTAX, at, str(error), "name each tensor once") from error
+        return Word(text, at)
+
     def number(self, parts: list[Count]) -> Number:
         return Number(parts[0].value)
 
@@ -121,7 +134,9 @@ class Builder(Transformer_NonRecursive):
     def _operation(self, symbol: str, at: Position, operands: tuple[Expression, ...]) -> Operation:
         depth = 1 + max(operand.depth for operand in operands)
         if depth > DEEPEST:
-            raise TooLargeError(at, f"more than {DEEPEST} operations inside each other", "write a shorter expression")
+            raise RefusedError(
+                Code.TOO_LARGE, at, f"more than {DEEPEST} operations inside each other", "write a shorter expression"
+            )
         return Operation(symbol, operands, at, depth)
 
     def _at(self, token: Token) -> Position:

@@ -6,7 +6,7 @@ A program is lines. Each is empty, a comment, or one decision; their order means
 from typing import get_args
 
 from asap.plans import Remat
-from asap.plans.remat import Offload
+from asap.plans.remat import TENSORS, MomentPrecision, Offload
 
 ALGORITHMS = ("cannon", "summa", "pumma", "johnson", "solomonik", "cosma", "stencil", "circuit", "pennant")
 MEMORIES = ("device", "pinned_host")
@@ -25,7 +25,7 @@ def _any_of(words: tuple[str, ...]) -> str:
 GRAMMAR = rf"""
 line: [decision] [COMMENT]
 ?decision: mesh | order | shard | constrain | remat | place | layout | dtype | microbatches | pipeline_repeats
-         | algorithm | grid | stationary | panels | replication | overlap
+         | loss_chunks | first_moment | algorithm | grid | stationary | panels | replication | overlap
 
 mesh: "mesh" degree+
 degree: [DCN] NAME "=" COUNT
@@ -46,10 +46,13 @@ layers: "in" "layers" INDEX [".." INDEX]
 !memory: {_any_of(MEMORIES)}
 !stored: {_any_of(LAYOUTS)}
 !type: {_any_of(TYPES)}
-!policy: {_any_of(tuple(Remat))}
+!policy: {_any_of(tuple(Remat))} | KEPT ("+" KEPT)*
 
 microbatches: "microbatches" COUNT
 pipeline_repeats: "pipeline_repeats" COUNT
+loss_chunks: "loss_chunks" COUNT
+first_moment: "first_moment" precision
+!precision: {_any_of(get_args(MomentPrecision))}
 algorithm: "algorithm" known
 !known: {_any_of(ALGORITHMS)}
 grid: "grid" counts
@@ -70,6 +73,7 @@ counts: "(" COUNT ("," COUNT)* ")"
 
 DCN.1: "dcn."
 NONE: "none"
+KEPT: "host."? ({_any_of(TENSORS)})
 NAME: /[A-Za-z_][A-Za-z0-9_]*/
 PATTERN: /[A-Za-z0-9_]*\*[A-Za-z0-9_*]*/
 COUNT: /[1-9][0-9]*/

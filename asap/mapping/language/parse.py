@@ -52,7 +52,7 @@ def _line(source: str, number: int) -> tuple[Line, list[Feedback]]:
     from lark import UnexpectedInput
     from lark.exceptions import VisitError
 
-    from asap.mapping.language.build import Builder, TooLargeError
+    from asap.mapping.language.build import Builder, RefusedError
 
     bare = source.lstrip(" \t")
     if not bare:
@@ -69,10 +69,10 @@ def _line(source: str, number: int) -> tuple[Line, list[Feedback]]:
     except UnexpectedInput as error:
         return Line(), [_refusal(error, source, number)]
     except VisitError as error:
-        large = error.orig_exc
-        if not isinstance(large, TooLargeError):
+        why = error.orig_exc
+        if not isinstance(why, RefusedError):
             raise
-        return Line(), [feedback(Code.TOO_LARGE, large.at, large.reason, large.advice, repair=delete_line(number))]
+        return Line(), [feedback(why.code, why.at, why.reason, why.advice, repair=delete_line(number))]
 
 
 def _refusal(error: "UnexpectedInput", source: str, number: int) -> Feedback:
@@ -113,6 +113,7 @@ def _shown(terminal: str) -> str:
         "PATTERN": "a pattern",
         "COUNT": "a number above 0",
         "INDEX": "a number",
+        "KEPT": "tensors such as query+key",
         "COMPARE": "a comparison",
     }
     return known.get(terminal) or _terminals().get(terminal, terminal)

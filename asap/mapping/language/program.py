@@ -120,7 +120,16 @@ class TensorSetting:
 
 
 Keyword = Literal[
-    "microbatches", "pipeline_repeats", "algorithm", "grid", "stationary", "panels", "replication", "overlap"
+    "microbatches",
+    "pipeline_repeats",
+    "loss_chunks",
+    "first_moment",
+    "algorithm",
+    "grid",
+    "stationary",
+    "panels",
+    "replication",
+    "overlap",
 ]
 
 
