@@ -4,7 +4,7 @@ from asap.agents.settings import BUILTIN
 from asap.chat.answer_message import answer_message
 from asap.chat.commands import command
 from asap.chat.reply import Reply
-from asap.chat.restore import EVIDENCE, REPLY, restore
+from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
 from asap.chat.understanding.statements import speaks_as_another
 from asap.core.errors import ServiceError
@@ -44,7 +44,7 @@ class Chat(ChatSession):
             return answer
         from asap.agents.workflow.conversation_turn import EngineAnswer, ask_model
 
-        if answer.evidence:
+        if answer.evidence or answer.retracted:
             show(f"{answer.text}\n")
         try:
             facts = tuple(answer.model_dump(mode="json")["facts"])
@@ -61,11 +61,13 @@ class Chat(ChatSession):
         """The engine's answer, on record like that of any tool, with the evidence that it took in."""
         call = {"agent": "chat", "tool": ENGINE}
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
-        answer = answer_message(self.conversation, text)
+        answer = answer_message(self.conversation, text, interactive=self.interactive)
         self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
         self._record(answer)
         return answer
 
     def _record(self, answer: Reply) -> None:
+        for item in answer.retracted:
+            self.worklog.append(Kind.NOTE, {"event": RETRACTION, "fact": item.model_dump(mode="json")})
         for item in answer.evidence:
             self.worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": item.model_dump(mode="json")})

@@ -10,13 +10,13 @@ from asap.chat.answers import ranking as ranking_answers
 from asap.chat.answers import run as run_answers
 from asap.chat.answers.help_text import COMMANDS, QUESTIONS
 from asap.chat.answers.phrasing import list_proposals
-from asap.chat.answers.what_if import what_if
 from asap.chat.evidence import compiled_evidence
+from asap.chat.ledger import retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE
+from asap.chat.routing import answer_question
 from asap.chat.session import ChatSession
-from asap.chat.understanding.changes import is_change
-from asap.chat.understanding.mentions import numbers_mentioned, plans_mentioned
+from asap.chat.understanding.references import references
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
 from asap.plans import Plan
@@ -43,7 +43,8 @@ def command(chat: ChatSession, text: str) -> Reply | None:
     conversation.focus = answer.focus or conversation.focus
     after = _order(chat)
     return Reply(
-        topic=answer.topic, text=answer.text, facts=tuple(answer.facts), evidence=tuple(answer.evidence),
+        topic=answer.topic, text=answer.text, facts=tuple(answer.facts),
+        evidence=tuple(answer.evidence), retracted=tuple(answer.retracted),
         changed=before != after, ranking=after, focus=conversation.focus,
     )  # fmt: skip
 
@@ -69,14 +70,22 @@ def _compare(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 
 
 def _what_if(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
-    if is_change(rest):
-        what_if(chat.conversation, answer, rest)
-    else:
-        plan_answers.why_not(chat.conversation, answer, _plans(chat, rest, 1)[0])
+    if not rest:
+        raise UsageError("name a change or a plan", where="/whatif", hint='"batch 512", or "data=8 model=4"')
+    answer_question(chat.conversation, answer, f"what if {rest}")
 
 
 def _evidence(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
     ranking_answers.evidence(chat.conversation, answer)
+
+
+def _forget(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    conversation = chat.conversation
+    known = {str(conversation.number(fact)): fact for fact in conversation.evidence}
+    if rest not in known:
+        hint = f"one of {', '.join(known)}" if known else "no fact is on record"
+        raise UsageError("no such fact", where=plain(rest, 20) or "(nothing)", hint=hint)
+    retract(conversation, answer, [known[rest]])
 
 
 def _sources(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
@@ -131,10 +140,10 @@ def _model(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 def _plans(chat: ChatSession, rest: str, least: int) -> list[Plan]:
     conversation = chat.conversation
     order = [candidate.plan for candidate in conversation.proposals]
-    plans = plans_mentioned(rest, order, None, conversation.study.plan, bare=True)
-    unknown = [n for n in numbers_mentioned(rest, len(order), bare=True) if n > len(order)]
-    if unknown:
-        raise UsageError(f"there is no proposal {unknown[0]}", where=plain(rest, 80), hint="/proposals lists them")
+    refs = references(rest, order, None, conversation.study.plan, bare=True)
+    plans = [plan_answers.whole(conversation, plan) for plan in refs.plans]
+    if refs.missing:
+        raise UsageError(f"there is no proposal {refs.missing[0]}", where=plain(rest, 80), hint="/proposals lists them")
     if len(plans) < least:
         hint = "/compare 1 3" if least > 1 else '2, or "data=8 model=4"'
         raise UsageError(f"name {least} of the proposals or plans", where=plain(rest, 80) or "(nothing)", hint=hint)
@@ -148,6 +157,8 @@ _HANDLERS: dict[str, Handler] = {
     "compare": _compare,
     "whatif": _what_if,
     "evidence": _evidence,
+    "facts": _evidence,
+    "forget": _forget,
     "sources": _sources,
     "history": _history,
     "verify": _verify,

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from asap.agents.tools.study_cache import StudyCache
+from asap.chat.anchor import anchored
 from asap.chat.evidence import RUN_CLAIMS, RevisedCandidates, StatedFact, apply_evidence, with_run_claims
+from asap.chat.understanding.question import Context
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import ExperimentStore
@@ -37,6 +39,9 @@ class Conversation:
     compile_options: CompileOptions = REFERENCE_STEP
     evidence: list[StatedFact] = field(default_factory=list)
     focus: Plan | None = None
+    context: Context = field(default_factory=Context)
+    recorded: list[StatedFact] = field(default_factory=list, repr=False)
+    pending: tuple[StatedFact, ...] = ()
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
     _study: Study | None = field(default=None, repr=False)
@@ -116,14 +121,28 @@ class Conversation:
         return next(((rank, candidate) for rank, candidate in found if candidate.plan == plan), None)
 
     def add_evidence(self, facts: Sequence[StatedFact]) -> None:
-        """Add evidence; raises what a study of the amended record raises, and then keeps what it had before."""
-        before = list(self.evidence)
-        self.evidence += facts
+        """Add evidence; raises what a study of the amended record raises, and then keeps what it had before.
+
+        A figure that is measured again takes the place of the earlier one.
+        """
+        before = self.evidence
+        kept = [old for old in before if not any(new.supersedes(old) for new in facts)]
+        self.evidence = [*kept, *facts]
         try:
             self._refresh()
         except Exception:
             self.evidence = before
             raise
+        self.recorded = [*self.recorded, *facts]
+
+    def retract(self, facts: Sequence[StatedFact]) -> None:
+        """Take facts back; what they had taken the place of stays gone."""
+        self.evidence = [item for item in self.evidence if item not in facts]
+        self._refresh()
+
+    def number(self, fact: StatedFact) -> int:
+        """The number under which a fact is on record in this session, from 1."""
+        return len(self.recorded) - self.recorded[::-1].index(fact)
 
     def with_evidence(self, supposed: Sequence[StatedFact]) -> "Conversation":
         """A copy with further facts; this one is unchanged."""
@@ -136,4 +155,5 @@ class Conversation:
         analysed = self.analysed_study
         facts = [item for item in self.evidence if item.claim in RUN_CLAIMS]
         study = study_of(with_run_claims(analysed.experiment, facts), analysed.profile) if facts else analysed
+        study = anchored(study, self.evidence)
         self._study, self._revised, self._revised_for = study, None, tuple(self.evidence)

@@ -8,14 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Provenance, Quantity
+from asap.core.units import format_bytes, format_percent
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
-from asap.plans import Plan
+from asap.plans import AXES, Plan
+from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
 from asap.proposals.propose import RankedCandidates
 from asap.proposals.ranking import Candidate, fits
@@ -38,6 +40,11 @@ class Claim(StrEnum):
     BATCH = "global batch"
     SEQUENCE = "sequence length"
     INCUMBENT = "plan that runs"
+    MFU = "measured MFU"
+    THROUGHPUT = "measured tokens per second"
+    HBM_SHARE = "HBM in use"
+    HBM_BYTES = "HBM in use, bytes"
+    CONSTRAINT = "constraint"
 
 
 EXCLUDING_CLAIMS = {Claim.OUT_OF_MEMORY, Claim.FAILED, Claim.SLOWER}
@@ -45,6 +52,9 @@ EXCLUDING_CLAIMS = {Claim.OUT_OF_MEMORY, Claim.FAILED, Claim.SLOWER}
 
 RUN_CLAIMS = {Claim.BATCH, Claim.SEQUENCE, Claim.INCUMBENT}
 """Facts of the run itself."""
+
+MEASURED_CLAIMS = {Claim.STEP_TIME, Claim.RELATIVE, Claim.MFU, Claim.THROUGHPUT, Claim.HBM_SHARE, Claim.HBM_BYTES}
+"""Measurements: a later one of the same plan takes the place of an earlier one."""
 
 
 class StatedFact(BaseModel):
@@ -54,7 +64,12 @@ class StatedFact(BaseModel):
 
     claim: Claim
     plan: Plan | None = Field(default=None, description="the plan that was run, or that runs now")
-    value: float | None = Field(default=None, description="seconds, fraction of the incumbent's step, or a count")
+    value: float | None = Field(
+        default=None, description="seconds, fraction of the incumbent's step, bytes, tokens a second, or a count"
+    )
+    stated: float | None = Field(default=None, description="the number as it was said, where value is worked out of it")
+    unit: str | None = Field(default=None, description="of the number as it was said: % slower, % faster, x faster, %")
+    about: str | None = Field(default=None, description="what a constraint is about: an axis, batch, sequence, …")
     words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
     compiled: bool = Field(default=False, description="found by the compiler")
 
@@ -76,9 +91,41 @@ class StatedFact(BaseModel):
                 text = f"{self.claim.value} {self.plan}"
             case Claim.OUT_OF_MEMORY if self.compiled:
                 text = "does not fit"
+            case Claim.MFU:
+                text = f"{self.claim.value} {format_percent(self.value or 0)}"
+            case Claim.HBM_SHARE:
+                text = f"{self.claim.value} {format_percent(self.value or 0)}"
+            case Claim.HBM_BYTES:
+                text = f"HBM in use {format_bytes(self.value or 0)}"
+            case Claim.THROUGHPUT:
+                text = f"{self.claim.value} {self.value:g}"
+            case Claim.CONSTRAINT:
+                text = self._constraint
             case _:
                 text = self.claim.value
         return f"{subject}{text}"
+
+    @property
+    def _constraint(self) -> str:
+        if self.about not in AXES:
+            return f"constraint: the {self.about} stays as it is"
+        return (
+            f"constraint: {self.about}={self.value:g} cannot be used"
+            if self.value
+            else f"constraint: no {self.about} axis"
+        )
+
+    def forbids(self, plan: Plan) -> bool:
+        """Whether a constraint rules a plan out."""
+        axis = next((axis for axis in get_args(Axis) if axis == self.about), None)
+        if self.claim is not Claim.CONSTRAINT or axis is None:
+            return False
+        return plan.degree(axis) == self.value if self.value else plan.degree(axis) > 1
+
+    def supersedes(self, earlier: "StatedFact") -> bool:
+        """Whether this takes the place of an earlier fact: the same figure of the same plan, measured again."""
+        same = (self.claim, self.plan, self.about) == (earlier.claim, earlier.plan, earlier.about)
+        return same and self.claim in {*MEASURED_CLAIMS, *RUN_CLAIMS}
 
 
 @dataclass(frozen=True)
@@ -106,6 +153,8 @@ def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> 
     excluded: dict[Plan, StatedFact] = {}
     candidates, now = ranked.candidates, current_step_time(ranked.study, evidence)
     for item in evidence:
+        if item.claim is Claim.CONSTRAINT:
+            excluded |= {candidate.plan: item for candidate in candidates if item.forbids(candidate.plan)}
         if item.plan is None or item.claim in RUN_CLAIMS:
             continue
         if item.claim in EXCLUDING_CLAIMS:

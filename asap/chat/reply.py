@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.chat.evidence import StatedFact
+from asap.chat.understanding.question import Context
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 
@@ -30,6 +31,8 @@ class Reply(BaseModel):
     changed: bool = Field(default=False, description="whether the order of the proposals is another one now")
     ranking: tuple[str, ...] = Field(default=(), description="the proposals after this message, best first")
     focus: Plan | None = Field(default=None, description="the plan that was spoken of last")
+    retracted: tuple[StatedFact, ...] = Field(default=(), description="what this message took off the record")
+    context: Context | None = Field(default=None, description="what a next question may leave out")
 
 
 @dataclass
@@ -41,6 +44,8 @@ class ReplyBuilder:
     lines: list[str] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
     evidence: list[StatedFact] = field(default_factory=list)
+    retracted: list[StatedFact] = field(default_factory=list)
+    context: Context | None = None
 
     def add(self, *lines: str) -> None:
         """Add lines."""

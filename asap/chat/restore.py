@@ -1,12 +1,14 @@
 """Opens a conversation from the worklog of its session, so that any process can continue where another one stopped."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import StatedFact
+from asap.chat.understanding.question import Context
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
 from asap.experiments import Experiment, ExperimentStore
@@ -18,6 +20,7 @@ from asap.sharding_memory.analyses import analysis_index, latest_session, opened
 from asap.study.study import reopen_study
 
 EVIDENCE = "evidence"
+RETRACTION = "retraction"
 REPLY = "reply"
 
 
@@ -67,9 +70,13 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
     conversation = Conversation(session, study, tuple(analysed), store, analysed, compile_options)
     for record in records[index:]:
         with readable(session):
-            evidence, focus = _said(record)
-        conversation.add_evidence(evidence)
-        conversation.focus = focus or conversation.focus
+            said = _said(record)
+        if said.evidence:
+            conversation.add_evidence(said.evidence)
+        if said.retracted:
+            conversation.retract(said.retracted)
+        conversation.focus = said.focus or conversation.focus
+        conversation.context = said.context or conversation.context
     return conversation
 
 
@@ -83,11 +90,26 @@ def _candidate(proposal: dict[str, Any]) -> Candidate:
     )
 
 
-def _said(record: Record) -> tuple[list[StatedFact], Plan | None]:
-    """Evidence of a record, and the plan that came under discussion."""
+@dataclass(frozen=True)
+class _Said:
+    """What a record adds to a conversation."""
+
+    evidence: Sequence[StatedFact] = ()
+    retracted: Sequence[StatedFact] = ()
+    focus: Plan | None = None
+    context: Context | None = None
+
+
+def _said(record: Record) -> _Said:
     payload = record.fields
     if record.kind is Kind.NOTE and payload.get("event") == EVIDENCE:
-        return [StatedFact.model_validate(payload["evidence"])], None
-    if record.kind is Kind.RESULT and payload.get("node") == REPLY and payload["output"].get("focus"):
-        return [], Plan.model_validate(payload["output"]["focus"])
-    return [], None
+        return _Said(evidence=[StatedFact.model_validate(payload["evidence"])])
+    if record.kind is Kind.NOTE and payload.get("event") == RETRACTION:
+        return _Said(retracted=[StatedFact.model_validate(payload["fact"])])
+    if record.kind is Kind.RESULT and payload.get("node") == REPLY:
+        output = payload["output"]
+        return _Said(
+            focus=Plan.model_validate(output["focus"]) if output.get("focus") else None,
+            context=Context.model_validate(output["context"]) if output.get("context") else None,
+        )
+    return _Said()

@@ -17,10 +17,16 @@ class ChatSession:
         conversation: from :func:`asap.chat.open_conversation`.
         settings: with the language model that words the answers, and its limits for one turn.
         progress: called with what is being done where that takes long.
+        interactive: whether somebody can answer a question about an uncertain fact.
     """
 
     def __init__(
-        self, conversation: Conversation, settings: Settings | None = None, progress: Show = lambda stage: None
+        self,
+        conversation: Conversation,
+        settings: Settings | None = None,
+        progress: Show = lambda stage: None,
+        *,
+        interactive: bool = False,
     ):
         self.conversation = conversation
         self.progress = progress
@@ -28,6 +34,7 @@ class ChatSession:
         self.settings = settings or Settings()
         self.failure: ServiceError | None = None
         self.ended = False
+        self.interactive = interactive
 
     @property
     def model(self) -> str:

@@ -40,7 +40,7 @@ def chat(
     with progress() as show:
         show("loading the analysis")
         conversation = open_conversation(experiment, ExperimentStore(), settings, session, show)
-    run_chat(Chat(conversation, settings, _stage))
+    run_chat(Chat(conversation, settings, _stage, interactive=sys.stdin.isatty()))
 
 
 def run_chat(chat: "Chat") -> None:

@@ -104,7 +104,7 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
     from asap.core.errors import InsufficientEvidenceError, NotFoundError
     from asap.plans import Plan
 
-    plans = [Plan.parse(text) for text in texts]
+    plans = [Plan.parse(text).completed_by(record.plan) for text in texts]
     warn_about_data(texts, record.plan)
     if (all or not (plans or proposal)) and record.plan is not None:
         plans.append(record.plan)

@@ -1,8 +1,9 @@
-"""Plans in prose: ``tp=8, dp=4``, ``8-way tensor parallelism``, ``pipeline degree of 4``, ``tp8``."""
+"""Plans in prose: ``tp=8, dp=4``, ``8-way tensor parallelism``, ``pipeline degree of 4``, ``tp8``, ``two stages``."""
 
 import re
 
 from asap.plans.axes import KEYS, WORDS
+from asap.plans.plan import SETTINGS as FIELDS
 from asap.plans.plan import Plan
 from asap.plans.text import SETTINGS, data_note
 
@@ -17,27 +18,39 @@ _TERM = (
 )
 _PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]*(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
 _ONE_TERM = re.compile(_TERM, re.IGNORECASE)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
+_COUNT = rf"\d+|{'|'.join(_NUMBERS)}"
 _AXIS = r"(tensor|model|data|sequence|context|expert|pipeline|fsdp|tp|dp|cp|sp|pp|ep)"
-_PARALLEL = r"(?:[- ]?parallel\w*|[- ]axis|[- ]degree)"
-_WAY = re.compile(rf"\b(\d+)[- ]?(?:way|x)[- ]{_AXIS}{_PARALLEL}?\b", re.IGNORECASE)
-_OF = re.compile(rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+)?(?:(?:of|at|to|is|=|by)\s+)?(\d+)\b", re.IGNORECASE)
+_PARALLEL = r"(?:[- ]?parallel\w*|[- ]axis|[- ]degree|[- ]shard\w*)"
+_WAY = re.compile(rf"\b({_COUNT})[- ]?(?:way|x)[- ]{_AXIS}{_PARALLEL}?\b", re.IGNORECASE)
+_STAGES = re.compile(rf"\b({_COUNT})[- ](?:pipeline[- ])?(stages?)\b", re.IGNORECASE)
+_OF = re.compile(
+    rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+)?(?:(?:of|at|to|is|=|by)\s+)?(?:size\s+)?({_COUNT})\b(?![.,]?\d|\s*(?:%|x\b|times))",
+    re.IGNORECASE,
+)
 _COMPACT = re.compile(r"\b(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:of |size )?(\d+)\b", re.IGNORECASE)
+_JOINED = re.compile(r"[\s,+×x*]*(?:and|with|plus|by|combined with|together with)?[\s,]*", re.IGNORECASE)
 
 
-def plans_written(text: str) -> list[Plan]:
-    """Plans that are written out, in their order.
+def plan_spans(text: str) -> list[tuple[int, int, Plan]]:
+    """Plans that are written out, with the place of each; neighbours that complete each other are one plan.
 
     Raises:
         PlanError: one is malformed.
     """
-    found = [(match.start(), _listed(match.group())) for match in _PLAN.finditer(text)]
-    rest = _PLAN.sub(lambda match: " " * len(match.group()), text)
-    for match in _WAY.finditer(rest):
-        found.append((match.start(), Plan.parse(f"{match[2]}={match[1]}")))
-    rest = _WAY.sub(lambda match: " " * len(match.group()), rest)
-    for match in [*_OF.finditer(rest), *_COMPACT.finditer(rest)]:
-        found.append((match.start(), Plan.parse(f"{match[1]}={match[2]}")))
-    return list(dict.fromkeys(plan for _, plan in sorted(found, key=lambda pair: pair[0])))
+    found = [(match.start(), match.end(), _listed(match.group())) for match in _PLAN.finditer(text)]
+    rest = _PLAN.sub(_blank, text)
+    for pattern, axis, degree in ((_WAY, 2, 1), (_STAGES, 2, 1), (_OF, 1, 2), (_COMPACT, 1, 2)):
+        for match in pattern.finditer(rest):
+            count = _NUMBERS.get(match[degree].lower(), match[degree])
+            found.append((match.start(), match.end(), Plan.parse(f"{match[axis].lower()}={count}")))
+        rest = pattern.sub(_blank, rest)
+    return _merged(text, sorted(found, key=lambda span: span[0]))
+
+
+def plans_written(text: str) -> list[Plan]:
+    """Plans that are written out, in their order; raises like :func:`plan_spans`."""
+    return list(dict.fromkeys(plan for _, _, plan in plan_spans(text)))
 
 
 def data_notes(text: str, incumbent_replicas: int = 1) -> tuple[str, ...]:
@@ -48,9 +61,13 @@ def data_notes(text: str, incumbent_replicas: int = 1) -> tuple[str, ...]:
 
 def without_plans(text: str) -> str:
     """The text with written plans taken out, so that their degrees are not read as anything else."""
-    for pattern in (_PLAN, _WAY, _OF, _COMPACT):
+    for pattern in (_PLAN, _WAY, _STAGES, _OF, _COMPACT):
         text = pattern.sub(" ", text)
     return text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
 
 
 def _listed(text: str) -> Plan:
@@ -59,3 +76,25 @@ def _listed(text: str) -> Plan:
 
 def _terms(text: str) -> str:
     return " ".join(match.group().lower() for match in _ONE_TERM.finditer(text))
+
+
+def _merged(text: str, spans: list[tuple[int, int, Plan]]) -> list[tuple[int, int, Plan]]:
+    """``8-way fsdp with tp 2`` as one plan: neighbours on different axes with no more than "and" between them."""
+    merged: list[tuple[int, int, Plan]] = []
+    for start, end, plan in spans:
+        if merged and _JOINED.fullmatch(text[merged[-1][1] : start]) and (both := _both(merged[-1][2], plan)):
+            merged[-1] = (merged[-1][0], end, both)
+        else:
+            merged.append((start, end, plan))
+    return merged
+
+
+def _both(first: Plan, second: Plan) -> Plan | None:
+    """Two plans on different axes and with different settings as one."""
+    terms = [f"{first} {second}".split(), [str(first.ici), str(second.ici)]]
+    names = [term.partition("=")[0] for term in terms[0]]
+    if len(names) != len(set(names)) or first == second:
+        return None
+    if set(FIELDS) & first.model_fields_set & second.model_fields_set:
+        return None
+    return Plan.parse(" ".join(terms[0]))

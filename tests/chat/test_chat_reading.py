@@ -49,7 +49,8 @@ QUESTIONS = {
         "compare 1 and 3", "what's the difference between 1 and 3?", "1 vs 2", "is proposal 2 better than proposal 1?",
         "data=8 model=2 vs data=4 model=4", "why is proposal 2 behind proposal 1?",
     ],
-    "explain": ["explain 2", "tell me more about the second", "what are the risks of proposal 1?", "does it fit?"],
+    "explain": ["explain 2", "tell me more about the second", "what are the risks of proposal 1?"],
+    "memory": ["does it fit?", "how much HBM does proposal 2 need?"],
     "bottleneck": ["why is my run slow?", "what is holding us back", "is it compute bound or memory bound?"],
     "sources": ["where do these numbers come from?", "show me the sources"],
     "opinion": [
@@ -59,7 +60,8 @@ QUESTIONS = {
     "run": ["what is our current plan?", "What batch size do you assume?", "how many chips does this need?"],
     "precedent": ["any precedent?", "has anyone done this before?", "what did others do?"],
     "principle": ["what is fsdp?", "what does seq mean?"],
-    "unknown": ["asdf qwer", "¿qué?", "42", "write me a poem", "rm -rf /", "xyzzy {{{ ]] \x1b[31mred"],
+    "out of scope": ["write me a poem"],
+    "unknown": ["asdf qwer", "¿qué?", "42", "rm -rf /", "xyzzy {{{ ]] \x1b[31mred"],
 }  # fmt: skip
 FACTS = {
     "data=4 model=4 ran out of memory": [

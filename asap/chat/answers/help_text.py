@@ -4,9 +4,11 @@ QUESTIONS = """\
 Ask about this run, for instance:
   which one first?  how sure are you, and why?  what would change your mind?
   why not model=8?  explain 2  compare 1 and 3  turn proposal 1 into a MaxText line
-  what if the batch doubles / the sequence doubles / the slice doubles / we use full remat?
-  what is the bottleneck?  what should I capture next?
-State facts, and they are used: "proposal 1 ran out of memory", "proposal 2 measured 2.1 s", "our batch is 512"."""
+  what if the batch doubles / sequence 16384 and batch 64 / we use v6e-64 / int8 / adafactor / remat minimal?
+  does it fit?  tokens per second?  days for a trillion tokens?  top operations?  communication by axis?
+  what is the bottleneck?  has anybody done this before?  what should I capture next?  one sentence, please
+State facts, and they are used: "proposal 1 ran out of memory", "proposal 2 measured 2.1 s", "our batch is 512",
+"MFU is 41 %", "we cannot change the batch". "Undo that" takes one back."""
 
 COMMANDS = """\
 /help            this list
@@ -14,7 +16,8 @@ COMMANDS = """\
 /explain N       reasons, costs, figures and citations of a proposal
 /compare N M     proposals or plans side by side
 /whatif PLAN     what the engine predicts for a plan, or for "batch doubles"
-/evidence        facts stated or verified, and the plans they exclude
+/facts           facts stated or verified, and the plans they exclude (also /evidence)
+/forget N        take a fact back
 /sources         where facts and figures come from
 /history         your messages and evidence in this session
 /verify N        compile a proposal with the TPU compiler (takes minutes)

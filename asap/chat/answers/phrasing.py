@@ -1,9 +1,6 @@
 """The sentences in which a reply puts figures of the engine."""
 
-from collections.abc import Sequence
-
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.provenance import Provenance
@@ -46,10 +43,29 @@ def line(conversation: Conversation, candidate: Candidate, rank: int | None = No
     chance = confidence(study, candidate.prediction, ()).faster
     text = f"{f'{rank}. ' if rank else ''}{candidate.plan}: {expectation(candidate.prediction)}"
     text += f", P(faster) {phrases.probability(chance)}" if chance else ""
-    if candidate.prediction.memory is not None:
-        verdict = "fits" if candidate.prediction.memory.fits else "does not fit"
-        text += f", HBM {phrases.memory_phrase(candidate.prediction)} ({verdict})"
-    return text
+    return text + fit(candidate.prediction)
+
+
+def figures_of(prediction: Prediction) -> str:
+    """``step time 10.3 s (8.1 s to 13 s), 102000 tokens/s, MFU 41.0 %, HBM 13 GiB of 16 GiB (fits), modelled``."""
+    parts = []
+    if prediction.step_time is not None:
+        parts.append(f"step time {phrases.interval(prediction.step_time)}")
+    if prediction.tokens_per_second is not None:
+        parts.append(f"{significant(prediction.tokens_per_second.value, 4)} tokens/s")
+    if prediction.mfu is not None:
+        parts.append(f"MFU {format_percent(prediction.mfu.value)}")
+    held = fit(prediction).removeprefix(", ")
+    kind = prediction.step_time.provenance.value if prediction.step_time else ""
+    return ", ".join(filter(None, [*parts, held, kind])) or "nothing can be predicted"
+
+
+def fit(prediction: Prediction) -> str:
+    """``, HBM 12.3 GiB of 16 GiB (fits)``; nothing where memory is not predicted."""
+    if prediction.memory is None:
+        return ""
+    verdict = "fits" if prediction.memory.fits else "does not fit"
+    return f", HBM {phrases.memory_phrase(prediction)} ({verdict})"
 
 
 def list_proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -96,11 +112,6 @@ def insufficient_evidence(conversation: Conversation, error: InsufficientEvidenc
 def seconds(value: float) -> str:
     """A step time."""
     return format_seconds(value)
-
-
-def evidence_lines(evidence: Sequence[StatedFact]) -> list[str]:
-    """The evidence of a session, a line each."""
-    return [f'- {item} ({"compiled" if item.compiled else "stated"}: "{item.words}")' for item in evidence]
 
 
 def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:

@@ -5,9 +5,10 @@ from typing import get_args
 from asap.chat.answers.phrasing import drafted, line
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.mentions import direction
+from asap.chat.understanding.references import Wish, filled
 from asap.core.errors import PlanError
 from asap.core.units import format_percent
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import AXES, Plan
 from asap.plans.axes import Axis
 from asap.plans.launchers import TITLES
@@ -22,53 +23,64 @@ from asap.proposals.strategy import NAMES
 _AXES: tuple[Axis, ...] = get_args(Axis)
 
 
-def plans_in_direction(conversation: Conversation, text: str) -> list[Plan]:
-    """The best valid plan in a direction that is put in words: "more tensor parallelism", "pure FSDP"."""
-    wish, study = direction(text), conversation.study
+def wished_plans(conversation: Conversation, wish: Wish) -> list[Plan]:
+    """The best valid plan in a direction: "more tensor parallelism", "pure FSDP", "no pipeline"."""
+    study = conversation.study
     devices = study.constraints.devices_per_slice
-    if wish is None or study.plan is None or devices is None:
+    if study.plan is None or devices is None:
         return []
-    axis, sense = wish
-    if sense == "only":
-        return [Plan().with_ici(**{axis: devices})]
+    if wish.sense == "only":
+        return [Plan().with_ici(**{wish.axis: devices})]
+    if wish.sense == "none":
+        rest = study.plan.with_ici(**{wish.axis: 1})
+        missing = study.plan.degree(wish.axis)
+        return [rest.with_ici(data=rest.ici.data * missing)] if missing > 1 else []
     ranked = (candidate.plan for candidate in conversation.revised.ranked.candidates)
-    found = next((plan for plan in ranked if _lies_in_direction(plan, study.plan, axis, sense)), None)
+    found = next((plan for plan in ranked if _lies_in_direction(plan, study.plan, wish)), None)
     if found is None:
-        wider = [plan for plan in candidate_plans(study, AXES) if _lies_in_direction(plan, study.plan, axis, sense)]
+        wider = [plan for plan in candidate_plans(study, AXES) if _lies_in_direction(plan, study.plan, wish)]
         found = min(expect(study, wider), key=_step_time).plan if wider else None
     return [found] if found is not None else []
 
 
-def no_such_plan(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
+def no_such_plan(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -> None:
     """Say that no valid plan lies in the direction that was asked for."""
-    wish, plan = direction(text), conversation.study.plan
-    if wish is not None and plan is not None:
-        change = "more" if wish[1] == "more" else "less"
-        answer.add(f"No valid plan has {change} {NAMES[wish[0]]} than what runs now ({plan}), as far as is known.")
+    plan = conversation.study.plan
+    if plan is not None:
+        change = "more" if wish.sense == "more" else "less"
+        answer.add(f"No valid plan has {change} {NAMES[wish.axis]} than what runs now ({plan}), as far as is known.")
+
+
+def whole(conversation: Conversation, plan: Plan) -> Plan:
+    """A plan as it would run here: FSDP over the devices that it leaves, settings of what runs now."""
+    study = conversation.study
+    return filled(plan, study.constraints.devices_per_slice).completed_by(study.plan)
 
 
 def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
     """What the engine expects of a plan, or the rule that it breaks."""
     study = conversation.study
-    whole = plan.completed_by(study.plan)
-    answer.focus = whole
-    if whole == study.plan:
-        answer.add(f"{whole} is the current plan; everything is compared with it.")
+    full = whole(conversation, plan)
+    answer.focus = full
+    if full == study.plan:
+        answer.add(f"{full} is the current plan; everything is compared with it.")
         return
-    broken = violations(whole, study.constraints)
+    if full.ici != plan.ici:
+        answer.add(f"{plan} with FSDP over the rest is {full.ici}.")
+    broken = violations(full, study.constraints)
     if broken:
         answer.add(f"{plan} cannot run: {'; '.join(violation.sentence for violation in broken)}.")
         _nearest(conversation, answer, plan)
         return
-    if whole in conversation.revised.excluded:
-        answer.add(f"{whole} is excluded by evidence: {conversation.revised.excluded[whole]}.")
+    if full in conversation.revised.excluded:
+        answer.add(f"{full} is excluded by evidence: {conversation.revised.excluded[full]}.")
         return
-    found = conversation.candidate(whole)
+    found = conversation.candidate(full)
     if found is None:
-        prediction = expect(study, [whole])[0]
+        prediction = expect(study, [full])[0]
         answer.add(f"{line(conversation, Candidate(prediction, 0.0))}.")
-        answer.add(f"It is valid as far as is known, but not ranked: {_unranked(conversation, whole)}.")
-        answer.add_figure(f"{whole}: step time", prediction.relative_step_time or prediction.step_time)
+        answer.add(f"It is valid as far as is known, but not ranked: {_unranked(conversation, full)}.")
+        answer.add_figure(f"{full}: step time", prediction.relative_step_time or prediction.step_time)
         return
     _place(conversation, answer, *found)
 
@@ -94,11 +106,13 @@ def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
 def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:
     """Plans side by side, in the order of the ranking."""
     study = conversation.study
-    whole = list(dict.fromkeys(plan.completed_by(study.plan) for plan in plans))
-    known = [(conversation.candidate(plan), plan) for plan in whole]
+    full = list(dict.fromkeys(whole(conversation, plan) for plan in plans))
+    known = [(conversation.candidate(plan), plan) for plan in full]
     ranked = sorted((found for found, _ in known if found), key=lambda found: found[0])
     for rank, candidate in ranked:
-        answer.add(f"{line(conversation, candidate)}; {_ranked(conversation, rank)}")
+        answer.add(
+            f"{_named(conversation, candidate.plan)}{line(conversation, candidate)}; {_ranked(conversation, rank)}"
+        )
         answer.add_figure(f"{candidate.plan}: step time", candidate.prediction.relative_step_time)
         answer.add(*(f"  - {cost}" for cost in trade_offs(study, candidate.plan)))
     for found, plan in known:
@@ -106,21 +120,25 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
             why_not(conversation, answer, plan)
     if len(ranked) > 1:
         answer.focus = ranked[0][1].plan
-        gap = format_percent(ranked[0][1].score - ranked[1][1].score)
-        answer.add(f"{ranked[0][1].plan} leads {ranked[1][1].plan} by {gap} of risk-adjusted gain.")
+        difference = ranked[0][1].score - ranked[1][1].score
+        side = "below" if difference < STEP_TIME_VARIATION else "above"
+        answer.add(
+            f"{ranked[0][1].plan} leads {ranked[1][1].plan} by {format_percent(difference)} of risk-adjusted gain,"
+            f" {side} the {STEP_TIME_VARIATION:.0%} noise between steps."
+        )
 
 
 def maxtext(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
     """The line to paste into a MaxText launcher."""
     study = conversation.study
-    whole = plan.completed_by(study.plan)
-    broken = violations(whole, study.constraints)
+    full = whole(conversation, plan)
+    broken = violations(full, study.constraints)
     if broken:
-        raise PlanError("; ".join(violation.sentence for violation in broken), where=str(whole))
-    answer.focus = whole
-    prediction = expect(study, [whole])[0]
+        raise PlanError("; ".join(violation.sentence for violation in broken), where=str(full))
+    answer.focus = full
+    prediction = expect(study, [full])[0]
     overrides = drafted(conversation, Candidate(prediction, 0.0), 1).overrides
-    answer.add(f"{whole} as {TITLES[overrides.stack]}:", *overrides.lines)
+    answer.add(f"{full} as {TITLES[overrides.stack]}:", *overrides.lines)
 
 
 def _place(conversation: Conversation, answer: ReplyBuilder, rank: int, candidate: Candidate) -> None:
@@ -148,9 +166,9 @@ def _unranked(conversation: Conversation, plan: Plan) -> str:
     return "it uses an axis that changes the code of the training step"
 
 
-def _lies_in_direction(plan: Plan, incumbent: Plan, axis: Axis, sense: str) -> bool:
-    change = plan.degree(axis) - incumbent.degree(axis)
-    return change > 0 if sense == "more" else change < 0
+def _lies_in_direction(plan: Plan, incumbent: Plan, wish: Wish) -> bool:
+    change = plan.degree(wish.axis) - incumbent.degree(wish.axis)
+    return change > 0 if wish.sense == "more" else change < 0
 
 
 def _step_time(prediction: Prediction) -> float:
@@ -170,6 +188,10 @@ def _nearest(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> No
     if named:
         names = " and ".join(NAMES[axis] for axis in named)
         answer.add(f"No valid plan has this degree of {names} here.")
+
+
+def _named(conversation: Conversation, plan: Plan) -> str:
+    return f"proposal {conversation.order.index(plan) + 1}, " if plan in conversation.order else ""
 
 
 def _ranked(conversation: Conversation, rank: int) -> str:

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from asap.chat.answers.phrasing import basis, drafted, evidence_lines, line, list_proposals, seconds
+from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import StatedFact, current_step_time
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.references import filled
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
@@ -98,10 +99,54 @@ def change_of_mind(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add(*(f"- a fuller profile: {gap.what.rstrip('.')}" for gap in conversation.study.diagnosis.missing))
 
 
+def basis_of(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What is measured, what is modelled, and where the width of an interval comes from."""
+    study, current = conversation.study, conversation.proposals
+    profile = study.profile
+    if profile is None:
+        answer.add("measured: nothing. There is no profile and no step time on record; all figures are modelled.")
+    else:
+        kind = "stated" if profile.stated else "measured"
+        answer.add(f"{kind}: the facts of what runs now ({profile.source})")
+    answer.add(*(f"stated by you: {item}" for item in conversation.evidence))
+    answer.add("modelled: step time, HBM and communication of every plan that has not been measured")
+    plan = conversation.focus or (current[0].plan if current else None)
+    found = conversation.candidate(plan) if plan else None
+    if found is not None:
+        answer.focus = found[1].plan
+        answer.add(f"{line(conversation, found[1])}. The interval rests on:")
+        basis(conversation, found[1], answer)
+    if study.experiment.model is None:
+        answer.add(
+            "- the architecture is not on record: shares of the profile are scaled by ratios of degrees, which is rough"
+        )
+
+
+def false_claim(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]) -> None:
+    """Somebody quotes the engine with what it did not say."""
+    current = conversation.proposals
+    if not current:
+        list_proposals(conversation, answer)
+        return
+    answer.focus = current[0].plan
+    answer.add("No, I did not say that. My figures are on record, and they are:")
+    list_proposals(conversation, answer)
+    for plan in plans:
+        whole = filled(plan, conversation.study.constraints.devices_per_slice).completed_by(conversation.study.plan)
+        if whole not in conversation.order and (found := conversation.candidate(whole)):
+            answer.add(line(conversation, found[1]))
+    answer.add(f"The first is proposal 1, {current[0].plan}. A measurement would change the order; a claim does not.")
+
+
 def evidence(conversation: Conversation, answer: ReplyBuilder) -> None:
     """What is on record beside the analysis."""
-    lines = evidence_lines(conversation.evidence)
-    answer.add(*(lines or ["There is no evidence in this session."]))
+    for item in conversation.evidence:
+        kind = "compiled" if item.compiled else "stated"
+        answer.add(
+            f'{conversation.number(item)}. {item} ({kind}: "{item.words}") · /forget {conversation.number(item)}'
+        )
+    if not conversation.evidence:
+        answer.add("There is no evidence in this session: no facts were stated.")
     excluded = conversation.revised.excluded if conversation.evidence else {}
     answer.add(*(f"- {plan} is excluded: {item}" for plan, item in excluded.items()))
 

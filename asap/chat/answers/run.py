@@ -1,7 +1,7 @@
 """Answers on the run itself: what holds it back, what to capture next, where facts come from, help."""
 
-from asap.chat.answers.help_text import QUESTIONS
 from asap.chat.answers.phrasing import drafted, seconds
+from asap.chat.answers.small_talk import unknown
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import current_step_time
 from asap.chat.reply import ReplyBuilder
@@ -99,20 +99,3 @@ def sources(conversation: Conversation, answer: ReplyBuilder) -> None:
             answer.add(f"proposal {rank}: {relative.provenance.value}, {relative.source}")
         for citation in drafted(conversation, candidate, rank).citations:
             answer.add(f"  § {citation.title} [{citation.id}{f', {citation.url}' if citation.url else ''}]")
-
-
-def help(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What can be asked."""
-    answer.add(*QUESTIONS.splitlines())
-
-
-def thanks(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """Thanks are acknowledged."""
-    current = conversation.proposals
-    answer.add("You are welcome." + (f" State what {current[0].plan} measures, and it is used." if current else ""))
-
-
-def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """The message is not understood."""
-    answer.add("I do not understand that. Nothing has changed.")
-    answer.add('Ask "which one first?", "why not model=8?", "what if the batch doubles?", or /help.')

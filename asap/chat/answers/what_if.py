@@ -1,23 +1,167 @@
-"""What if the batch, the sequence, the slice or the rematerialisation were different? Nothing is recorded."""
+"""What if the batch, the sequence, the hardware, the model or a setting were different? Nothing is recorded."""
 
-from asap.chat.answers.changed_hardware import change_hardware
-from asap.chat.answers.changed_remat import change_remat
-from asap.chat.answers.changed_workload import change_workload
+from collections.abc import Sequence
+
+from asap.chat.anchor import modelled_now
+from asap.chat.answers.phrasing import expectation, figures_of, fit, line
 from asap.chat.conversation import Conversation
+from asap.chat.evidence import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.changes import Subject, changed_subject
+from asap.chat.scenario import Scenario, is_complete, predict_scenario, scenario_of
+from asap.chat.understanding.changes import Change
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_seconds, significant
+from asap.plans import Plan, Remat
+from asap.plans.validity import violations
+from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
+from asap.prediction.step_model.groups import allocator_class
+from asap.proposals.ranking import choose
+from asap.proposals.remat_alternatives import KNOWN
+from asap.study.study import Study
 
 
-def what_if(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
-    """Evaluate the change that is asked for; raises InsufficientEvidenceError where the engine cannot tell."""
-    match changed_subject(text):
-        case Subject.BATCH:
-            change_workload(conversation, answer, "global_batch", text)
-        case Subject.SEQUENCE:
-            change_workload(conversation, answer, "sequence_length", text)
-        case Subject.SLICE:
-            change_hardware(conversation, answer, text)
-        case Subject.REMAT:
-            change_remat(conversation, answer, text)
-        case None:
-            answer.add("Say what changes: the batch, the sequence, the slice, the rematerialisation, or a whole plan.")
+def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, plan: Plan | None = None) -> None:
+    """The step, the memory and the order of the proposals after a change.
+
+    Raises:
+        InsufficientEvidenceError: the engine cannot tell.
+        PlanError: the plan cannot run then.
+    """
+    if change.remat == "any":
+        policies(conversation, answer, plan or conversation.study.plan)
+        return
+    scenario = scenario_of(conversation.study, change, plan)
+    if scenario.settings_only:
+        _settings(conversation, answer, scenario)
+        return
+    answer.add(f"With {' and '.join(scenario.changes)}:", *(f"! {note}" for note in scenario.notes))
+    if not is_complete(scenario.study):
+        _without_architecture(conversation, answer, scenario)
+        return
+    found = predict_scenario(scenario)
+    answer.add(f"- {_subject(conversation, scenario)}: {figures_of(found)}{_ratio(conversation, scenario, found)}")
+    answer.add(*_nothing_gained(conversation, change))
+    answer.add_figure(f"{found.plan}: step time", found.step_time)
+    answer.focus = scenario.before
+    _new_order(conversation, scenario.study, answer)
+
+
+def policies(conversation: Conversation, answer: ReplyBuilder, plan: Plan | None) -> None:
+    """A plan with each rematerialisation; raises InsufficientEvidenceError without the architecture."""
+    study = conversation.study
+    if plan is None:
+        raise InsufficientEvidenceError("the current plan is not known", where=conversation.id)
+    plans = [plan.model_copy(update={"remat": policy}) for policy in _policies(study) if policy != plan.remat]
+    predictions = expect(study, plans)
+    if all(prediction.method == "profile_ratios" for prediction in predictions):
+        raise InsufficientEvidenceError(
+            "the effect of another rematerialisation depends on the architecture, which is not on record",
+            where=conversation.id,
+            hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+        )
+    answer.add(f"The same mesh with another rematerialisation (now {plan.remat or 'not on record'}):")
+    for prediction in predictions:
+        answer.add(f"- {prediction.plan}: {expectation(prediction)}{fit(prediction)}")
+        answer.add_figure(f"{prediction.plan}: step time", prediction.relative_step_time)
+
+
+def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenario) -> None:
+    found = predict_scenario(scenario)
+    study, before = conversation.study, scenario.before
+    (now,) = expect(study, [before]) if before is not None else (None,)
+    answer.add(f"With {' and '.join(scenario.changes) or 'nothing changed'}, {_subject(conversation, scenario)}:")
+    answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
+    if now is not None and now.plan != found.plan:
+        answer.add(f"- instead of {now.plan}: {figures_of(now)}")
+    answer.add_figure(f"{found.plan}: step time", found.relative_step_time or found.step_time)
+    answer.focus = found.plan
+
+
+def _subject(conversation: Conversation, scenario: Scenario) -> str:
+    own = scenario.before == conversation.study.plan
+    return f"what runs now ({scenario.plan})" if own else str(scenario.plan)
+
+
+def _ratio(conversation: Conversation, scenario: Scenario, found: Prediction) -> str:
+    """How the step compares with what it is now; anchored to a measured step where there is one."""
+    study = conversation.study
+    if scenario.before is None or found.step_time is None or not is_complete(study):
+        return ""
+    now = modelled_now(study) if scenario.before == study.plan else None
+    if now is None:
+        (now,) = expect(study, [scenario.before])
+    if now.step_time is None:
+        return ""
+    ratio = found.step_time.value / now.step_time.value
+    text = (
+        f"; the step takes {significant(ratio)} times as long as now ({format_seconds(now.step_time.value)} predicted)"
+    )
+    measured = current_step_time(study, conversation.evidence)
+    if measured is not None and scenario.before == study.plan:
+        after = format_seconds(measured.value * ratio)
+        text += f", so {after} from the {format_seconds(measured.value)} that were measured"
+    return text
+
+
+def _nothing_gained(conversation: Conversation, change: Change) -> list[str]:
+    """What a change of precision cannot bring on this chip."""
+    study = conversation.study
+    if change.precision is None or study.slice is None:
+        return []
+    peaks = study.slice.chip.peak_flops
+    if change.precision in peaks:
+        return []
+    known = ", ".join(peaks)
+    return [
+        f"- {study.slice.chip.title} has no faster {change.precision} arithmetic on record (it has {known}): no gain."
+    ]
+
+
+def _without_architecture(conversation: Conversation, answer: ReplyBuilder, scenario: Scenario) -> None:
+    """What is known without the architecture: which plans remain possible, and in which order."""
+    answer.add("- how long a step then takes is unknown: that follows from the architecture, batch and sequence,")
+    answer.add("  which are not all on record (asap experiments add ID --config FILE --hardware NAME --profile PATH)")
+    workload_only = scenario.study.experiment.hardware == conversation.study.experiment.hardware
+    if (
+        workload_only
+        and scenario.study.experiment.workload.precision == conversation.study.experiment.workload.precision
+    ):
+        _new_order(conversation, scenario.study, answer)
+
+
+def _new_order(conversation: Conversation, study: Study, answer: ReplyBuilder) -> None:
+    """The proposals in the changed run; on other hardware, where they cannot run, the best plans there."""
+    now = [candidate.plan for candidate in conversation.proposals]
+    possible = [plan for plan in now if not violations(plan, study.constraints)]
+    if now and len(possible) == len(now) and is_complete(study):
+        _same_plans(conversation, study, now, answer)
+        return
+    ranked = conversation.rank(study)
+    chosen = choose([c for c in ranked.candidates if c.plan not in conversation.revised.excluded], study.plan)
+    for rank, candidate in enumerate(chosen, 1):
+        answer.add(line(conversation, candidate, rank))
+        answer.add_figure(f"{candidate.plan}: step time", candidate.prediction.relative_step_time)
+    _difference(now, [candidate.plan for candidate in chosen], answer)
+
+
+def _same_plans(conversation: Conversation, study: Study, plans: list[Plan], answer: ReplyBuilder) -> None:
+    for place, prediction in enumerate(expect(study, plans), 1):
+        answer.add(f"- proposal {place}, {prediction.plan}: {expectation(prediction)}{fit(prediction)}")
+        answer.add_figure(f"{prediction.plan}: step time", prediction.relative_step_time)
+
+
+def _difference(now: Sequence[Plan], then: Sequence[Plan], answer: ReplyBuilder) -> None:
+    if list(now) == list(then):
+        answer.add("The order is the same.")
+    elif now and then and now[0] != then[0]:
+        answer.add(f"The first one there: {then[0]} (here: {now[0]}).")
+    elif then:
+        answer.add("The first stays the same; the others change.")
+
+
+def _policies(study: Study) -> Sequence[Remat]:
+    """The policies that the framework knows."""
+    if study.slice is None:
+        return tuple(Remat)
+    return KNOWN[allocator_class(study.experiment.workload.framework, study.slice.chip.kind)]

@@ -31,6 +31,15 @@ def configured_embedder() -> Embedder:
         from asap.knowledge.index.gemini import GeminiEmbedder
 
         return GeminiEmbedder(model)
+    return bundled_embedder()
+
+
+def bundled_embedder() -> Embedder:
+    """Our own embedder, whatever the environment asks for.
+
+    Raises:
+        UsageError: the store's folder cannot be written.
+    """
     with _lock:
         return _latent_semantic()
 

@@ -1,0 +1,129 @@
+"""Answers in figures of one plan: HBM and its parts, step time, MFU, tokens a second, days and money."""
+
+from asap.chat.answers.phrasing import figures_of
+from asap.chat.conversation import Conversation
+from asap.chat.evidence import Claim, current_step_time
+from asap.chat.reply import ReplyBuilder
+from asap.chat.scenario import is_complete, missing, predict_scenario, scenario_of
+from asap.chat.understanding.question import Question
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.plans import Plan
+from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
+
+DAY, HOUR = 86400, 3600
+
+
+def prediction_of(conversation: Conversation, plan: Plan) -> Prediction:
+    """What is expected of a plan, with what the engineer stated; raises InsufficientEvidenceError."""
+    if found := conversation.candidate(plan):
+        return found[1].prediction
+    return expect(conversation.study, [plan])[0]
+
+
+def memory(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Whether plans fit into HBM, how tightly, and what fills it."""
+    for name, prediction in _subjects(conversation, question):
+        held = prediction.memory
+        if held is None:
+            _unknown(conversation, answer, "how much HBM it needs", name)
+            continue
+        free = held.capacity_bytes - held.total.value
+        verdict = "fits" if held.fits else "does not fit"
+        room = f"{format_bytes(free)} free" if free >= 0 else f"{format_bytes(-free)} too much"
+        answer.add(
+            f"{name} {verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM on the"
+            f" fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
+            f" {held.total.provenance.value})"
+        )
+        answer.add(*(f"- {part.name}: {format_bytes(part.size_bytes)}" for part in held.parts if part.size_bytes > 0))
+        answer.add_figure(f"{prediction.plan}: HBM", held.total)
+        answer.focus = prediction.plan
+    profile = conversation.study.profile
+    if profile is not None and profile.peak_hbm_bytes:
+        answer.add(f"measured peak of what runs now: {format_bytes(profile.peak_hbm_bytes)}")
+    for fact in conversation.evidence:
+        if fact.claim in {Claim.HBM_SHARE, Claim.HBM_BYTES}:
+            answer.add(f"stated: {fact}")
+
+
+def throughput(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Step time, tokens a second, MFU; days and money for so many tokens."""
+    for name, prediction in _subjects(conversation, question):
+        answer.focus = prediction.plan
+        rate = prediction.tokens_per_second
+        if rate is None:
+            _without_rate(conversation, answer, name, prediction)
+            continue
+        answer.add(f"{name}: {figures_of(prediction)}")
+        chips = prediction.plan.devices
+        answer.add(
+            f"- {significant(rate.value, 4)} tokens/s, {significant(rate.value / chips, 4)} tokens/s/chip "
+            f"on {chips} chips"
+        )
+        answer.add_figure(f"{prediction.plan}: tokens per second", rate)
+        _bill(answer, question, rate.value, chips)
+    for fact in conversation.evidence:
+        if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
+            answer.add(f"stated by you: {fact}")
+    answer.context = question.context.model_copy(update={"tokens": question.tokens})
+
+
+def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> None:
+    """How long so many tokens take, and what that costs."""
+    tokens, price = question.tokens, question.dollars
+    if price is not None and tokens is None:
+        hour = f"{rate * HOUR:,.0f} tokens"
+        answer.add(f"- an hour costs ${price * chips:,.0f} and trains {hour}; name the tokens for the whole bill")
+    if tokens is None:
+        return
+    seconds = tokens / rate
+    answer.add(f"- {tokens:,.0f} tokens take {significant(seconds / DAY)} days")
+    if price is not None:
+        hours = seconds / HOUR * chips
+        answer.add(f"- that is {hours:,.0f} chip hours, ${hours * price:,.0f} at ${price:g} a chip hour")
+
+
+def _subjects(conversation: Conversation, question: Question) -> list[tuple[str, Prediction]]:
+    """Plans that a question is about, each with its name; what runs now if it names none."""
+    study, order = conversation.study, conversation.order
+    change = question.change if not question.change.empty else question.of_scenario
+    plans = list(question.plans) or list(question.context.plans if change and question.of_scenario else ())
+    if not plans and question.context.plans and question.tokens and question.dollars:
+        plans = list(question.context.plans)
+    if not plans and study.plan is None:
+        raise InsufficientEvidenceError("the current plan is not known", where=conversation.id)
+    plans = plans or [study.plan] if study.plan else plans
+    found = []
+    for plan in plans:
+        whole = plan.completed_by(study.plan)
+        if change is not None and change.remat != "any":
+            scenario = scenario_of(study, change, whole)
+            found.append((f"{scenario.plan} with {' and '.join(scenario.changes)}", predict_scenario(scenario)))
+            continue
+        rank = order.index(whole) + 1 if whole in order else None
+        name = (
+            f"proposal {rank} ({whole})" if rank else f"what runs now ({whole})" if whole == study.plan else str(whole)
+        )
+        found.append((name, prediction_of(conversation, whole)))
+    return found
+
+
+def _without_rate(conversation: Conversation, answer: ReplyBuilder, name: str, prediction: Prediction) -> None:
+    now = current_step_time(conversation.study, conversation.evidence)
+    step = prediction.step_time or (now if prediction.plan == conversation.study.plan else None)
+    if step is not None:
+        answer.add(f"{name}: step time {format_seconds(step.value)} ({step.provenance.value})")
+        answer.add_figure(f"{prediction.plan}: step time", step)
+        tokens = conversation.study.experiment.workload.tokens
+        if tokens:
+            answer.add(f"- {significant(tokens / step.value, 4)} tokens/s")
+            return
+    _unknown(conversation, answer, "its MFU and tokens/s", name)
+
+
+def _unknown(conversation: Conversation, answer: ReplyBuilder, what: str, name: str) -> None:
+    study = conversation.study
+    why = missing(study) if not is_complete(study) else "the run's record"
+    answer.add(f"{name}: {what} is unknown without {why}: asap experiments add ID --config FILE --hardware NAME")

@@ -1,0 +1,107 @@
+"""Answers on what was measured: the real gain, and how far off the prediction was."""
+
+from asap.chat.conversation import Conversation
+from asap.chat.evidence import Claim, StatedFact, current_step_time
+from asap.chat.reply import ReplyBuilder
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_seconds, significant
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.reports import phrases
+
+
+def gain(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What the measured plans gained over what runs now, as far as both were measured."""
+    found = [fact for fact in conversation.evidence if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE}]
+    now = current_step_time(conversation.study, conversation.evidence)
+    plans = [fact for fact in found if fact.plan != conversation.study.plan]
+    for fact in plans:
+        ratio = _ratio(conversation, fact)
+        if ratio is None:
+            answer.add(f"{fact}: what runs now has no measured step to compare it with. State it in seconds.")
+            continue
+        both = (
+            f" ({format_seconds(fact.value or 0)} instead of {format_seconds(now.value)})"
+            if now and fact.claim is Claim.STEP_TIME
+            else ""
+        )
+        answer.add(
+            f"{fact.plan}: {(ratio - 1) * 100:+.1f} % step time, {significant(1 / ratio)} times as fast "
+            f"as what runs now,"
+            f" measured{both}"
+        )
+        answer.focus = fact.plan
+    if not plans:
+        answer.add("Nothing but predictions yet: no proposal has a measured step time.")
+        answer.add('Run one and tell me: "proposal 1 measured 2.1 s".')
+
+
+def prediction_check(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Each measurement beside what was predicted before it."""
+    for fact in conversation.evidence:
+        if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE} and fact.plan is not None:
+            answer.add(*against_prediction(conversation, fact))
+            answer.focus = fact.plan
+    if not answer.lines:
+        answer.add("Nothing was measured yet that a prediction could be compared with.")
+        answer.add('State it: "proposal 1 measured 2.1 s", "the baseline takes 2.4 s".')
+
+
+def against_prediction(conversation: Conversation, fact: StatedFact) -> list[str]:
+    """A measurement beside the prediction of the analysis; flagged where it lies outside of the interval."""
+    assert fact.plan is not None
+    predicted = predicted_before(conversation, fact.plan)
+    if predicted is None:
+        return [f"{fact}; nothing was predicted for it."]
+    if fact.plan == conversation.study.plan or predicted.relative_step_time is None:
+        return _absolute(fact, predicted)
+    ratio = _ratio(conversation, fact)
+    if ratio is None:
+        return _absolute(fact, predicted)
+    relative = predicted.relative_step_time
+    off = ratio / relative.value - 1
+    text = (
+        f"{fact.plan}: predicted {phrases.percent_change(relative)} step time, measured {(ratio - 1) * 100:+.1f} %:"
+        f" the step takes {abs(off) * 100:.1f} % {'longer' if off > 0 else 'less'} than predicted"
+    )
+    return [text, *_outside(ratio, relative.low, relative.high)]
+
+
+def predicted_before(conversation: Conversation, plan: Plan) -> Prediction | None:
+    """What the analysis expected of a plan, before any statement."""
+    from asap.prediction.predict_study import expect
+
+    if plan in conversation.analysed:
+        return conversation.analysed[plan].prediction
+    try:
+        return expect(conversation.analysed_study, [plan])[0]
+    except InsufficientEvidenceError:
+        return None
+
+
+def _absolute(fact: StatedFact, predicted: Prediction) -> list[str]:
+    step = predicted.step_time
+    if step is None or fact.claim is not Claim.STEP_TIME or fact.value is None:
+        return []
+    off = fact.value / step.value - 1
+    if abs(off) < 1e-6:
+        return []
+    text = (
+        f"{fact.plan}: predicted {phrases.interval(step)}, measured {format_seconds(fact.value)}:"
+        f" {abs(off) * 100:.1f} % {'longer' if off > 0 else 'less'} than predicted"
+    )
+    return [text, *_outside(fact.value, step.low, step.high)]
+
+
+def _outside(value: float, low: float | None, high: float | None) -> list[str]:
+    if low is None or high is None or low <= value <= high:
+        return []
+    side = "above" if value > high else "below"
+    return [f"! That is {side} the interval that holds 9 of 10 runs. Is it the same run, and a steady step?"]
+
+
+def _ratio(conversation: Conversation, fact: StatedFact) -> float | None:
+    if fact.claim is Claim.RELATIVE:
+        return fact.value
+    now = current_step_time(conversation.study, conversation.evidence)
+    return fact.value / now.value if now is not None and fact.value else None

@@ -1,0 +1,163 @@
+"""Answers from the profile: operations, their shape and source, the roofline, collectives by kind and axis."""
+
+from collections.abc import Sequence
+
+from asap.chat.answers.figures import prediction_of
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.core.text import plain
+from asap.core.units import format_bytes, format_percent, format_rate, format_seconds
+from asap.plans import Plan
+from asap.plans.axes import MEANINGS, Axis
+from asap.profiles import Operation
+from asap.profiles.gaps import MAXTEXT_SETTINGS
+from asap.reports.profile_facts import roofline_facts
+
+TOP = 10
+_SHAPE = 80
+
+
+def operations(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The operations that are named, else those that take the most time."""
+    listed = _listed(conversation, answer)
+    named = [operation for operation in listed if operation.name in question.operations]
+    for operation in named:
+        _detail(conversation, answer, operation)
+    if not named and listed:
+        answer.add("Operations by self time (share of the step, time, name):")
+        answer.add(*(_row(operation) for operation in listed[:TOP]))
+        answer.add(*_opaque(listed))
+
+
+def roofline(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The program under the roofline of its device, and the operations under theirs."""
+    listed, profile = _listed(conversation, answer), conversation.study.profile
+    if profile is None:
+        return
+    named = [operation for operation in listed if operation.name in question.operations]
+    for operation in named:
+        _detail(conversation, answer, operation)
+    if named:
+        return
+    known = any(operation.roofline_efficiency is not None for operation in listed)
+    answer.add("Roofline: " + ", ".join(f"{label} {value}" for label, value in roofline_facts(profile.roofline)))
+    if not known:
+        answer.add(
+            "- no FLOPs or bytes of its operations are recorded, so their efficiency is unknown (XProf has none here)"
+        )
+        return
+    answer.add(*(_roof(operation) for operation in listed[:TOP]))
+    answer.add(*_opaque(listed))
+
+
+def collectives(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Communication by kind as it was measured, and by mesh axis as it is predicted."""
+    study = conversation.study
+    profile = study.profile
+    if profile is not None and profile.kpis.collectives:
+        total = profile.kpis.communication
+        answer.add("Measured collectives" + (f" ({format_percent(total)} of the step):" if total else ":"))
+        for one in profile.kpis.collectives:
+            time = f", {format_seconds(one.time_s)}" if one.time_s else ""
+            count = f", {one.occurrences:g} times" if one.occurrences else ""
+            answer.add(f"- {one.kind}: {format_percent(one.fraction)} of the step{time}{count}")
+    plan = next(iter(question.plans), None) or study.plan
+    if plan is not None:
+        _by_axis(conversation, answer, plan.completed_by(study.plan))
+    if not answer.lines:
+        answer.add("No collectives are on record: there is no profile, and no architecture to predict them from.")
+
+
+def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
+    prediction = prediction_of(conversation, plan)
+    parts = [part for part in prediction.parts if part.axis is not None]
+    if not parts or not prediction.step_time:
+        uses = _axes(plan)
+        if uses:
+            answer.add(
+                f"Which mesh axis a collective belongs to is not recorded in the profile. {plan} has:"
+                f" {'; '.join(uses)}."
+            )
+        return
+    step = prediction.step_time.value
+    answer.add(f"Predicted collectives of {plan} by axis (a step of {format_seconds(step)}, modelled):")
+    for part in sorted(parts, key=lambda part: -part.exposed_s):
+        meaning = MEANINGS.get(part.axis, part.axis) if part.axis else ""  # type: ignore[arg-type]
+        answer.add(
+            f"- {part.name} on the {part.axis} axis ({meaning}): {format_seconds(part.exposed_s)} exposed"
+            f" ({format_percent(part.exposed_s / step)}), {format_seconds(part.busy_s)} busy"
+        )
+
+
+_CARRIED: dict[Axis, str] = {
+    "replica": "all-reduce of the gradients on the replica axis",
+    "data": "all-gather of the parameters and reduce-scatter (or all-reduce) of the gradients on the data axis",
+    "seq": "exchange of keys and values, and the gradients' all-reduce, on the seq axis",
+    "model": "all-reduce (or all-gather and reduce-scatter) of activations on the model axis",
+    "expert": "all-to-all of tokens on the expert axis",
+    "stage": "collective-permute of activations on the stage axis",
+}
+
+
+def _axes(plan: Plan) -> list[str]:
+    return [text for axis, text in _CARRIED.items() if plan.degree(axis) > 1]
+
+
+def _listed(conversation: Conversation, answer: ReplyBuilder) -> Sequence[Operation]:
+    profile = conversation.study.profile
+    if profile is None or not profile.operations:
+        answer.add(f"No profile with operations is on record. Capture one: {MAXTEXT_SETTINGS}")
+        return ()
+    return profile.operations
+
+
+def _row(operation: Operation) -> str:
+    time = f", {format_seconds(operation.time_s)}" if operation.time_s is not None else ""
+    efficiency = operation.roofline_efficiency
+    roof = f", {format_percent(efficiency)} of its roof" if efficiency is not None and not operation.opaque else ""
+    bound = "" if operation.bound == "unknown" else f", bound by {operation.bound}"
+    return f"- {plain(operation.name, 60)}: {format_percent(operation.fraction, 2)}{time}{bound}{roof}"
+
+
+def _roof(operation: Operation) -> str:
+    if operation.opaque:
+        return f"- {plain(operation.name, 60)}: {format_percent(operation.fraction, 2)}, opaque (no FLOPs, no bound)"
+    return _row(operation)
+
+
+def _detail(conversation: Conversation, answer: ReplyBuilder, operation: Operation) -> None:
+    answer.add(_row(operation).removeprefix("- "))
+    facts = {
+        "category": plain(operation.category, 40),
+        "shape": plain(operation.shape, _SHAPE) if operation.shape else None,
+        "source": plain(operation.source, _SHAPE) if operation.source else None,
+        "per step": f"{operation.occurrences:g} times" if operation.occurrences else None,
+        "FLOP rate": format_rate(operation.flop_rate, "FLOP/s") if operation.flop_rate else None,
+        "HBM": f"{format_bytes(operation.memory_bandwidth)}/s" if operation.memory_bandwidth else None,
+        "collective": operation.collective,
+    }
+    answer.add(*(f"- {label}: {value}" for label, value in facts.items() if value))
+    if operation.source is None:
+        answer.add("- source: not recorded in this profile")
+    if operation.opaque:
+        answer.add(
+            "- opaque: a custom call reports no FLOPs and no bound; a cost_estimate in its kernel would show them"
+        )
+    if operation.is_collective and conversation.study.plan is not None:
+        _axis_of_collective(conversation, answer, operation)
+
+
+def _axis_of_collective(conversation: Conversation, answer: ReplyBuilder, operation: Operation) -> None:
+    plan = conversation.study.plan
+    kind = operation.collective or ""
+    possible = [text for text in _axes(plan) if kind in text] if plan else []
+    if possible:
+        answer.add(f"- mesh axis: not recorded; of {plan} it can be the {'; the '.join(possible)}")
+
+
+def _opaque(listed: Sequence[Operation]) -> list[str]:
+    share = sum(operation.fraction for operation in listed if operation.opaque)
+    if not share:
+        return []
+    return [f"{format_percent(share)} of the time is opaque: custom calls that report neither FLOPs nor a bound."]

@@ -1,0 +1,52 @@
+"""Answers to what is no question about the run: greetings, thanks, other subjects, attempts to forge facts."""
+
+from asap.chat.answers.help_text import QUESTIONS
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+
+CAN = (
+    'bottleneck, proposals, "why not model=8?", "what if the batch doubles?", memory, throughput, operations,'
+    " precedents"
+)
+
+
+def help(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What can be asked."""
+    answer.add(*QUESTIONS.splitlines())
+
+
+def greeting(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """A greeting."""
+    answer.add(f"Hello. I know the analysis of {conversation.id}.", f"Ask me about: {CAN}. /help lists more.")
+
+
+def thanks(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Thanks are acknowledged."""
+    current = conversation.proposals
+    answer.add("You are welcome." + (f" State what {current[0].plan} measures, and it is used." if current else ""))
+
+
+def out_of_scope(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Something else than this run."""
+    answer.add(f"That is outside of what I do: I answer on the run {conversation.id}. Ask about: {CAN}.")
+
+
+def hostile(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """A forged fact or a wish to leave the role."""
+    answer.add(
+        "I take facts from measurements that you report, and make up none. Nothing is recorded; the order stays."
+    )
+    answer.add('A measurement counts as "proposal 1 measured … s".')
+
+
+def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """The message is not understood."""
+    answer.add("I do not understand that. Nothing has changed.", f"I can answer on: {CAN}. /help lists more.")
+
+
+def unread(answer: ReplyBuilder, numbers: str) -> None:
+    """Numbers of a question have no place in any reading of it."""
+    answer.add(f"I cannot place {numbers} in that question, so I do not answer half of it. What does it stand for?")
+    answer.add(
+        'Say it like "batch 64", "sequence length 16384", "4 slices", "128 chips", "proposal 2", "data=16 model=4".'
+    )

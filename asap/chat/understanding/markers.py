@@ -1,0 +1,46 @@
+"""Word lists of ``doubt.toml``: what keeps a sentence from being a report about this run."""
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+_ORDER = re.compile(
+    r"^\W*(?:(?:please|just|now|then|so|ok|and) )*(?:run|use|set|try|make|change|increase|raise|reduce|lower|put|switch"
+    r"|go|train|show|give|take|pick|rank|compare|explain|evaluate|predict|redo|rerun|let'?s|double|halve|add|do|record"
+    r"|report|log|note that|claim|tell|write|print|list|confirm|admit)\b(?!\s*:)",
+    re.I,
+)
+_VOICE = re.compile(
+    r"^\W*(?:system|assistant|developer|admin|root|operator|instruction|prompt|engine|tool|asap)\b[^:,]{0,40}[:,]"
+    r"|</?(?:system|assistant|instructions?|tool)\b"
+    r"|\b(?:ignore|disregard|forget|override)\s+(?:(?:all|any|your|the|my|previous|prior|above)\s+)*(?:instructions|rules|prompt)"
+    r"|\b(?:system prompt|developer mode)\b",
+    re.I,
+)
+
+
+def has(kind: str, text: str) -> bool:
+    """Whether a text has a word of a list of ``doubt.toml``."""
+    return _patterns()[kind].search(text) is not None
+
+
+def is_order(text: str) -> bool:
+    """Whether a clause tells to do something."""
+    return _ORDER.search(text) is not None
+
+
+def pretends(text: str) -> bool:
+    """Whether a line speaks with the voice of the system, or about its instructions: it is never a fact."""
+    return _VOICE.search(text) is not None
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    table = tomllib.loads(Path(__file__).with_name("doubt.toml").read_text(encoding="utf-8"))
+    return {kind: _any_of(words) for kind, words in table.items()}
+
+
+def _any_of(words: list[str]) -> re.Pattern[str]:
+    written = "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words)
+    return re.compile(rf"(?<!\w)(?:{written})(?!\w)", re.I)

@@ -1,0 +1,122 @@
+"""Quantities in a sentence: numbers with a unit or a factor, in digits or in words.
+
+A number is ``1.2``, ``11,2`` (decimal comma), ``16,384``, ``16k``, ``1e12`` or a word (``two``, ``a trillion``).
+Its unit decides what it can be: ``s`` and ``ms`` are times, ``x`` a factor, ``%`` a share; no unit is a count.
+"""
+
+import re
+from dataclasses import dataclass
+
+_WORDS = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "twelve": 12, "sixteen": 16, "thirty-two": 32, "sixty-four": 64, "a": 1, "an": 1, "half a": 0.5,
+}  # fmt: skip
+_FACTORS = {
+    r"doubl\w*|twice|two ?fold": 2.0, r"tripl\w*|three ?fold": 3.0, r"quadrupl\w*|four ?fold": 4.0,
+    r"halv\w*|half(?! an?\b)": 0.5,
+}  # fmt: skip
+_SCALES = {
+    "k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "mio": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9,
+    "t": 1e12, "tn": 1e12, "trillion": 1e12,
+}  # fmt: skip
+_UNITS: tuple[tuple[str, str, float], ...] = (
+    (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|sec|second)\b\s*(?:/|per|a|each)\s*(?:chip"
+r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
+    (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|secs?|seconds?)\b", "tokens/s", 1),
+    (r"(?:dollars?|usd|\$|eur|euros?)", "$", 1),
+    (r"(?:ms|msec|milliseconds?)\b", "s", 1e-3),
+    (r"(?:µs|us|microseconds?)\b", "s", 1e-6),
+    (r"(?:seconds?|secs?|s)\b", "s", 1),
+    (r"(?:minutes?|mins?)\b", "s", 60),
+    (r"(?:%|percent\b|per cent\b|pct\b)", "%", 1),
+    (r"(?:gib|gb|gigabytes?)\b", "GiB", 1),
+    (r"(?:x\b|×|times\b|-?fold\b)", "x", 1),
+    (r"tokens?\b", "tokens", 1),
+    (r"(?:chips?|devices?|cores?|gpus?|tpus?)\b", "chips", 1),
+    (r"slices?\b|pods?\b", "slices", 1),
+    (r"layers?\b", "layers", 1),
+    (r"experts?\b(?! parallel| shard)", "experts", 1),
+    (r"(?:micro-?batches)\b", "microbatches", 1),
+    (r"(?:sequences|samples)\b", "sequences", 1),
+    (r"(?:params?|parameters?)\b", "other", 1),
+    (r"(?:days?|weeks?|months?|years?|hours?|runs?|jobs?)\b", "other", 1),
+)  # fmt: skip
+_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?"
+_NUMBER = re.compile(
+    rf"(?P<money>\$\s*)?(?<![\w.])(?P<digits>{_DIGITS})(?:\s?(?P<scale>k|thousand|m(?=\s+tok|\b(?!s))|million|mio|bn?|billion|tn?|trillion)(?![\w/]))?",
+    re.I,
+)
+_SPELLED = re.compile(
+    rf"\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\s+(?:(?P<scale>thousand"
+    rf"|million|billion|trillion)\b)?",
+    re.I,
+)
+_FACTOR = re.compile("|".join(rf"\b(?:{words})\b" for words in _FACTORS), re.I)
+_OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?)$", re.I)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number with its unit: ``s``, ``%``, ``x``, ``GiB``, ``tokens/s``, ``$``, ``chips`` …; none is a count.
+
+    ``before`` says that it is what something was, as in "16 instead of 8".
+    """
+
+    value: float
+    unit: str
+    start: int
+    end: int
+    text: str
+    before: bool = False
+
+
+def amounts(text: str) -> list[Amount]:
+    """All amounts of a text, in their order."""
+    found: list[Amount] = []
+    for match in _NUMBER.finditer(text):
+        scale = (match["scale"] or "").lower()
+        value = _value(match["digits"]) * _SCALES.get(scale, 1)
+        found.append(_with_unit(text, value, match.start(), match.end(), bool(match["money"]), scale))
+    taken = [(amount.start, amount.end) for amount in found]
+    for match in _SPELLED.finditer(text):
+        word, scale = match["word"].lower(), (match["scale"] or "").lower()
+        amount = _with_unit(text, _WORDS[word] * _SCALES.get(scale, 1), match.start(), match.end(), False, scale)
+        vague = word in {"a", "an", "half a", "one"} and not scale
+        if not vague and (scale or amount.unit) and not _overlaps(amount, taken):
+            found.append(amount)
+    for match in _FACTOR.finditer(text):
+        words = next(words for words in _FACTORS if re.fullmatch(words, match.group(), re.I))
+        found.append(Amount(_FACTORS[words], "x", match.start(), match.end(), match.group()))
+    return sorted(found, key=lambda amount: amount.start)
+
+
+def thousands(amount: Amount) -> int:
+    """A count that is written as ``16k``, in the binary sense that sequence lengths have: 16384."""
+    if re.search(r"\dk\b|\d\sk\b", amount.text, re.I):
+        return round(amount.value / 1000 * 1024)
+    return round(amount.value)
+
+
+def _value(digits: str) -> float:
+    if re.fullmatch(r"\d+,\d{1,2}", digits):
+        return float(digits.replace(",", "."))
+    return float(digits.replace(",", ""))
+
+
+def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale: str) -> Amount:
+    before = _OLD.search(text[:start]) is not None
+    if money:
+        return Amount(value, "$", start, end, text[start:end], before)
+    rest = re.match(r"[\s-]*", text[end:])
+    offset = end + (rest.end() if rest else 0)
+    for pattern, unit, factor in _UNITS:
+        if match := re.compile(pattern, re.I).match(text, offset):
+            return Amount(value * factor, unit, start, match.end(), text[start : match.end()], before)
+    if scale == "k" and (match := re.compile(r"\s*/\s*s\b", re.I).match(text, end)):
+        return Amount(value, "tokens/s", start, match.end(), text[start : match.end()], before)
+    unit = "other" if scale == "b" else ""
+    return Amount(value, unit, start, end, text[start:end].strip(), before)
+
+
+def _overlaps(amount: Amount, taken: list[tuple[int, int]]) -> bool:
+    return any(amount.start < end and start < amount.end for start, end in taken)
