@@ -10,7 +10,7 @@ from asap.chat.answers import ranking as ranking_answers
 from asap.chat.answers import run as run_answers
 from asap.chat.answers.what_if import what_if
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import StatedFact
+from asap.chat.evidence import Claim, StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.markers import pretends
 from asap.chat.understanding.question import Question, read_question
@@ -105,6 +105,15 @@ def _change(conversation: Conversation, answer: ReplyBuilder, question: Question
         plan = question.context.plans[0]
     whole = plan_answers.whole(conversation, plan) if plan is not None else None
     what_if(conversation, answer, question.change, whole)
+
+
+def _beside_record(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """A figure of somebody else beside the one on record: neither is dropped in silence."""
+    said = [amount for amount in question.amounts if amount.unit == "s"]
+    known = [fact for fact in conversation.evidence if fact.claim is Claim.STEP_TIME]
+    if said and known:
+        answer.add(f"On record is: {known[-1]}. {said[0].text} is not taken, as it is hearsay. Which one is right?")
+        answer.add(f'If it is the new one, say: "it was {said[0].text}, not {known[-1].value:g} s".')
 
 
 def _opinion(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -208,9 +217,15 @@ def _unknown(conversation: Conversation, answer: ReplyBuilder, question: Questio
         small_talk.unknown(conversation, answer)
 
 
+def _told_otherwise(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    _beside_record(conversation, answer, question)
+    ranking_answers.opinion_without_evidence(conversation, answer)
+
+
 def _told(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """It sounds like a report, and no figure or outcome in it can be recorded."""
     answer.topic = Topic.OPINION
+    _beside_record(conversation, answer, question)
     subject = str(question.plans[0]) if question.plans else "which plan"
     answer.add(f"I cannot take a fact from that: which step time was measured, for {subject}? Nothing is recorded.")
     answer.add('Say it like "proposal 1 measured 2.1 s", "the baseline takes 2.4 s", "our batch is 512".')
@@ -252,7 +267,7 @@ _ANSWERS: dict[Topic, _Answer] = {
     Topic.XLA_FLAGS: _short(flags.xla_flags),
     Topic.CHANGE_OF_MIND: _short(ranking_answers.change_of_mind),
     Topic.CAPTURE: _short(run_answers.capture),
-    Topic.OPINION: _short(ranking_answers.opinion_without_evidence),
+    Topic.OPINION: _told_otherwise,
     Topic.FALSE_CLAIM: lambda c, a, q: ranking_answers.false_claim(c, a, q.plans),
     Topic.SURE: _sure,
     Topic.BASIS: _short(ranking_answers.basis_of),

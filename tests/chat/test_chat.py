@@ -102,7 +102,7 @@ def test_what_the_architecture_allows_is_evaluated(store, home):
 
     assert "With a global batch of 512 instead of 256" in text("what if the batch doubles?")
     assert "With a sequence length of 8192 instead of 4096" in text("what if the sequence doubles?")
-    assert "(128 devices) instead of 64" in text("what if the slice doubles?")
+    assert "128 chips instead of 64" in text("what if the slice doubles?")
     assert "remat=none" in text("what if we turn off remat?")
 
 

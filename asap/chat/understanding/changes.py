@@ -120,6 +120,8 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     left = [a for a in amounts if not a.before and a not in named]
     counts: dict[Thing, To]
     counts, used = _assigned(text, left, hardware is not None)
+    if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
+        counts["chips"] = counts.pop("slices")
     free = [a for a in left if a not in used and a.unit in {"", "x"}]
     if not counts and earlier is not None and len(earlier.counts) == 1 and len(free) == 1:
         thing = earlier.counts[0][0]

@@ -27,9 +27,11 @@ RIDGE = 0.2
 """Regularisation; 0.15 to 0.6 change the leave-one-out accuracy by less than three points."""
 _WORDS, _SPELLING, _MEANING = 0.4, 0.4, 0.2
 _LETTERS = (3, 4)
-_WRONG = 0.36
-"""Share of left-out examples that may be taken for another topic above the threshold. Each example is the only one of
-its wording, so that real messages, which are nearer to one of them, are taken for another topic less often."""
+_LEAST_RIGHT = 1 / 3
+"""Below the threshold, more than two of three left-out examples are taken for another topic. Each example is the only
+one of its wording; real messages are nearer to one of them."""
+_WINDOW = 50
+"""Examples of neighbouring scores over which the share is taken."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,10 @@ def _meanings(texts: Sequence[str]) -> Matrix:
 
 
 def _calibrated(left_out: Matrix, targets: Matrix) -> tuple[float, float]:
-    """Accuracy with each example left out, and the score above which no more of them are wrong than allowed."""
+    """Accuracy with each example left out, and the score below which too few of the answers are right."""
     best, right = left_out.max(axis=1), left_out.argmax(axis=1) == targets.argmax(axis=1)
-    order = np.argsort(-best)
-    wrong = np.cumsum(~right[order]) / np.arange(1, len(order) + 1)
-    kept = np.nonzero(wrong <= _WRONG)[0]
-    threshold = float(best[order[kept[-1]]]) if len(kept) else 1.0
+    order = np.argsort(best)
+    shares = np.convolve(right[order], np.ones(_WINDOW) / _WINDOW, mode="valid")
+    poor = np.nonzero(shares < _LEAST_RIGHT)[0]
+    threshold = float(best[order[poor[-1] + _WINDOW // 2]]) if len(poor) else 0.0
     return float(right.mean()), threshold

@@ -130,6 +130,8 @@ class Reader:
         if not figures and (of_before := self._bare_figure(clause, found, plans, before)):
             figures = [of_before]
         outcome = None if figures else outcome_in(without_plans(clause))
+        if outcome in {Claim.SLOWER, Claim.FASTER} and speaks_of_baseline(clause):
+            plans = [plan for plan in plans if plan != self.study.plan] or plans
         if outcome is not None:
             return self._of_plans(clause, StatedFact(claim=outcome, words=clause), plans)
         return [item for figure in figures for item in self._figure(clause, figure, plans)]
