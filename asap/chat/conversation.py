@@ -144,6 +144,13 @@ class Conversation:
         """The number under which a fact is on record in this session, from 1."""
         return len(self.recorded) - self.recorded[::-1].index(fact)
 
+    def afresh(self, session: str) -> "Conversation":
+        """The same analysis in a session in which nothing was said yet."""
+        return replace(
+            self, session=session, evidence=[], recorded=[], pending=(), focus=None, context=Context(),
+            _revised_for=None, _revised=None, _study=None,
+        )  # fmt: skip
+
     def with_evidence(self, supposed: Sequence[StatedFact]) -> "Conversation":
         """A copy with further facts; this one is unchanged."""
         evidence = [*self.evidence, *supposed]

@@ -5,7 +5,6 @@ A language model is asked at the end for the number of the proposal to run first
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -101,7 +100,7 @@ def evaluate(
         progress(dialogue.name)
         if dialogue.experiment not in opened:
             opened[dialogue.experiment] = open_conversation(dialogue.experiment, store)
-        fresh = replace(opened[dialogue.experiment], session=new_session_name(), evidence=[], focus=None)
+        fresh = opened[dialogue.experiment].afresh(new_session_name())
         results.append(_run(dialogue, Chat(fresh, settings)))
     return EvaluationResult(model=settings.model, dialogues=tuple(results))
 

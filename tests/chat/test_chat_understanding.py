@@ -150,7 +150,7 @@ def test_facts_and_retractions_are_on_record_as_events(start, log):
 def test_a_session_goes_on_with_what_was_spoken_of(start):
     from asap.agents.workflow.analyze import analyze
 
-    session = analyze("paper-v6e-16", store=ExperimentStore(), session=new_session_name()).analysis.session
+    session = analyze("cpu-8dev", store=ExperimentStore(), session=new_session_name()).analysis.session
     chat = Chat(restore(session, ExperimentStore()))
     _say(chat, "our MFU is 41 %")
     _say(chat, "undo that")

@@ -1,18 +1,23 @@
-"""Compiler flags by which collectives are hidden: from the notes, with the reference."""
+"""Compiler flags: what the run sets and lacks, and what the notes say of them."""
 
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.core.text import plain
+from asap.reports.flags import flag_sentences, flag_summary
+from asap.study.flags import flags_of
 
 QUERY = "XLA flags LIBTPU_INIT_ARGS latency hiding scheduler async collective fusion overlap"
 _LONGEST = 700
 
 
 def xla_flags(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What the notes say on compiler flags; the launcher's lines do not set them."""
+    """The review of the flags on record, and the notes on them; the launcher's lines set none."""
     from asap.knowledge import search_knowledge
 
+    review = flags_of(conversation.study)
+    answer.add(f"Compiler flags (LIBTPU_INIT_ARGS, XLA_FLAGS): {flag_summary(review)}.")
+    answer.add(*(f"- {sentence}" for sentence in flag_sentences(review)), *review.exports)
     hits = search_knowledge(QUERY, 2)
-    answer.add("ASAP predicts no gain for compiler flags; its notes say of them (XLA, LIBTPU_INIT_ARGS):")
+    answer.add("No gain is predicted for them; the notes say:")
     for hit in hits:
         answer.add(f"- {plain(hit.note.title)} [{hit.note.id}]", f"  {plain(hit.note.body, _LONGEST)}")
