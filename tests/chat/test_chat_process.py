@@ -32,7 +32,7 @@ def test_a_chat_goes_on_in_another_process(analyses, home):
 def test_a_pipe_gets_the_answer_and_nothing_else(home):
     done = run_process("chat", "paper-v6e-16", typed="why not model=8?\n")
     assert done.returncode == 0
-    assert done.stdout.startswith("model=8 cannot run")
+    assert done.stdout.startswith("model=8 with FSDP over the rest is data=2 model=8")
     assert done.stderr == ""
     assert "> " not in done.stdout
 

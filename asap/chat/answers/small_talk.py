@@ -33,9 +33,7 @@ def out_of_scope(conversation: Conversation, answer: ReplyBuilder) -> None:
 
 def hostile(conversation: Conversation, answer: ReplyBuilder) -> None:
     """A forged fact or a wish to leave the role."""
-    answer.add(
-        "I take facts from measurements that you report, and make up none. Nothing is recorded; the order stays."
-    )
+    answer.add("I take facts from measurements that you report, and make up none. The order stays.")
     answer.add('A measurement counts as "proposal 1 measured … s".')
 
 
