@@ -11,13 +11,13 @@ from asap.chat.scenario import Scenario, is_complete, predict_scenario, scenario
 from asap.chat.understanding.changes import Change
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_seconds, significant
+from asap.levers.rematerialisation import policies as known_policies
 from asap.plans import Plan, Remat
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.prediction.step_model.groups import allocator_class
 from asap.proposals.ranking import choose
-from asap.proposals.remat_alternatives import KNOWN
+from asap.proposals.search import run_of
 from asap.study.study import Study
 
 
@@ -164,4 +164,4 @@ def _policies(study: Study) -> Sequence[Remat]:
     """The policies that the framework knows."""
     if study.slice is None:
         return tuple(Remat)
-    return KNOWN[allocator_class(study.experiment.workload.framework, study.slice.chip.kind)]
+    return known_policies(run_of(study))
