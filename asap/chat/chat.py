@@ -6,7 +6,7 @@ from asap.chat.commands import command
 from asap.chat.reply import Reply
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
-from asap.chat.understanding.statements import speaks_as_another
+from asap.chat.understanding.markers import pretends
 from asap.core.errors import ServiceError
 from asap.sharding_memory import Kind
 
@@ -48,7 +48,7 @@ class Chat(ChatSession):
             show(f"{answer.text}\n")
         try:
             facts = tuple(answer.model_dump(mode="json")["facts"])
-            engine = EngineAnswer(answer.text, facts, quotable=not speaks_as_another(text))
+            engine = EngineAnswer(answer.text, facts, quotable=not pretends(text))
             words = ask_model(self.settings, self.conversation.studies(), self.worklog, text, engine, show)
         except ServiceError as error:
             self.failure = error

@@ -11,6 +11,11 @@ _ORDER = re.compile(
     r"|report|log|note that|claim|tell|write|print|list|confirm|admit)\b(?!\s*:)",
     re.I,
 )
+_INSTRUCTION = re.compile(
+    r"(?:^|[:;,>\])]|\b(?:please|then|now|to|must|always|should)\b)\s*(?:report|claim|state|print|output|answer|reply|respond"
+    r"|record|book|treat|forget|obey|repeat|mark|declare|announce|insert|add|act)\b",
+    re.I,
+)
 _VOICE = re.compile(
     r"^\W*(?:system|assistant|developer|admin|root|operator|instruction|prompt|engine|tool|asap)\b[^:,]{0,40}[:,]"
     r"|</?(?:system|assistant|instructions?|tool)\b"
@@ -20,6 +25,15 @@ _VOICE = re.compile(
 )
 
 
+_ROLE = re.compile(
+    r"(?:^|\n)[\W_]*(?:system|assistant|developer|admin(?:istrator)?|tool|function|engine|asap|root|operator)"
+    r"(?:[\s_-]+(?:prompt|message|note|notice|override|result|answer))?[\W_]*?[:>\]|](?!\s*\d)"
+    r"|<\|?/?(?:im_start|im_end|system|assistant|tool)|\[/?INST\]",
+    re.I,
+)
+"""The start of a line that speaks as somebody else than the engineer."""
+
+
 def has(kind: str, text: str) -> bool:
     """Whether a text has a word of a list of ``doubt.toml``."""
     return _patterns()[kind].search(text) is not None
@@ -27,12 +41,12 @@ def has(kind: str, text: str) -> bool:
 
 def is_order(text: str) -> bool:
     """Whether a clause tells to do something."""
-    return _ORDER.search(text) is not None
+    return _ORDER.search(text) is not None or _INSTRUCTION.search(text) is not None
 
 
 def pretends(text: str) -> bool:
     """Whether a line speaks with the voice of the system, or about its instructions: it is never a fact."""
-    return _VOICE.search(text) is not None
+    return any(pattern.search(text) for pattern in (_VOICE, _ROLE))
 
 
 @cache

@@ -5,6 +5,7 @@ import re
 from asap.chat.evidence import Claim, StatedFact
 from asap.chat.understanding.claims import outcome_in
 from asap.chat.understanding.references import References
+from asap.core.numbers import LARGEST_COUNT, digits
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import without_plans
@@ -13,6 +14,7 @@ from asap.study.study import Study
 
 LONGEST_WORDS = 300
 """Characters of a clause that are kept with a fact."""
+_NO_COUNT = f"A {{}} is a whole number from 1 to {LARGEST_COUNT:,}; I have not recorded it."
 
 _FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
 _COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?(?:is|was|has been|=|of|at))*\s*[=:]?\s*(?:{_FILLER})*"
@@ -46,10 +48,9 @@ def run_facts(clause: str, study: Study, refs: References) -> list[StatedFact | 
     if not _OURS.search(rest):
         return found
     if (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
-        found.append(_batch(int(batch[1] or batch[2]), bool(_PER_DEVICE.search(rest)), study, words))
+        found.append(_batch(digits(batch[1] or batch[2]), bool(_PER_DEVICE.search(rest)), study, words))
     if (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
-        length = int(sequence[1] or sequence[3]) * (1024 if sequence[2] or sequence[4] else 1)
-        found += [StatedFact(claim=Claim.SEQUENCE, value=float(length), words=words)] if length else []
+        found.append(_sequence(digits(sequence[1] or sequence[3]), bool(sequence[2] or sequence[4]), words))
     if _RUNNING.search(rest) and outcome_in(rest) is None and not re.search(r"\d ?m?s\b|%", rest):
         whole = [plan.completed_by(study.plan) for plan in refs.written[:1]]
         found += [_running(plan, study, words) for plan in whole]
@@ -67,9 +68,18 @@ def _running(plan: Plan, study: Study, words: str) -> StatedFact | str:
     return StatedFact(claim=Claim.INCUMBENT, plan=plan, words=words)
 
 
-def _batch(count: int, per_device: bool, study: Study, words: str) -> StatedFact | str:
+def _sequence(length: int | None, thousands: bool, words: str) -> StatedFact | str:
+    tokens = (length or 0) * (1024 if thousands else 1)
+    if not 0 < tokens <= LARGEST_COUNT:
+        return _NO_COUNT.format("sequence length")
+    return StatedFact(claim=Claim.SEQUENCE, value=float(tokens), words=words)
+
+
+def _batch(count: int | None, per_device: bool, study: Study, words: str) -> StatedFact | str:
     devices = study.constraints.devices_per_slice
-    if count == 0 or (per_device and devices is None):
+    if per_device and devices is None:
         return "A batch per device says the global batch only where the number of devices is on record."
-    sequences = count * (devices or 1) * (study.constraints.slices or 1) if per_device else count
+    sequences = (count or 0) * ((devices or 1) * (study.constraints.slices or 1) if per_device else 1)
+    if not 0 < sequences <= LARGEST_COUNT:
+        return _NO_COUNT.format("global batch")
     return StatedFact(claim=Claim.BATCH, value=float(sequences), words=words)

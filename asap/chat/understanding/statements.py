@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from asap.chat.evidence import Claim, StatedFact
+from asap.chat.understanding.causes import host_memory, machine_failed
 from asap.chat.understanding.claims import against_another, happened, outcome_in
 from asap.chat.understanding.constraints import constraint_in
 from asap.chat.understanding.markers import has, is_order, pretends
@@ -18,6 +19,7 @@ from asap.chat.understanding.quantities import Amount, amounts
 from asap.chat.understanding.questions import is_question
 from asap.chat.understanding.references import References, references, speaks_of_baseline
 from asap.chat.understanding.run_facts import LONGEST_WORDS, run_facts
+from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import without_plans
@@ -34,6 +36,16 @@ _MISTAKE = re.compile(
 )
 _OURS = re.compile(r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|log|logs|profiler|mfu|hbm|throughput)\b", re.I)
 _PER_STEP = re.compile(r"\b(?:per|a|each|an) (?:step|iteration)|/step\b|\bstep time\b", re.I)
+
+
+def _is_no_fault_of_the_plan(item: StatedFact, text: str) -> bool:
+    if item.claim is Claim.OUT_OF_MEMORY:
+        return host_memory(text)
+    return item.claim is Claim.FAILED and (has("outside_causes", text) or machine_failed(text))
+
+
+def _is_plausible(item: StatedFact) -> bool:
+    return item.value is None or 0 < item.value <= LARGEST_COUNT
 
 
 @dataclass(frozen=True)
@@ -88,14 +100,15 @@ class Reader:
             complaints += [item for item in found if isinstance(item, str) and not imagined]
             if not found:
                 questions.append(clause)
-        cause = has("outside_causes", text)
-        failed = [item for item in evidence if item.claim is Claim.FAILED]
-        if cause and failed:
-            names = ", ".join(str(item.plan) for item in failed)
+        if blameless := [item for item in evidence if _is_no_fault_of_the_plan(item, text)]:
+            names = ", ".join(str(item.plan) for item in blameless)
             complaints.append(
                 f"That is not held against {names}: what you name is no fault of the plan. Nothing is recorded."
             )
-            evidence = [item for item in evidence if item.claim is not Claim.FAILED]
+        if any(not _is_plausible(item) for item in (*evidence, *supposed)):
+            complaints.append(f"A number has to be above zero and at most {LARGEST_COUNT:,}. Nothing is recorded.")
+            supposed = [item for item in supposed if _is_plausible(item)]
+        evidence = [item for item in evidence if item not in blameless and _is_plausible(item)]
         return Statements(_once(evidence), _once(supposed), _once(complaints), _once(corrected), tuple(questions))
 
     def _clause(self, clause: str, before: Sequence[StatedFact], imagined: bool) -> list[StatedFact | str]:
