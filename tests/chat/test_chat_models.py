@@ -126,7 +126,7 @@ def test_evidence_is_named_by_the_engine_whatever_the_model_says(chatting):
     chat, shown = chatting(lambda question: Say("Fine."))
     chat.turn("proposal 1 ran out of memory yesterday", shown.append)
     text = "".join(shown)
-    assert "Recorded as evidence: data=4 model=4 ran out of memory" in text
+    assert "Recorded as evidence: proposal 1, data=4 model=4 ran out of memory" in text
     assert text.endswith("Fine.\n")
 
 
