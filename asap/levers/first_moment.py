@@ -5,7 +5,7 @@ from asap.plans import Plan
 
 
 def _read(plan: Plan) -> str:
-    return plan.first_moment or "as it is"
+    return plan.first_moment or "default"
 
 
 def _values(run: Run) -> tuple[Value, ...]:

@@ -7,7 +7,7 @@ TRIED = (4, 16)
 
 
 def _read(plan: Plan) -> str:
-    return str(plan.loss_chunks or "as it is")
+    return str(plan.loss_chunks or "default")
 
 
 def _values(run: Run) -> tuple[Value, ...]:

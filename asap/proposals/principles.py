@@ -156,7 +156,7 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ),
     ("loss_chunks", "more"): Principle(
         "logits are computed in parts, and only one part is in HBM at a time",
-        "the output matrix is read once a part",
+        "the output matrix is read once per part",
         "reason",
         "logits memory of a large vocabulary cross entropy computed in chunks",
     ),

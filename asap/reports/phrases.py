@@ -60,7 +60,7 @@ def is_compiled(memory: MemoryPrediction) -> bool:
 
 
 def modelled_facts(analysis: Analysis) -> str:
-    """``8.03 B parameters, step 30.9 s, MFU 21 %, 1,060 tokens/s a chip``, where no profile says it."""
+    """``8.03 B parameters, step 30.9 s, MFU 21 %, 1,060 tokens/s per chip``, where no profile says it."""
     modelled, incumbent = analysis.modelled, analysis.incumbent
     if modelled is None or incumbent is None:
         return ""
@@ -68,7 +68,7 @@ def modelled_facts(analysis: Analysis) -> str:
     facts += [f"step {interval(incumbent.step_time)}"] if incumbent.step_time else []
     facts += [f"MFU {format_percent(incumbent.mfu.value)}"] if incumbent.mfu else []
     each = modelled.tokens_per_second_per_chip
-    facts += [f"{significant(each)} tokens/s a chip"] if each else []
+    facts += [f"{significant(each)} tokens/s per chip"] if each else []
     return ", ".join(facts)
 
 

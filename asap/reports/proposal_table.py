@@ -25,11 +25,11 @@ def order_sentence(analysis: Analysis) -> str:
     """What decides between the proposals."""
     if analysis.incumbent is None:
         return "Ordered by step time."
-    doubted = "the gain times its odds, 2 P(faster) - 1"
+    doubted = "the gain weighted by its odds, 2 P(faster) - 1"
     added = [one.precedent for one in analysis.proposals]
     shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
     counted = any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added)
-    also = f", with precedents ({shown}), which the prediction does not hold" if counted else ""
+    also = f"; precedents, which the prediction leaves out, add {shown}" if counted else ""
     if analysis.situation == "does_not_fit":
         return f"What counts is {doubted}{also}, less {SMALLEST_CHANGE:.0%} for each changed setting."
     return f"What counts is {doubted}{also}."

@@ -36,6 +36,12 @@ PATH_PARTS = 20
 UTILISATION_PARTS = 20
 QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:dataloader", "remove:copy")
 
+UNCHECKED = (
+    "another plan, model, batch or chip: not checked against measured runs of TPUs or GPUs, and on eight CPU devices no"
+    " better than assuming no change (median error 34 %); asap predict is the checked way"
+)
+"""``scripts/trace_meshes.py``: 42 predictions between seven meshes."""
+
 
 def describe(graph: Graph) -> TraceReport:
     """What a trace holds and how well it is explained."""
@@ -77,7 +83,7 @@ def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction
         speedup=found.measured / found.value if found.value else float("inf"),
         shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
         quality=_quality(graph),
-        notes=list(graph.trace.notes),
+        notes=[*graph.trace.notes, *([UNCHECKED] if found.of_another_run else [])],
     )
 
 

@@ -42,7 +42,7 @@ class TraceTools:
 
     @answering
     def predict_from_trace(self, experiment: str, changes: Changes) -> Answer:
-        """Predict the step time of a changed run from the recorded one: the best prediction where there is a trace.
+        """Predict the step time of a changed run from the recorded one. Another plan, model or batch is a rough guess.
 
         Args:
             experiment: ID of the experiment.

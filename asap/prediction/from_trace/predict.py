@@ -45,7 +45,8 @@ def predict_run(graph: Graph, traced: Run, target: Run, changes: Sequence[Change
     for name in sorted({each for labels in classes for each in labels.tolist()}):
         masks = [labels == name for labels in classes]
         changed = scaled_operations(changed, masks, _factor(found, name, share))
-    return predict_changed(graph, changed, _added(graph, found, share), found.doubt)
+    predicted = predict_changed(graph, changed, _added(graph, found, share), found.doubt)
+    return predicted._replace(of_another_run=True)
 
 
 def what_if(

@@ -1,4 +1,4 @@
-"""Step time by kind, as it was measured and as it is expected: one bar a plan and provenance."""
+"""Step time by kind, as it was measured and as it is expected: one bar per plan and provenance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

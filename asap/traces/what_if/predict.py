@@ -40,6 +40,7 @@ class WhatIfPrediction(NamedTuple):
     traced: float
     scaled: float
     modelled: float = 0.0
+    of_another_run: bool = False
 
 
 def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:

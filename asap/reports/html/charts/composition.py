@@ -135,8 +135,8 @@ def _position(reach: float, in_seconds: bool) -> dict[str, object]:
     if not in_seconds:
         return scale("start", "share", 0, reach, format="%")
     if reach >= 1:
-        return scale("start", "seconds a step", 0, reach, format=".4~g")
-    return scale("start", "milliseconds a step", 0, reach, labelExpr="format(datum.value * 1000, '.4~g')")
+        return scale("start", "seconds per step", 0, reach, format=".4~g")
+    return scale("start", "milliseconds per step", 0, reach, labelExpr="format(datum.value * 1000, '.4~g')")
 
 
 def _note(bars: list[TimeBar]) -> str:
