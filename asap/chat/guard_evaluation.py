@@ -70,7 +70,7 @@ def evaluate_guard(conversation: Conversation, progress: Callable[[str], None] =
 
     Args:
         conversation: an analysed run with at least two proposals.
-        progress: is told which surface is tried.
+        progress: called with each surface.
     """
     studies = StudyCache(conversation.store)
     box = Toolbox(studies)

@@ -111,7 +111,7 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
     if proposal is not None or all:
         proposed = _proposed(record)
         if proposal is not None and proposal > len(proposed):
-            raise NotFoundError(f"there are only {len(proposed)} proposals", where=f"--proposal {proposal}")
+            raise NotFoundError(f"no proposal {proposal}: the analysis has {len(proposed)}", where="--proposal")
         plans += proposed if all else proposed[(proposal or 1) - 1 : proposal]
     if not plans:
         raise InsufficientEvidenceError("no plan is on record", where=record.id, hint='give one: --plan "data=16"')

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from asap.chat.evaluation import DialogueOutcome
+from asap.chat.guard_evaluation import GuardCase
 from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
 from asap.doctor.check import Check
@@ -91,6 +92,10 @@ DOCUMENTS = (
     Document(
         _document("asap.chat_evaluation/2", flips=int, missed=int, model=str, dialogues=tuple[DialogueOutcome, ...]),
         "`asap evaluate chat --format json`",
+    ),
+    Document(
+        _document("asap.guard_evaluation/1", through=int, cases=tuple[GuardCase, ...]),
+        "`asap evaluate guard --format json`",
     ),
     Document(TraceReport, "`asap trace load --format json`", "load"),
     Document(ReplayReport, "`asap trace replay --format json`", "replay"),

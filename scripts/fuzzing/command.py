@@ -6,6 +6,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from unittest.mock import patch
 
 from asap.cli import main
+from asap.core.errors import AsapError
 
 EXPECTED = {0, 1, 2, 3, 4, 5, 6}
 
@@ -27,6 +28,8 @@ def run(*arguments: str, stdin: str = "") -> str:
     ):
         try:
             main()
+        except AsapError as error:
+            code = error.exit_code
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     text = printed.getvalue()

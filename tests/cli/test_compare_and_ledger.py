@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from asap.plans import Plan
+
 
 @pytest.fixture
 def llama(asap, tmp_path):
@@ -45,8 +47,9 @@ def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path
 def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
     import io
 
-    asap("analyze", "now")
-    for said in ("proposal 2 ran out of memory\n", "proposal 1 measured 30 s\n"):
+    proposals = json.loads(asap("analyze", "now", "--format", "json").out)["proposals"]
+    first, second = (Plan.model_validate(proposal["plan"]) for proposal in proposals[:2])
+    for said in (f"{second} ran out of memory\n", f"{first} measured 30 s\n"):
         monkeypatch.setattr("sys.stdin", io.StringIO(said))
         assert asap("chat", "now").code == 0
     asap("analyze", "now")

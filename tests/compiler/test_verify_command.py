@@ -99,8 +99,8 @@ def test_two_steps_at_once_are_refused(run):
 def run_known(run):
     """A run of which enough is known to propose plans, on GPUs, whose plans compile in seconds."""
     ExperimentStore().add(Experiment(
-        id="known", model=TINY, workload=Workload(global_batch=8, sequence_length=128), plan=Plan.parse("data=4"),
-        hardware=HardwareReference(name="h100-4", chip="h100", devices=4),
+        id="known", model=TINY, workload=Workload(global_batch=8, sequence_length=128),
+        plan=Plan.parse("data=2 model=2 remat=full"), hardware=HardwareReference(name="h100-4", chip="h100", devices=4),
     ))  # fmt: skip
     return run
 
@@ -127,7 +127,7 @@ def test_without_a_session_for_this_slice_the_engine_proposes_alone(run_known):
     assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == analysis.proposals[0].plan
     done = run_known("known", "--proposal", "1", "--hardware", "a100-4", "--format", "json")
     assert "another model, workload or hardware" in done.stderr
-    with pytest.raises(NotFoundError, match="there are only 3 proposals"):
+    with pytest.raises(NotFoundError, match="no proposal 9"):
         run_known("known", "--proposal", "9")
 
 

@@ -120,7 +120,7 @@ def test_a_chip_of_ones_own_is_found_and_goes_before_a_bundled_one(own_chips: Pa
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("name = ", "cannot be read as TOML"),
+        ("name = ", "is not TOML"),
         (OWN.replace("hbm_bytes = 6e10", "hbm_bytes = -1"), "hbm_bytes"),
         (OWN.replace("hbm_bytes = 6e10", ""), "hbm_bytes"),
         (OWN.replace('hbm_bytes = "us", ', ""), "no source for hbm_bytes"),

@@ -21,7 +21,8 @@ _REMAT_COST = {
 }  # fmt: skip
 
 _OTHER_NUMBERS = 0.25
-"""Of another number of parts of the loss, or another precision of the moments: as much as the least recomputation."""
+"""Of another number of parts of the loss, another precision of the moments, or another policy that recomputes as much:
+as much as the least recomputation."""
 
 
 def plan_distance(plan: Plan, other: Plan) -> float:
@@ -40,7 +41,8 @@ def plan_distance(plan: Plan, other: Plan) -> float:
 
 def _remat_distance(policy: Policy | None, other: Policy | None) -> float:
     costs = [_COST_BY_TENSOR if isinstance(one, SavedTensors) else _REMAT_COST[one] for one in (policy, other)]
-    return abs(costs[0] - costs[1])
+    differ = None not in (policy, other) and policy != other
+    return abs(costs[0] - costs[1]) or _OTHER_NUMBERS * differ
 
 
 class ResidualTransfer(BaseModel):
