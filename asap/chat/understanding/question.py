@@ -78,11 +78,6 @@ class Question:
     ellipsis: bool
 
     @property
-    def per_chip(self) -> bool:
-        """Whether a figure is asked for a chip."""
-        return _PER_CHIP.search(self.text) is not None
-
-    @property
     def hypothetical(self) -> bool:
         """Whether it asks what would be."""
         return _HYPOTHETICAL.search(self.text) is not None or self.ellipsis
