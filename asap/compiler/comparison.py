@@ -25,7 +25,9 @@ def differences_from_prediction(found: Verification, expected: Prediction) -> tu
         compiled_size, predicted_size = format_bytes(found.memory.hbm_peak), format_bytes(expected.memory.total.value)
         sentences.append(f"HBM: {compiled_size} compiled, {predicted_size} predicted")
     if found.fits is not None and expected.memory and found.fits != expected.memory.fits:
-        expectation = "would fit" if expected.memory.fits else "would not fit"
+        expectation = {"fits": "would fit", "may not fit": "may not fit", "does not fit": "would not fit"}[
+            expected.memory.verdict
+        ]
         sentences.append(f"our prediction was that it {expectation}; the compiler is right")
     return tuple(sentences)
 

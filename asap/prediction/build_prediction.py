@@ -132,6 +132,7 @@ def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
         total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL, low=low, high=high),
         capacity_bytes=evaluation.capacity,
         fits=held <= evaluation.capacity,
+        probability_fits=overhead.probability_fits(held, evaluation.capacity),
         parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),
     )
 

@@ -10,6 +10,10 @@ from asap.plans import Plan
 Method = Literal["architecture", "anchored_architecture", "profile_ratios"]
 """Step model alone; step model anchored to a measured step; measured shares scaled by ratios of degrees."""
 
+FIT_CONFIDENCE = 0.65
+"""Required of a plan that is said to fit: weighs a run that dies against a plan that is missed."""
+FitVerdict = Literal["fits", "may not fit", "does not fit"]
+
 _FORMER_METHODS = {"what_if": "profile_ratios", "calibrated_architecture": "anchored_architecture"}
 
 
@@ -41,7 +45,16 @@ class MemoryPrediction(BaseModel):
     total: Quantity
     capacity_bytes: float
     fits: bool
+    probability_fits: float | None = Field(default=None, description="that it fits, where it is modelled")
     parts: tuple[MemoryPart, ...] = ()
+
+    @property
+    def verdict(self) -> FitVerdict:
+        """In words; it may not fit where neither outcome is likely enough to be said."""
+        if self.fits:
+            return "fits"
+        close = self.probability_fits is not None and self.probability_fits > 1 - FIT_CONFIDENCE
+        return "may not fit" if close else "does not fit"
 
 
 COMPILED = "compiled: "

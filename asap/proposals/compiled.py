@@ -112,7 +112,7 @@ def _with_compiled_memory(prediction: Prediction, found: Verification) -> Predic
         total = Quantity(value=size, unit="bytes", provenance=Provenance.COMPILED, source=source)
         changed["memory"] = MemoryPrediction(total=total, capacity_bytes=found.capacity_bytes, fits=found.fits)
     elif found.fits is not None and prediction.memory is not None:
-        changed["memory"] = prediction.memory.model_copy(update={"fits": found.fits})
+        changed["memory"] = prediction.memory.model_copy(update={"fits": found.fits, "probability_fits": None})
     return prediction.model_copy(update=changed)
 
 

@@ -132,6 +132,5 @@ def _hbm(prediction: Prediction) -> Impact:
     memory = prediction.memory
     if memory is None:
         return Impact(name="HBM", statement="cannot be predicted without the architecture")
-    verdict = "fits" if memory.fits else "does not fit"
-    statement = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}: {verdict}"
+    statement = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}: {memory.verdict}"
     return Impact(name="HBM", statement=statement, quantity=memory.total)

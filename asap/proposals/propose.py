@@ -24,7 +24,7 @@ from asap.proposals.proposal import Citation, Overrides, Proposal, Recommendatio
 from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.ranking import Candidate, choose, expected_gain, fits, rank
 from asap.proposals.search import search
-from asap.proposals.situation import Situation, situation_of
+from asap.proposals.situation import TOO_TIGHT, Situation, situation_of
 from asap.proposals.strategy import title
 from asap.proposals.test_worth import worth_of_test
 from asap.study.flags import flags_for
@@ -172,7 +172,7 @@ def recommend(proposals: tuple[Proposal, ...], considered: int, situation: Situa
         considered: configurations beside the one that runs, whether they fit or not.
         situation: of the run; what does not fit is never kept.
     """
-    if situation is not None and situation.name == "does_not_fit":
+    if situation is not None and situation.name in TOO_TIGHT:
         return _make_fit(proposals, considered)
     if not proposals:
         none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"

@@ -12,8 +12,17 @@ from asap.proposals.proposal import Proposal
 from asap.study.study import Study
 
 SituationName = Literal[
-    "does_not_fit", "spare_memory", "improvable", "well_set", "no_profile", "no_architecture", "no_plan", "unknown"
+    "does_not_fit",
+    "may_not_fit",
+    "spare_memory",
+    "improvable",
+    "well_set",
+    "no_profile",
+    "no_architecture",
+    "no_plan",
+    "unknown",
 ]
+TOO_TIGHT: tuple[SituationName, ...] = ("does_not_fit", "may_not_fit")
 SPARE = 0.25
 """Share of HBM from which on it is said to be to spare."""
 _LARGEST = 2
@@ -48,7 +57,8 @@ def situation_of(
         return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
     memory = incumbent.memory
     if memory is not None and not memory.fits:
-        return Situation(name="does_not_fit", also=tuple(also), statement=_too_much(memory))
+        tight: SituationName = "may_not_fit" if memory.verdict == "may not fit" else "does_not_fit"
+        return Situation(name=tight, also=tuple(also), statement=_too_much(memory))
     if incumbent.method == "profile_ratios":
         return Situation(name="no_architecture", also=tuple(also), statement=_NOTHING["no_architecture"])
     if memory is not None and _spare(memory) >= SPARE:
@@ -78,7 +88,11 @@ def _too_much(memory: MemoryPrediction) -> str:
     parts = " and ".join(f"{part.name} {format_bytes(part.size_bytes)}" for part in largest)
     need = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
     mostly = f"; most of it is {parts}" if parts else ""
-    return f"It does not fit: it needs {need}, {format_bytes(over)} too much{mostly} ({memory.total.provenance.value})."
+    odds = f", {format_percent(memory.probability_fits, 0)} likely to fit" if memory.probability_fits else ""
+    kind = memory.total.provenance.value
+    if memory.verdict == "may not fit":
+        return f"It may not fit: it needs about {need}{mostly} ({kind}{odds})."
+    return f"It does not fit: it needs {need}, {format_bytes(over)} too much{mostly} ({kind})."
 
 
 def _well_set(considered: int, gain: float) -> str:

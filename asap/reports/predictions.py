@@ -41,6 +41,9 @@ def print_predictions(
         console.print(Text(f"! {plain(note)}", style="yellow"))
 
 
+_FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}
+
+
 def _cells(prediction: Prediction) -> tuple[str, ...]:
     tokens, mfu, memory = prediction.tokens_per_second, prediction.mfu, prediction.memory
     time = phrases.interval(prediction.step_time) if prediction.step_time else phrases.relative_change(prediction)
@@ -50,7 +53,7 @@ def _cells(prediction: Prediction) -> tuple[str, ...]:
         significant(tokens.value) if tokens else "",
         format_percent(mfu.value) if mfu else "",
         phrases.memory_phrase(prediction),
-        "" if memory is None else "yes" if memory.fits else "no",
+        "" if memory is None else _FITS[memory.verdict],
     )
 
 

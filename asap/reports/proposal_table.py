@@ -6,6 +6,7 @@ from asap.core.units import format_bytes, format_seconds
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal
 from asap.proposals.ranking import SMALLEST_CHANGE
+from asap.proposals.situation import TOO_TIGHT
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
@@ -30,7 +31,7 @@ def order_sentence(analysis: Analysis) -> str:
     shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
     counted = any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added)
     also = f"; precedents, which the prediction leaves out, add {shown}" if counted else ""
-    if analysis.situation == "does_not_fit":
+    if analysis.situation in TOO_TIGHT:
         return f"What counts is {doubted}{also}, less {SMALLEST_CHANGE:.0%} for each changed setting."
     return f"What counts is {doubted}{also}."
 
@@ -63,5 +64,5 @@ def _hbm(prediction: Prediction) -> str:
     memory = prediction.memory
     if memory is None:
         return ""
-    over = "" if memory.fits else "!"
+    over = {"fits": "", "may not fit": "?", "does not fit": "!"}[memory.verdict]
     return f"{format_bytes(memory.total.value)}{over}{', compiled' if phrases.is_compiled(memory) else ''}"

@@ -7,8 +7,9 @@ import pytest
 from asap.calibration.dataset.inferred_settings import with_inferred_remat
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
-from asap.calibration.fit.allocator_overhead import CONFIDENCE, fit_allocator_overheads
+from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.predicted_runs import minimum_memory
+from asap.prediction.prediction import FIT_CONFIDENCE
 
 MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
 
@@ -43,4 +44,4 @@ def test_more_deaths_never_make_the_reserve_smaller(runs):
 
 
 def test_a_plan_that_fits_does_so_more_likely_than_not():
-    assert 0.5 < CONFIDENCE < 1
+    assert 0.5 < FIT_CONFIDENCE < 1

@@ -129,6 +129,15 @@ def test_a_megatron_script(read):
     assert run.provenance["model.layers"] == "train.sh:9: num_layers"
 
 
+@pytest.mark.parametrize(
+    ("more", "precision"),
+    [("", "fp32"), ("--grad-reduce-in-bf16", "bf16"), ("--accumulate-allreduce-grads-in-fp32", "fp32")],
+)
+def test_gradients_of_megatron_are_fp32_unless_told_otherwise(read, more, precision):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {more}"))
+    assert run.workload.gradient_precision == precision
+
+
 def test_said_hardware_and_overrides_win_over_the_script(read):
     run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
     assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"

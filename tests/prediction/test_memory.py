@@ -10,6 +10,7 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, count_parameters
 from asap.plans import Plan, Remat
 from asap.prediction import predict
+from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.memory import in_flight, memory, parameters_per_device
 
@@ -239,3 +240,35 @@ def test_a_tensor_takes_hbm_where_it_is_kept_on_the_device():
     assert held("data=64 remat=host.key+host.up").activations == pytest.approx(full.activations)
     every = held("data=64 remat=query+key+value+out+gate+up")
     assert every.activations == held("data=64 remat=minimal").activations
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(["none", "minimal", "full"]), st.floats(0.3, 4.0))
+def test_the_verdict_on_memory_says_no_more_than_its_odds(policy, factor):
+    plan = Plan.parse(f"data=64 remat={policy}")
+    chip = H100.chip.model_copy(update={"hbm_bytes": predict(plan, MODEL, WORK, H100)[0].memory.total.value * factor})
+    found = predict(plan, MODEL, WORK, Slice(chip, 64))[0].memory
+    odds = found.probability_fits
+    assert found.fits == (odds >= FIT_CONFIDENCE)
+    assert found.verdict == ("fits" if found.fits else "may not fit" if odds > 1 - FIT_CONFIDENCE else "does not fit")
+    assert (odds >= 0.95) == (found.total.high <= found.capacity_bytes)
+
+
+def test_transformer_engine_keeps_the_inputs_of_fp8_products_in_fp8():
+    """By token and layer: the inputs of four products, of widths 4096, 4096, 14336 and 4096 (kept in bf16 besides)."""
+    bf16 = WORK.model_copy(update={"framework": "Megatron-Core"})
+    fp8 = bf16.model_copy(update={"precision": "fp8"})
+    wide, narrow = (held("data=64 remat=none", work=work).activations for work in (bf16, fp8))
+    tokens = WORK.tokens / 64
+    assert float(np.sum(wide - narrow)) == pytest.approx(tokens * 32 * (4096 + 4096 + 14336 - 4096))
+    xla = WORK.model_copy(update={"precision": "fp8"})
+    assert held("data=64 remat=none", work=xla).activations == held("data=64 remat=none").activations
+
+
+def test_gradients_are_as_wide_as_the_stack_accumulates_them():
+    work = WORK.model_copy(update={"framework": "Megatron-Core", "zero_stage": 1})
+    narrow, wide = (
+        held("replica=64 remat=full", work=work.model_copy(update={"gradient_precision": precision})).gradients
+        for precision in ("bf16", "fp32")
+    )
+    assert wide == 2 * narrow

@@ -9,6 +9,7 @@ from asap.proposals.cite import cite
 from asap.proposals.options import options
 from asap.proposals.propose import RankedCandidates, no_proposals, propose
 from asap.proposals.ranking import Candidate
+from asap.proposals.situation import TOO_TIGHT
 
 
 def engine_proposals(studies: StudyCache, experiment: str) -> ProposalSet:
@@ -32,5 +33,5 @@ def cited_proposals(ranked: RankedCandidates, picked: Sequence[Candidate] | None
 
 def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalSet:
     """The proposals with what would take more, where they leave something to wish."""
-    wanting = proposals.situation is not None and proposals.situation.name in ("does_not_fit", "well_set")
+    wanting = proposals.situation is not None and proposals.situation.name in (*TOO_TIGHT, "well_set")
     return proposals.model_copy(update={"options": options(ranked.study, ranked.incumbent)}) if wanting else proposals

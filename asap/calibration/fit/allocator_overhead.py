@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.fit.predicted_runs import allocator_of, minimum_memory, stacked
+from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.memory import StepMemory
 from asap.prediction.uncertainty.calibration import AllocatorOverhead
 
 Vector = NDArray[np.float64]
 
-CONFIDENCE = 0.65  # that a plan said to fit does fit: weighs a failed run against a missed plan
 LOW, HIGH = 0.05, 0.95
 SOURCE_POWER = 0.3  # n runs of a source weigh as n ** 0.3 independent ones
 POINTS = 7  # of the grid, along each axis
@@ -54,10 +54,10 @@ def _fit_one(runs: Sequence[PublishedRun]) -> AllocatorOverhead:
     ranges = tuple(zip(START - REACH * SPREAD, START + REACH * SPREAD, strict=True))
     scale, reuse, width = np.exp(brute(loss, ranges, Ns=POINTS, finish=fmin))
     return AllocatorOverhead(
-        scale=round(float(scale * np.exp(width * _logit(CONFIDENCE))), 3),
+        scale=round(float(scale * np.exp(width * _logit(FIT_CONFIDENCE))), 3),
         reuse=round(float(reuse), 3),
-        low=round(float(np.exp(width * (_logit(LOW) - _logit(CONFIDENCE)))), 3),
-        high=round(float(np.exp(width * (_logit(HIGH) - _logit(CONFIDENCE)))), 3),
+        low=round(float(np.exp(width * (_logit(LOW) - _logit(FIT_CONFIDENCE)))), 3),
+        high=round(float(np.exp(width * (_logit(HIGH) - _logit(FIT_CONFIDENCE)))), 3),
     )
 
 

@@ -30,10 +30,9 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
             _unknown(conversation, answer, "how much HBM it needs", name)
             continue
         free = held.capacity_bytes - held.total.value
-        verdict = "fits" if held.fits else "does not fit"
         room = f"{format_bytes(free)} free" if free >= 0 else f"{format_bytes(-free)} too much"
         answer.add(
-            f"{name} {verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM on the"
+            f"{name} {held.verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM on the"
             f" fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
             f" {held.total.provenance.value})"
         )

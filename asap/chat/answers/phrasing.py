@@ -64,8 +64,7 @@ def fit(prediction: Prediction) -> str:
     """``, HBM 12.3 GiB of 16 GiB (fits)``; nothing where memory is not predicted."""
     if prediction.memory is None:
         return ""
-    verdict = "fits" if prediction.memory.fits else "does not fit"
-    return f", HBM {phrases.memory_phrase(prediction)} ({verdict})"
+    return f", HBM {phrases.memory_phrase(prediction)} ({prediction.memory.verdict})"
 
 
 def list_proposals(conversation: Conversation, answer: ReplyBuilder) -> None:

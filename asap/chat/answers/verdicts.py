@@ -90,11 +90,7 @@ def table(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan
         prediction = prediction_of(conversation, whole)
         chance = confidence(study, prediction, ()).faster if whole != study.plan else None
         memory = prediction.memory
-        held = (
-            "unknown"
-            if memory is None
-            else f"{format_bytes(memory.total.value)} ({'fits' if memory.fits else 'does not fit'})"
-        )
+        held = "unknown" if memory is None else f"{format_bytes(memory.total.value)} ({memory.verdict})"
         sent = format_percent(prediction.communication.value) if prediction.communication else "unknown"
         step = f"{format_seconds(prediction.step_time.value)}, " if prediction.step_time else ""
         rank = conversation.order.index(whole) + 1 if whole in conversation.order else None

@@ -77,6 +77,9 @@ READ = frozenset(
         "recompute_activations",
         "bf16",
         "fp16",
+        "grad_reduce_in_bf16",
+        "grad_reduce_in_fp32",
+        "accumulate_allreduce_grads_in_fp32",
         "fp8_format",
         "fp4_format",
         "optimizer",
@@ -102,6 +105,7 @@ FLAGS = frozenset(
         "group_query_attention", "swiglu", "quick_geglu", "squared_relu", "untie_embeddings_and_output_weights",
         "qk_layernorm", "multi_latent_attention", "sequence_parallel", "use_distributed_optimizer", "use_megatron_fsdp",
         "use_torch_fsdp2", "use_custom_fsdp", "recompute_activations", "bf16", "fp16", "optimizer_cpu_offload",
+        "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
     ]

@@ -24,7 +24,10 @@ _RENAMED = {
     "num_moe_experts": "num_experts",
     "override_vocab_size": "vocab_size",
 }
-_FLAGS = ("use_megatron_fsdp", "use_torch_fsdp2", "use_distributed_optimizer", "data_parallel_sharding_strategy")
+_FLAGS = (
+    "use_megatron_fsdp", "use_torch_fsdp2", "use_distributed_optimizer", "data_parallel_sharding_strategy",
+    "grad_reduce_in_fp32",
+)  # fmt: skip
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
@@ -114,7 +117,11 @@ def _read_bridge(found: dict[str, Any], at: Callable[..., Any], model: Mapping[s
         found[key] = at("train", key)
     found["seq_length"] = model.get("seq_length") or at("dataset", "seq_length") or at("dataset", "sequence_length")
     for key in _FLAGS:
-        said = [value for section in ("ddp", "dist", "optimizer") if (value := at(section, key)) is not None]
+        said = [
+            value
+            for section in ("mixed_precision", "ddp", "dist", "optimizer")
+            if (value := at(section, key)) is not None
+        ]
         if said:
             found[key] = said[0] if isinstance(said[0], str) else any(value is True for value in said)
     found["optimizer"] = at("optimizer", "optimizer")

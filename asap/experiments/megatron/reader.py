@@ -176,6 +176,7 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         global_batch=batch,
         sequence_length=settings.count("seq_length"),
         precision=_precision(settings),
+        gradient_precision=_gradient_precision(settings, framework),
         optimizer=settings.text("optimizer", "adam"),
         attention=_attention(settings),
         framework="Megatron-LM" if old and framework == CORE else framework,
@@ -190,6 +191,15 @@ def _precision(settings: StackSettings) -> str:
     if "fp4_format" in settings:
         return "fp4"
     return "bf16" if settings.flag("bf16") else "fp16" if settings.flag("fp16") else "fp32"
+
+
+def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
+    """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
+    if settings.flag("grad_reduce_in_bf16"):
+        return "bf16"
+    if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
+        return "fp32"
+    return "fp32" if framework == CORE and settings.flag("bf16") else None
 
 
 def _attention(settings: StackSettings) -> str | None:

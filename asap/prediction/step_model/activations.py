@@ -29,15 +29,18 @@ def activations(inputs: StepInputs) -> Activations:
 
     With sequence parallelism the inputs of both blocks of a layer are gathered; who does not gather them again for the
     backward pass keeps them. What attention writes is needed again by an MLP that comes after it. There, gradients of
-    the MLP come and go, and what is computed again.
+    the MLP come and go, and what is computed again. Transformer Engine keeps the inputs of FP8 products in FP8;
+    attention keeps what it wrote in bf16 besides.
     """
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
     gathered = np.where(work.regathers_activations > 0, split, 1.0)
-    hidden = _hidden(inputs, model.up_projections + 1 + work.unfused_glu) / degree
-    residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered)
-    whole = size * (residual * model.width + (model.qkv_width + model.out_width) / degree + hidden)
+    quantized = work.kept_input_bytes / ACTIVATION_BYTES
+    context = model.out_width * np.where(quantized < 1, 1 + quantized, 1.0)
+    hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree
+    residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered * quantized)
+    whole = size * (residual * model.width + (model.qkv_width + context) / degree + hidden)
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
     products = size * (

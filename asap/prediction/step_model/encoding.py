@@ -17,11 +17,13 @@ from asap.prediction.step_model.remat_shares import RematShares, remat_shares
 FP32_MASTER = 4.0
 ADAM_MOMENTS = 8.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+HALF = 2.0
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
-LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0}
+LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
 EAGER_LOGIT_BYTES = 12.0
-"""Bytes per logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron's keeps
-bf16 logits and gradients and fp32 copies of both."""
+"""Bytes per logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron-Core
+takes bf16 logits, and softmax and gradient share one fp32 copy (``core/tensor_parallel/cross_entropy.py``);
+older Megatron keeps bf16 logits and gradients and fp32 copies of both."""
 GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
 GATHERS_LOGITS = ("aa-scaling",)
@@ -117,12 +119,19 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     framework = framework_class(w.framework)
     moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
     master = framework in (None, "megatron", "nemo")
+    operands = OPERAND_BYTES[precision_class(w.precision)]
     kernel = attention_class(w.attention) or "flash"
     name = (w.framework or "").casefold()
     gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp")
     gathers = gathers_logits(w)
-    accumulates = "fp32" if name == "megatron-lm" else "bf16"
-    reduced = OPERAND_BYTES["fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"]
+    accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
+    reduced = OPERAND_BYTES[
+        w.gradient_precision
+        if master and w.gradient_precision
+        else "fp32"
+        if framework == "megatron" and "deepspeed" not in name
+        else "bf16"
+    ]
     narrow = not master and w.weight_precision == "bf16"
     if moments == ADAM_MOMENTS and w.first_moment_precision == "bf16" and not narrow:
         moments -= FP32_MASTER - OPERAND_BYTES["bf16"]
@@ -131,7 +140,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     return WorkloadInputs(
         batch=w.global_batch or 0,
         sequence=w.sequence_length or 0,
-        operand_bytes=OPERAND_BYTES[precision_class(w.precision)],
+        operand_bytes=operands,
+        kept_input_bytes=operands if framework == "nemo" and operands < HALF else HALF,
         parameter_bytes=parameter,
         gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
         reduce_bytes=reduced,

@@ -75,6 +75,8 @@ class WorkloadInputs:
     """Tokens of a sequence."""
     operand_bytes: Number
     """Bytes of an element of a matrix multiplication's operands."""
+    kept_input_bytes: Number
+    """Bytes of an element of the input that a matrix multiplication keeps for its backward pass."""
     parameter_bytes: Number
     """Bytes of a parameter as it is held between steps."""
     gradient_bytes: Number

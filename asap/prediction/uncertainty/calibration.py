@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.core.errors import ConfigError
+from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.constants import NAMES, Constants
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
@@ -70,7 +71,10 @@ class Region(BaseModel):
 
 
 class AllocatorOverhead(BaseModel):
-    """Factors from modelled to reserved bytes. A plan fits if the reserved bytes are within the HBM."""
+    """Factors from modelled to reserved bytes, whose logarithm has a logistic distribution.
+
+    A plan fits if the reserved bytes are within the HBM.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,6 +82,14 @@ class AllocatorOverhead(BaseModel):
     reuse: float = Field(default=1.0, description="of temporaries, on top of scale")
     low: float = Field(default=1.0, description="lower end of the 90 % interval, over the reserved bytes")
     high: float = Field(default=1.0, description="its upper end")
+
+    def probability_fits(self, reserved: float, capacity: float) -> float:
+        """That so many reserved bytes, at the required confidence, are within the capacity."""
+        required = math.log(FIT_CONFIDENCE / (1 - FIT_CONFIDENCE))
+        if self.high <= self.low:
+            return float(reserved <= capacity)
+        width = math.log(self.high / self.low) / (2 * math.log(19))
+        return 0.5 * (1 + math.tanh((math.log(capacity / reserved) / width + required) / 2))
 
 
 class Fit(BaseModel):

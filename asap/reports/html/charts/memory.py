@@ -20,7 +20,7 @@ class _MemoryBar:
     label: str
     provenance: str
     parts: tuple[tuple[str, float], ...]
-    fits: bool
+    verdict: str
 
     @property
     def total(self) -> float:
@@ -38,7 +38,9 @@ def memory_chart(analysis: Analysis, study: Study) -> Chart | None:
     if not bars:
         return None
     limit = f" Capacity: {format_bytes(capacity)}." if capacity else ""
-    told = (f"{bar.title}: {format_bytes(bar.total)}{'' if bar.fits else ', does not fit'}" for bar in bars)
+    told = (
+        f"{bar.title}: {format_bytes(bar.total)}{'' if bar.verdict == 'fits' else f', {bar.verdict}'}" for bar in bars
+    )
     return Chart(
         id="memory",
         title="HBM of a device",
@@ -54,7 +56,7 @@ def _measured(study: Study) -> Iterator[_MemoryBar]:
     profile = study.profile
     if profile is not None and profile.peak_hbm_bytes:
         provenance = "stated" if profile.stated else "measured"
-        yield _MemoryBar("now", provenance, ((_IN_USE, profile.peak_hbm_bytes),), True)
+        yield _MemoryBar("now", provenance, ((_IN_USE, profile.peak_hbm_bytes),), "fits")
 
 
 def _predicted(analysis: Analysis) -> Iterator[_MemoryBar]:
@@ -67,7 +69,7 @@ def _predicted(analysis: Analysis) -> Iterator[_MemoryBar]:
 
 def _bar(label: str, memory: MemoryPrediction) -> _MemoryBar:
     parts = tuple((part.name, part.size_bytes) for part in memory.parts) or ((_IN_USE, memory.total.value),)
-    return _MemoryBar(label, memory.total.provenance.value, parts, memory.fits)
+    return _MemoryBar(label, memory.total.provenance.value, parts, memory.verdict)
 
 
 def _capacity(analysis: Analysis, study: Study) -> float | None:
