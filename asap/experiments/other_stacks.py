@@ -82,6 +82,15 @@ UNREAD = (
         lambda v: "per_device_train_batch_size" in v,
     ),
     Unread(
+        "NeMo configuration of another model than a decoder",
+        "give the configuration of a language model (model.num_layers, model.hidden_size …)",
+        lambda v: (
+            "trainer" in v
+            and bool({"exp_manager", "model", "init_from_nemo_model"} & v.keys())
+            and nemo.dialect(v) is None
+        ),
+    ),
+    Unread(
         "Accelerate configuration",
         "give the model's config.json or the DeepSpeed JSON as --config",
         lambda v: "distributed_type" in v and "num_processes" in v,

@@ -44,7 +44,9 @@ class _Loader(yaml.SafeLoader):
         """The next node of the document."""
         mark = self.peek_event().start_mark
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=mark)
+            raise yaml.MarkedYAMLError(
+                problem="aliases (*name) are not read; write out what they stand for", problem_mark=mark
+            )
         if self.depth >= _DEEPEST:
             raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=mark)
         self.depth += 1

@@ -186,6 +186,15 @@ def test_arguments_in_json_and_in_a_test_case(read):
     assert str(read("model_config.json", json.dumps(block)).plan) == "replica=4 model=2 microbatches=2 remat=none"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "layers"),
+    [("[0]*2+[1]*30", 30), ("'([0]*2+[1]*30)'", 30), ("'([0,1]*16)'", 16), ("[[0]*4+[0,0,1,0]*7]", 7), ("2", 16)],
+)
+def test_layers_with_experts_as_megatron_writes_them(read, pattern, layers):
+    moe = f"--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq {pattern}"
+    assert read("train.sh", MEGATRON.replace("--bf16", moe)).model.moe_layers == layers
+
+
 def test_experts_as_megatron_lays_them(read):
     moe = MEGATRON.replace("--bf16", "--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq [0]*2+[1]*30")
     moe = moe.replace("--bf16", "--bf16 --expert-model-parallel-size 8")
@@ -258,6 +267,8 @@ def test_deepspeed_without_a_model_says_what_to_give(read):
         ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),
         ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
         ("recipe.py", "from nemo.collections import llm\n", "a NeMo or Megatron-Bridge recipe"),
+        ("asr.yaml", "name: asr\nmodel: {sample_rate: 16000}\ntrainer: {devices: 1}", "a NeMo configuration"),
+        ("alias.yaml", "model: &m {a: 1}\nother: *m", "aliases .* are not read; write out"),
         ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
         ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
         ("other.toml", "[project]\nname = 'x'", "is no torchtitan configuration"),

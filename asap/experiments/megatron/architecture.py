@@ -17,7 +17,7 @@ from asap.models import Architecture, find_architecture
 GPT2_TOKENS = 50_257
 _HYBRID = ("hybrid_override_pattern", "hybrid_layer_pattern", "is_hybrid_model")
 _GATED = ("swiglu", "quick_geglu")
-_TERM = re.compile(r"\[+([01])\]?\*?(\d{0,4})\]*")
+_TERM = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
 _MLA = {  # field of an Architecture → argument and its default (MLATransformerConfig)
     "q_lora_rank": ("q_lora_rank", None),
     "kv_lora_rank": ("kv_lora_rank", 512),
@@ -133,15 +133,20 @@ def _expert_layers(settings: StackSettings, notes: list[str]) -> dict[str, int]:
     if (every := digits(text)) is not None:
         return {"moe_every": every}
     pattern = _pattern(text)
-    leading = pattern.index(1) if 1 in pattern else len(pattern)
-    rest = pattern[leading:]
-    every = next((n for n in range(1, len(rest) + 1) if rest == [int(i % n == 0) for i in range(len(rest))]), None)
-    if not rest or every is None:
+    first = pattern.index(1) if 1 in pattern else len(pattern)
+    fitting = ((n, first + 1 - n) for n in range(1, first + 2) if pattern == _periodic(first + 1 - n, n, len(pattern)))
+    every, leading = next(fitting, (None, 0))
+    if first == len(pattern) or every is None:
         raise settings.wrong("moe_layer_freq", "a number or a pattern of dense layers followed by a period")
     layers = settings.count("num_layers")
     if layers is not None and layers != len(pattern):
         notes.append(f"moe_layer_freq has {len(pattern)} entries for {layers} layers")
     return {"leading_dense_layers": leading, "moe_every": every}
+
+
+def _periodic(leading: int, every: int, layers: int) -> list[int]:
+    """Dense layers, then experts in the last of every so many."""
+    return [int(layer >= leading and (layer - leading + 1) % every == 0) for layer in range(layers)]
 
 
 _MOST_LAYERS = 10_000
@@ -155,14 +160,17 @@ def _pattern(text: str) -> list[int]:
         except (ValueError, SyntaxError):
             return []
         return [int(item) for item in found if item in (0, 1)] if isinstance(found, list) else []
+    if text.startswith("[["):
+        text = text[1:].removesuffix("]")
     for part in text.split("+"):
         found = _TERM.fullmatch(part)
         if found is None:
             return []
         times = digits(found[2] or "1")
-        if times is None or len(pattern) + times > _MOST_LAYERS:
+        period = [int(item) for item in found[1].split(",")]
+        if times is None or len(pattern) + times * len(period) > _MOST_LAYERS:
             return []
-        pattern += [int(found[1])] * times
+        pattern += period * times
     return pattern
 
 
