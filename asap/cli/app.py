@@ -2,30 +2,14 @@
 
 import typer
 
-from asap.cli import (
-    analyze,
-    backtest,
-    chat,
-    ci,
-    compare,
-    config,
-    cost,
-    doctor,
-    evaluate,
-    experiments,
-    history,
-    knowledge,
-    ledger,
-    map,
-    memory,
-    output,
-    predict,
-    profile,
-    report,
-    serve,
-    trace,
-    verify,
-)
+from asap.cli.analysis import analyze, chat, compare, report
+from asap.cli.plans import map, predict, verify
+from asap.cli.scores import backtest, evaluate, ledger
+from asap.cli.services import ci, serve
+from asap.cli.sessions import cost, memory
+from asap.cli.setup import config, doctor
+from asap.cli.shared import output
+from asap.cli.sources import experiments, history, knowledge, profile, trace
 
 app = typer.Typer(
     name="asap",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table
+from asap.cli.shared.output import Plain, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Show and set the settings of the agents.")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table, warn
+from asap.cli.shared.output import Plain, print_json, print_table, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

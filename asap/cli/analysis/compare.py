@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.completion import experiments
-from asap.cli.output import Plain, console, print_json, progress
+from asap.cli.shared.completion import experiments
+from asap.cli.shared.output import Plain, console, print_json, progress
 
 Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)]
 

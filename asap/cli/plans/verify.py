@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap.cli.completion import experiments
-from asap.cli.output import Plain, console, print_json, print_table, progress, warn, warn_about_data
+from asap.cli.shared.completion import experiments
+from asap.cli.shared.output import Plain, console, print_json, print_table, progress, warn, warn_about_data
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification

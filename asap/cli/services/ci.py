@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import progress, warn
+from asap.cli.shared.output import progress, warn
 
 if TYPE_CHECKING:
     from asap.ci.report import CiReport

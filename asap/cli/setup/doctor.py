@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.output import Plain, console, print_json, progress
+from asap.cli.shared.output import Plain, console, print_json, progress
 
 _MARKS = {"ok": ("✓", "green"), "optional": ("·", "yellow"), "problem": ("✗", "red")}
 

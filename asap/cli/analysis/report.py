@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.completion import experiments
-from asap.cli.output import progress
+from asap.cli.shared.completion import experiments
+from asap.cli.shared.output import progress
 
 
 def report(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table
+from asap.cli.shared.output import Plain, print_json, print_table
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord

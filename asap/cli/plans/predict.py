@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.completion import experiments, plan_terms
-from asap.cli.output import STEP_TIME, Plain, console, print_json, progress, warn_about_data
+from asap.cli.shared.completion import experiments, plan_terms
+from asap.cli.shared.output import STEP_TIME, Plain, console, print_json, progress, warn_about_data
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement

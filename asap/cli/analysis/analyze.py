@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.completion import experiments, plan_terms
-from asap.cli.output import STEP_TIME, Format, console, progress, warn
-from asap.cli.report import write_report
+from asap.cli.analysis.report import write_report
+from asap.cli.shared.completion import experiments, plan_terms
+from asap.cli.shared.output import STEP_TIME, Format, console, progress, warn
 
 if TYPE_CHECKING:
     from asap.reports import Analysis
@@ -58,7 +58,7 @@ def analyze(
 ) -> None:
     """Name the bottleneck of a run and propose three sharding configurations."""
     from asap.agents.settings_sources import read_settings
-    from asap.cli.wishes import read_wishes
+    from asap.cli.shared.wishes import read_wishes
     from asap.compiler.programs.options import CompileOptions
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
@@ -90,7 +90,7 @@ def analyze(
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)
     if chat:
-        from asap.cli.chat import chat as run_chat
+        from asap.cli.analysis.chat import chat as run_chat
 
         run_chat(outcome.analysis.experiment.id, model, max_calls, max_tokens, max_cost, outcome.analysis.session)
     elif _has_no_answer(outcome.analysis):

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table, progress, warn
+from asap.cli.shared.output import Plain, print_json, print_table, progress, warn
 
 if TYPE_CHECKING:
     from asap.profiles import Profile

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.completion import experiments
-from asap.cli.output import STEP_TIME, Plain, console, print_json, print_table, warn
+from asap.cli.shared.completion import experiments
+from asap.cli.shared.output import STEP_TIME, Plain, console, print_json, print_table, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

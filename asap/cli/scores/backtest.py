@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.output import Plain, print_json, print_table, progress, warn
+from asap.cli.shared.output import Plain, print_json, print_table, progress, warn
 
 
 def backtest(

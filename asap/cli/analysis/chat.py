@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.completion import experiments
-from asap.cli.output import progress, warn
+from asap.cli.shared.completion import experiments
+from asap.cli.shared.output import progress, warn
 
 if TYPE_CHECKING:
     from asap.chat.chat import Chat

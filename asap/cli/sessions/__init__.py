@@ -1,0 +1,1 @@
+"""Earlier sessions: their worklogs and what they cost."""
