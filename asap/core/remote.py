@@ -2,7 +2,9 @@
 
 import hashlib
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from asap.core.errors import AsapError, NotFoundError, ServiceError, UsageError
@@ -34,15 +36,40 @@ def local_copy(address: str, suffix: str) -> Path:
         NotFoundError: there is no such file.
         ServiceError: the store cannot be reached, or refuses.
     """
+    with _opened(address) as (system, root):
+        names = [root] if system.isfile(root) else _newest(system, root, suffix)
+        if not names:
+            raise NotFoundError(f"holds no *{suffix}", where=plain(redacted(address), 200))
+        return _copied(system, names, single=names == [root])
+
+
+def local_tree(address: str, parts: tuple[str, ...]) -> Path:
+    """A copy of a folder, or of one file: the files whose name contains one of ``parts``, in their subfolders.
+
+    Raises like :func:`local_copy`.
+    """
+    with _opened(address) as (system, root):
+        if system.isfile(root):
+            names, root = [root], root.rpartition("/")[0]
+        else:
+            names = [name for name in system.find(root) if any(part in name.rpartition("/")[2] for part in parts)]
+        if not names:
+            raise NotFoundError(f"holds no file with {' or '.join(parts)}", where=plain(redacted(address), 200))
+        folder = _cache(system, names)
+        for name in names:
+            relative = PurePosixPath(name).relative_to(PurePosixPath(root))
+            if ".." not in relative.parts:
+                _fetch(system, name, folder / relative)
+        return folder
+
+
+@contextmanager
+def _opened(address: str) -> Iterator[tuple[Any, str]]:
     import fsspec
 
     scheme, where = address.partition("://")[0], plain(redacted(address), 200)
     try:
-        system, root = fsspec.core.url_to_fs(address)
-        names = [root] if system.isfile(root) else _newest(system, root, suffix)
-        if not names:
-            raise NotFoundError(f"holds no *{suffix}", where=where)
-        return _copied(system, names, single=names == [root])
+        yield fsspec.core.url_to_fs(address)
     except AsapError:
         raise
     except (ImportError, ValueError) as error:
@@ -61,14 +88,23 @@ def _newest(system: Any, root: str, suffix: str) -> list[str]:
 
 
 def _copied(system: Any, names: list[str], single: bool) -> Path:
-    state = "\n".join(f"{name} {system.ukey(name)}" for name in names)
-    cache = home() / "remote" / hashlib.sha256(state.encode()).hexdigest()[:16]
+    cache = _cache(system, names)
     run = cache / "plugins" / "profile" / Path(names[0]).parent.name
-    run.mkdir(parents=True, exist_ok=True)
     for name in names:
-        target = run / Path(name).name
-        if not target.exists():
-            partial = target.with_name(f".{target.name}.part")
-            system.get_file(name, str(partial))
-            partial.replace(target)
+        _fetch(system, name, run / Path(name).name)
     return run / Path(names[0]).name if single else cache
+
+
+def _cache(system: Any, names: list[str]) -> Path:
+    """The folder of these files as they are now: when one changes, so does the folder."""
+    state = "\n".join(f"{name} {system.ukey(name)}" for name in names)
+    return home() / "remote" / hashlib.sha256(state.encode()).hexdigest()[:16]
+
+
+def _fetch(system: Any, name: str, target: Path) -> None:
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.part")
+    system.get_file(name, str(partial))
+    partial.replace(target)

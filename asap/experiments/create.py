@@ -1,6 +1,6 @@
 """A new experiment from what a user has: a configuration, a profile, and what is said on the command line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.measured_step import read_measured_step
+from asap.experiments.trackers.source import read_tracked
 from asap.plans import Plan
 from asap.plans.text import data_note
 
@@ -39,7 +40,7 @@ def create_experiment(
     config: Path | None = None,
     overrides: Sequence[str] = (),
     profile: Path | str | None = None,
-    source: Callable[[Experiment], Experiment] | None = None,
+    source: str | None = None,
 ) -> Experiment:
     """Put a record together.
 
@@ -49,16 +50,17 @@ def create_experiment(
         config: a configuration file.
         overrides: ``key=value`` for it.
         profile: a path, or an address on an object store.
-        source: adds what is known elsewhere, such as a run of MLflow, to a record that has its hardware.
+        source: a run of a tracker: ``mlflow:RUN_ID``, ``tensorboard:DIR``.
 
     Raises:
         ConfigError: the configuration, or the hardware, contradicts itself.
         PlanError: the plan is malformed or does not multiply to the devices.
         NotFoundError: a path does not exist.
+        AsapError: what :func:`asap.experiments.trackers.source.read_tracked` raises.
     """
     experiment = _state_hardware(Experiment(id=id), said)
     if source is not None:
-        experiment = source(experiment)
+        experiment = read_tracked(source, experiment)
     if config is not None or overrides:
         experiment = read_configuration(config, overrides, experiment)
     return _state_rest(experiment, said, profile)
@@ -74,7 +76,9 @@ def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
         return experiment
     name = said.hardware or experiment.hardware.name or experiment.hardware.chip
     hardware, notes = refer_to_hardware(name, said.topology, said.slices)
-    return _with(experiment, hardware=hardware).model_copy(update={"notes": (*experiment.notes, *notes)})
+    return _with(experiment, hardware=hardware).model_copy(
+        update={"notes": tuple(dict.fromkeys((*experiment.notes, *notes)))}
+    )
 
 
 def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | None = None) -> Experiment:

@@ -16,7 +16,7 @@ from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.experiments.mlflow.client import is_mlflow
+from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.hardware import Chip, Slice, find_chip, resolve_hardware
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
@@ -77,7 +77,7 @@ def open_study(
 
     Args:
         target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``, here or on an object store
-            (``gs://…``), or ``mlflow:RUN_ID``.
+            (``gs://…``), or a run of a tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
         progress: called with what is being read.
@@ -87,8 +87,9 @@ def open_study(
         PlanError: the plan does not fit the number of devices.
         ProfileError: the profile cannot be read.
     """
-    experiment, profile = _look_up(target, store, progress)
-    return study_of(amend(experiment) if amend is not None else experiment, profile)
+    amend = amend or (lambda experiment: experiment)
+    experiment, profile = _look_up(target, store, amend, progress)
+    return study_of(amend(experiment), profile)
 
 
 def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:
@@ -139,15 +140,22 @@ def read_plan(study: Study, text: str) -> Plan:
     return plan
 
 
-def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> tuple[Experiment, Profile | None]:
+def _look_up(
+    target: str, store: ExperimentStore, amend: Callable[[Experiment], Experiment], progress: Progress | None
+) -> tuple[Experiment, Profile | None]:
     if store.has(target):
         experiment = store.get(target)
         paths = store.resolve(experiment)
         if paths.profile is not None:
             return experiment, read_profile(paths.profile, progress=progress)
         return experiment, _stated(paths.facts) if paths.facts else None
-    if is_mlflow(target):
-        return _of_mlflow(target, experiment_id(target, store), progress)
+    if is_tracked(target):
+        stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
+        if progress is not None:
+            progress(f"reading {target}")
+        experiment = read_tracked(target, stated)
+        path = experiment.profile_path
+        return experiment, read_profile(path, progress=progress) if path else None
     if is_remote(target):
         experiment = Experiment(id=experiment_id(target, store), profile_path=target)
         return experiment, read_profile(local_copy(target, ".xplane.pb"), progress=progress)
@@ -159,14 +167,6 @@ def _look_up(target: str, store: ExperimentStore, progress: Progress | None) -> 
         return store.get(target), None
     except NotFoundError as error:
         raise NotFoundError("no such experiment, and no such path", where=error.where, hint=error.hint) from None
-
-
-def _of_mlflow(target: str, id: str, progress: Progress | None) -> tuple[Experiment, Profile | None]:
-    from asap.experiments.mlflow.run import read_mlflow
-
-    experiment = read_mlflow(target, Experiment(id=id))
-    path = experiment.profile_path
-    return experiment, read_profile(path, progress=progress) if path else None
 
 
 def _stated(path: Path) -> Profile:

@@ -12,9 +12,8 @@ import pytest
 
 from asap.core.errors import NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore
-from asap.experiments.mlflow.client import is_mlflow
-from asap.experiments.mlflow.run import read_mlflow
 from asap.experiments.store import BUNDLED
+from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.study.study import open_study
 
 PROFILE = next((BUNDLED / "cpu-8dev").rglob("*.xplane.pb"))
@@ -26,8 +25,9 @@ START_S = 120
 
 
 def test_a_target_names_a_run():
-    assert is_mlflow("mlflow:0123abc")
-    assert not is_mlflow("/runs/mlflow")
+    assert is_tracked("mlflow:0123abc")
+    assert is_tracked("tensorboard:logs")
+    assert not is_tracked("/runs/mlflow")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def run(server, monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_a_run_becomes_an_experiment(run, tmp_path):
     client, run_id = run
-    experiment = read_mlflow(f"mlflow:{run_id}", Experiment(id="mine"))
+    experiment = read_tracked(f"mlflow:{run_id}", Experiment(id="mine"))
     assert experiment.model is not None
     assert experiment.model.layers == 32
     assert experiment.measured is not None
@@ -96,9 +96,9 @@ def test_a_run_becomes_an_experiment(run, tmp_path):
     assert study.profile is not None
     assert study.experiment.id == f"mlflow-{run_id}"
     with pytest.raises(NotFoundError):
-        read_mlflow("mlflow:" + "0" * 32, Experiment(id="mine"))
+        read_tracked("mlflow:" + "0" * 32, Experiment(id="mine"))
     with pytest.raises(UsageError):
-        read_mlflow("mlflow:../../etc", Experiment(id="mine"))
+        read_tracked("mlflow:../../etc", Experiment(id="mine"))
 
 
 @pytest.mark.process

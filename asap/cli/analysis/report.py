@@ -59,7 +59,7 @@ def write_report(session: str, path: Path) -> str:
 
 def _log(session: str, path: Path, target: str) -> None:
     """Tags to filter runs by, the document and the page as artifacts."""
-    from asap.experiments.mlflow.publish import publish
+    from asap.experiments.trackers.mlflow_publish import publish
     from asap.sharding_memory.analyses import stored_analysis
 
     analysis = stored_analysis(session).analysis

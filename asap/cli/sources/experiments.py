@@ -1,17 +1,12 @@
 """``asap experiments``: the records behind the IDs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from asap.cli.shared.completion import experiments
 from asap.cli.shared.output import STEP_TIME, Plain, console, print_json, print_table, warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from asap.experiments import Experiment
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
@@ -27,7 +22,9 @@ def add(
         Path | None,
         typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
     ] = None,
-    source: Annotated[str | None, typer.Option("--from", help="A run of MLflow: mlflow:RUN_ID.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="A run of a tracker: mlflow:RUN_ID, tensorboard:DIR.")
+    ] = None,
     profile: Annotated[
         str | None, typer.Option(help="A log directory, a run folder or an xplane.pb; also gs:// and s3://.")
     ] = None,
@@ -59,9 +56,7 @@ def add(
         step_time=step_time,
         description=description,
     )
-    experiment = create_experiment(
-        id, said, config=config, overrides=overrides or [], profile=profile, source=_source(source)
-    )
+    experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile, source=source)
     kept = store.add(experiment, replace=replace)
     for note in kept.notes:
         warn(note)
@@ -115,15 +110,3 @@ def remove(id: Id) -> None:
 
     ExperimentStore().remove(id)
     print(f"removed {id}")
-
-
-def _source(target: str | None) -> "Callable[[Experiment], Experiment] | None":
-    from asap.core.errors import UsageError
-    from asap.experiments.mlflow.client import is_mlflow
-    from asap.experiments.mlflow.run import read_mlflow
-
-    if target is None:
-        return None
-    if not is_mlflow(target):
-        raise UsageError("is no run of MLflow", where=f"--from {target}", hint="write mlflow:RUN_ID")
-    return lambda experiment: read_mlflow(target, experiment)

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from asap.experiments.mlflow.client import mlflow_client
+from asap.experiments.trackers.mlflow_client import mlflow_client
 
 LONGEST_TAG = 5000
 """Characters that MLflow takes (mlflow/utils/validation.py)."""
 
 
 def publish(target: str, tags: Mapping[str, str], files: Mapping[str, str]) -> None:
-    """Set tags and add text files as artifacts; raises like :func:`asap.experiments.mlflow.client.mlflow_client`.
+    """Set tags and add text files as artifacts; raises like :func:`mlflow_client`.
 
     Args:
         target: ``mlflow:RUN_ID``.

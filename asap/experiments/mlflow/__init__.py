@@ -1,1 +1,0 @@
-"""Runs of MLflow: their parameters, metrics and profiles as an experiment, and results logged back."""

@@ -1,0 +1,1 @@
+"""Runs of MLflow and TensorBoard: parameters, step times and profiles; results sent back."""

@@ -1,0 +1,100 @@
+"""What a tracker knows of a run, and that as an experiment."""
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.configuration import read_configuration
+from asap.experiments.experiment import Experiment
+from asap.experiments.measured_step import MeasuredStep, steady_step
+
+STEP_TIMES = {
+    "perf/step_time_seconds": 1.0,  # MaxText, metric_logger.py
+    "train_step_timing in s": 1.0,  # NeMo, TimingCallback
+    "iteration-time": 1.0,  # Megatron-LM, training_log
+    "time_metrics/end_to_end(s)": 1.0,  # torchtitan, metrics.py
+    "step_time_seconds": 1.0,
+    "step_time_s": 1.0,
+    "step_time": 1.0,
+    "step_time_ms": 1e-3,
+}
+"""Metric of a step's duration → its unit in seconds."""
+_FEWEST = 3
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """A run as its tracker knows it."""
+
+    origin: str
+    """``mlflow:RUN_ID`` or ``tensorboard:DIR``."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    metric: str | None = None
+    """The one of ``STEP_TIMES`` that it has."""
+    values: Sequence[float] = ()
+    """Of that metric, in the order of the steps."""
+    name: str | None = None
+    profile: Path | str | None = None
+
+
+def step_time_metric(names: Iterable[str]) -> str | None:
+    """The metric of a step's duration among the names of a run's metrics."""
+    known = set(names)
+    return next((name for name in STEP_TIMES if name in known), None)
+
+
+def as_experiment(run: TrackedRun, experiment: Experiment) -> Experiment:
+    """``experiment`` with what a run says; parameters that are no configuration become hyperparameters, with a note.
+
+    Raises:
+        ConfigError: it has too few steady steps.
+    """
+    experiment = _configured(experiment, run)
+    found = {
+        "description": plain(run.name, 200) if run.name else None,
+        "measured": _measured(run),
+        "profile_path": str(run.profile) if run.profile else None,
+    }
+    known = {name: value for name, value in found.items() if value is not None}
+    provenance = experiment.provenance | dict.fromkeys(known, run.origin)
+    return experiment.model_copy(update={**known, "provenance": provenance})
+
+
+def _configured(experiment: Experiment, run: TrackedRun) -> Experiment:
+    """What the parameters say, which trackers keep as text: read as a configuration file of the same keys."""
+    if not run.parameters:
+        return experiment
+    values = {key: _value(text) for key, text in run.parameters.items()}
+    with tempfile.TemporaryDirectory(prefix="asap-run-") as folder:
+        path = Path(folder) / "params.yml"
+        path.write_text(yaml.safe_dump(values), encoding="utf-8")
+        try:
+            found = read_configuration(path, (), experiment)
+        except ConfigError as error:
+            note = f"The parameters of {run.origin} are not used as a configuration: {plain(error.message, 200)}."
+            update = {"hyperparameters": values, "notes": (*experiment.notes, note)}
+            return experiment.model_copy(update=update)
+    provenance = {name: said.replace(str(path), run.origin) for name, said in found.provenance.items()}
+    return found.model_copy(update={"provenance": provenance})
+
+
+def _value(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def _measured(run: TrackedRun) -> MeasuredStep | None:
+    if run.metric is None:
+        return None
+    times = [value * STEP_TIMES[run.metric] for value in run.values if value > 0]
+    source = f"metric {run.metric} of {run.origin}"
+    if len(times) < _FEWEST:
+        return MeasuredStep(seconds=times[-1], source=source) if times else None
+    return steady_step(times, source)
