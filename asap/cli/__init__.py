@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import TextIOWrapper
 
 from asap import __version__
 
@@ -20,6 +21,9 @@ def main() -> None:
     from asap.cli.app import app
     from asap.core.errors import AsapError
 
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows ASCII only shows ? for the rest
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     warnings.showwarning = _show_warning
     sys.argv[1:] = _everywhere(sys.argv[1:])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like Ctrl-C

@@ -58,6 +58,9 @@ class Analysis(BaseModel):
     experiment: ExperimentSummary
     kpis: Kpis | None
     roofline: Roofline | None
+    time_shares: dict[str, float] | None = Field(
+        default=None, description="share of the step, or window, by what it waits for; None: not known"
+    )
     top_operations: tuple[Operation, ...]
     diagnosis: Diagnosis
     incumbent: Prediction | None
@@ -113,6 +116,7 @@ def assemble(
         experiment=summary,
         kpis=profile.kpis if profile else None,
         roofline=profile.roofline if profile else None,
+        time_shares=_time_shares(study),
         top_operations=profile.operations[:TOP] if profile else (),
         diagnosis=study.diagnosis,
         incumbent=proposals.incumbent,
@@ -127,6 +131,14 @@ def assemble(
         considered=proposals.considered,
         warnings=(*_told(failure), *proposals.warnings, *study.warnings),
     )
+
+
+def _time_shares(study: Study) -> dict[str, float] | None:
+    shares = study.shares
+    if shares is None or not shares.coverage:
+        return None
+    found = shares.time | ({"idle": shares.idle} if shares.idle is not None else {})
+    return {name: share for name, share in found.items() if share}
 
 
 def _told(failure: str | None) -> tuple[str, ...]:

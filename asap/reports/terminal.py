@@ -12,6 +12,7 @@ from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.flags import flag_sentences
 from asap.reports.proposal_table import changed, order_sentence, proposal_table
+from asap.reports.terminal_bars import StepBars
 
 LABEL = "bold cyan"
 WIDEST = 120
@@ -24,7 +25,7 @@ REST = "with --format markdown"
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
     """Print a report. Colour and width are the console's affair."""
-    parts: list[RenderableType] = [_head(analysis), *_situation(analysis)]
+    parts: list[RenderableType] = [_head(analysis), *_situation(analysis), StepBars(analysis)]
     if analysis.experiment.profile:
         parts.append(_operations(analysis))
     parts.append(_diagnosis(analysis))

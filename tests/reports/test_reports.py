@@ -15,6 +15,7 @@ from asap.proposals.propose import no_proposals, propose, rank_candidates
 from asap.reports.analysis import Analysis, assemble
 from asap.reports.markdown import to_markdown
 from asap.reports.terminal import print_analysis
+from asap.reports.terminal_bars import StepBars
 from asap.study.study import Study, open_study, study_of
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
@@ -70,6 +71,26 @@ def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, 
         assert 'export LIBTPU_INIT_ARGS="$LIBTPU_INIT_ARGS' in text
     assert "Flags" not in terminal(paper)
     assert "set twice" in terminal(hostile)
+
+
+def test_bars_show_what_a_step_is_made_of(paper):
+    said = terminal(paper)
+    shown = said[said.index("What the step is made of") : said.index("Top operations")].splitlines()[1:]
+    assert [line.split()[0] for line in shown[:5]] == ["now", "now", "1", "2", "3"]
+    assert "measured" in shown[0]
+    assert all("modelled" in line and "█" in line for line in shown[1:5])
+    assert shown[2].count("▒") < shown[1].count("▒")
+    assert {"compute", "HBM", "collectives"} <= set(shown[5].split())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_bars_fit_the_terminal(paper, width):
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+    console.print(StepBars(paper))
+    lines = stream.getvalue().splitlines()
+    assert len(lines) > 2
+    assert all(len(line) <= width for line in lines)
 
 
 def test_the_report_is_about_one_screen(paper):

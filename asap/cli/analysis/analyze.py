@@ -68,6 +68,7 @@ def analyze(
     options = CompileOptions(train_step, maxtext, python, engine=engine)
     stated = Statement(plan=plan, hardware=hardware, topology=topology, step_time=step_time)
     with progress() as show, warm_up_indexes():
+        show("starting the agents")
         from asap.agents.workflow.analyze import analyze as run_analysis
 
         outcome = run_analysis(
