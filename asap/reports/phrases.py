@@ -36,11 +36,11 @@ def percent_change(ratio: Quantity | None) -> str:
 
 
 def interval(quantity: Quantity | None, write: Callable[[float], str] = format_seconds) -> str:
-    """A figure, by default a time, with its 90 % interval."""
+    """A figure, by default a time, with its 90 % interval; what was measured has none."""
     if quantity is None:
         return UNKNOWN
     text = write(quantity.value)
-    if quantity.low is not None and quantity.high is not None:
+    if quantity.low is not None and quantity.high is not None and quantity.low != quantity.high:
         text += f" ({write(quantity.low)} to {write(quantity.high)})"
     return text
 

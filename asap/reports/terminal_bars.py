@@ -80,7 +80,8 @@ def _rows(analysis: Analysis) -> Iterator[_Row]:
     has_model = incumbent is not None and bool(incumbent.parts)
     if analysis.time_shares and step is not None:
         memory = None if has_model or incumbent is None else incumbent.memory
-        yield _Row("now", f"{format_seconds(step)} measured", step, _measured(analysis.time_shares, step), memory)
+        known = "stated" if analysis.experiment.stated else "measured"
+        yield _Row("now", f"{format_seconds(step)} {known}", step, _measured(analysis.time_shares, step), memory)
     if incumbent is not None and has_model:
         yield _predicted("now", incumbent)
     for proposal in analysis.proposals:

@@ -122,6 +122,29 @@ def test_every_chart_says_in_words_and_as_a_table_what_it_draws(hostile):
         assert "aria-label=" in section
 
 
+def test_proposals_with_levers_are_among_the_plans_that_are_drawn(tmp_path):
+    page = page_of(open_study("llama-8b-tensor-16", ExperimentStore(tmp_path)))
+    section = re.search(r'<section id="plans">.*?</section>', page, flags=re.S)[0]
+    for rank in (1, 2, 3):
+        assert f"proposal {rank};" in section
+    assert re.search(r"\d\d,\d{3} plans\.", section)
+    assert "Expected bottleneck: <em>compute</em>" in page
+
+
+def test_a_run_that_does_not_fit_says_so_first(tmp_path):
+    page = page_of(open_study("llama-8b-too-large", ExperimentStore(tmp_path)))
+    assert "It does not fit: <em>HBM capacity</em>" in page
+
+
+def test_copies_with_the_host_are_drawn():
+    copies = (operation(0, name="copy-done.1", category="copy-done", fraction=0.8, host_copy=True),)
+    profile = Profile(source="x", operations=copies, kpis=Kpis(step_time_s=1.0))
+    study = Study(
+        Experiment(id="x", plan=Plan.parse("data=8")), profile, None, Constraints(devices_per_slice=8, slices=1)
+    )
+    assert "copies with the host" in page_of(study)
+
+
 def test_the_paper_as_stated_has_a_report(tmp_path):
     page = page_of(open_study("paper-v6e-16", ExperimentStore(tmp_path)), LOG)
     assert "operations that are not listed" in page

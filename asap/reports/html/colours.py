@@ -3,7 +3,7 @@
 from asap.plans.axes import AXES
 
 COMPUTE, MIXED, HBM = "compute", "compute and other", "waits for HBM"
-OPAQUE, HOST = "custom calls without FLOPs", "host"
+OPAQUE, TRANSFER, HOST = "custom calls without FLOPs", "copies with the host", "host"
 BUBBLE, OPTIMIZER, OTHER, IDLE, UNLISTED = "pipeline bubble", "optimizer", "other", "idle", "not listed"
 UNKNOWN_AXIS = "collectives"
 
@@ -14,6 +14,7 @@ TIME_COLOURS: dict[str, str] = {
     UNKNOWN_AXIS: "var(--collective)",
     **{f"collectives over {axis}": f"var(--axis-{axis})" for axis in AXES},
     OPAQUE: "var(--opaque)",
+    TRANSFER: "var(--transfer)",
     HOST: "var(--host)",
     BUBBLE: "var(--bubble)",
     OPTIMIZER: "var(--optimizer)",

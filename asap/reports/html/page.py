@@ -13,14 +13,13 @@ from markupsafe import Markup
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
-from asap.prediction.predict_study import candidate_plans, expect
-from asap.prediction.prediction import Prediction
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
 from asap.reports.html.charts.plans import plans_chart
 from asap.reports.html.charts.roofline import roofline_chart
+from asap.reports.html.drawn_plans import drawn_plans
 from asap.reports.html.mesh import CELL, mesh_panels
 from asap.reports.html.operations import FIRST_ROWS, operation_table
 from asap.reports.html.time_bars import time_bars
@@ -63,7 +62,7 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
             facts=descriptions.experiment_facts(analysis.experiment),
             kpis=_kpis(analysis, study),
             composition=composition_chart(*time_bars(analysis, study)),
-            plans=plans_chart(analysis, _all_plans(study)),
+            plans=plans_chart(analysis, drawn_plans(analysis, study)),
             memory=memory_chart(analysis, study),
             panels=mesh_panels(analysis, study.slice),
             cell=CELL - 2,
@@ -104,15 +103,6 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _all_plans(study: Study) -> list[Prediction]:
-    """Every valid plan; none where too little is known, which the recommendation says."""
-    try:
-        plans = candidate_plans(study)
-        return expect(study, [*([study.plan] if study.plan and study.plan not in plans else []), *plans])
-    except AsapError:
-        return []
 
 
 def _precedents(study: Study) -> Sequence[Any]:

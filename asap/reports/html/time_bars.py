@@ -12,6 +12,7 @@ from asap.study.study import Study
 _RESOURCES = {
     "compute": colours.COMPUTE,
     "hbm": colours.HBM,
+    "host_transfer": colours.TRANSFER,
     "host": colours.HOST,
     "opaque": colours.OPAQUE,
     "unknown": colours.OTHER,
@@ -48,6 +49,8 @@ class TimeBar:
     segments: tuple[Segment, ...]
     low: float | None = None
     high: float | None = None
+    total: float | None = None
+    """The step that is predicted, from which the sum of the segments may differ by what is not drawn."""
     overlap: float = 1.0
     """What the measured times add up to, over the step: above 1 where operations overlap; they are drawn scaled."""
 
@@ -114,6 +117,7 @@ def _bar(label: str, prediction: Prediction) -> TimeBar:
         _ordered(segments, 1.0),
         step.low if step else None,
         step.high if step else None,
+        step.value if step else None,
     )
 
 

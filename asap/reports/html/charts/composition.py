@@ -106,12 +106,12 @@ def _total(bar: TimeBar, in_seconds: bool) -> str:
     if not in_seconds:
         return ""
     between = f" ({format_seconds(bar.low)} to {format_seconds(bar.high)})" if bar.low and bar.high else ""
-    return format_seconds(bar.length) + (between if bar.low != bar.high else "")
+    return format_seconds(bar.total or bar.length) + (between if bar.low != bar.high else "")
 
 
 def _sentence(bar: TimeBar, in_seconds: bool) -> str:
     parts = ", ".join(f"{s.name} {_share(s, bar)}" for s in sorted(bar.segments, key=lambda s: -s.length)[:3])
-    whole = f" {format_seconds(bar.length)}:" if in_seconds else ":"
+    whole = f" {format_seconds(bar.total or bar.length)}:" if in_seconds else ":"
     return f"{_title(bar)}{whole} {parts}"
 
 

@@ -13,6 +13,7 @@ from asap.prediction.prediction import Prediction
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
+from asap.reports.html.drawn_plans import DrawnPlans
 
 _HEIGHT = 360
 _MOST = 2000
@@ -44,9 +45,9 @@ class _Point:
     label: str = ""
 
 
-def plans_chart(analysis: Analysis, predictions: Sequence[Prediction]) -> Chart | None:
+def plans_chart(analysis: Analysis, drawn: DrawnPlans) -> Chart | None:
     """The chart, or nothing where no plan was predicted."""
-    timed = [p for p in predictions if p.step_time is not None and _height(p) is not None]
+    timed = [p for p in drawn.predictions if p.step_time is not None and _height(p) is not None]
     if len(timed) < 2:
         return None
     by_memory = timed[0].memory is not None
@@ -57,17 +58,18 @@ def plans_chart(analysis: Analysis, predictions: Sequence[Prediction]) -> Chart 
     points = _points(analysis, near)
     ends = [one for one in points if one.kind in (FRONT, PROPOSED, RUNS)]
     other = "HBM" if by_memory else "distance from the plan that runs"
-    hidden = f" {len(timed) - len(near):,} slow plans are left out." if len(near) < len(timed) else ""
+    hidden = " Of plans that lie on each other one is drawn." if drawn.is_sample else ""
+    hidden += " The slowest are left out." if len(near) < len(timed) else ""
     return Chart(
         id="plans",
         title="Every valid plan",
-        summary=f"{len(timed):,} plans by predicted step time and {other}; "
+        summary=f"{drawn.valid:,} plans by predicted step time and {other}; "
         + "; ".join(p.text for p in ends[:4])
         + ".",
         svg=draw(_spec(points, by_memory, _capacity(near))),
         columns=("", "plan", "step time (90 % interval)", "HBM"),
         rows=tuple(_row(one, near) for one in sorted(ends, key=lambda one: one.seconds)),
-        note=f"{len(timed):,} plans. On the Pareto front, no other plan is both faster and "
+        note=f"{drawn.valid:,} plans. On the Pareto front, no other plan is both faster and "
         + ("smaller." if by_memory else "nearer to what runs.")
         + hidden,
     )
@@ -106,7 +108,8 @@ def _spec(points: list[_Point], by_memory: bool, capacity: float | None) -> dict
     limit_gib = capacity / GIB if capacity else None
     highest = max([one.height for one in points] + ([limit_gib] if limit_gib else [])) * _EDGE
     title = "HBM of a device, GiB" if by_memory else "doublings that the mesh moves"
-    y = scale("y", title, 0, min(highest, _HIGHEST * limit_gib) if limit_gib else highest or 1)
+    top = min(highest, _HIGHEST * limit_gib) if limit_gib else highest or 1
+    y = scale("y", title, 0, top) if by_memory else scale("y", title, 0, top, tickMinStep=1, format="d")
     values = [
         {"x": p.seconds, "y": p.height, "kind": p.kind, "text": p.text, "label": p.label, "size": _LOOK[p.kind][2]}
         for p in points
