@@ -8,25 +8,33 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
 from asap.core.errors import AsapError
+from asap.core.files import home
 from asap.experiments import Experiment, ExperimentStore
 from asap.history.files import add_records, load_records
 from asap.history.record import HistoryRecord
+from asap.knowledge import ingest, list_ingested, search_knowledge
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 
 WRITERS = 16
 LONGEST_LIFE = 6.0
 """Of a writer, in the time of one write."""
+
+FILLING = 60
+"""Writes of each kind to a disk that holds fewer."""
+
+NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
 
 RECORD = (Path(__file__).parents[1] / "history_db" / "asap-paper.jsonl").read_text(encoding="utf-8").splitlines()[0]
 
@@ -50,7 +58,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.fill:
+        acknowledged, broken = _fill()
+        print(acknowledged)
+        sys.exit(3 * bool(broken))
     random.seed(options.seed)
     counts = campaign(options.kills)
     print(f"{'what':12} {'tried':>6} {'acknowledged':>12} {'lost':>5} {'broken':>6}")
@@ -59,14 +72,18 @@ def main() -> None:
     sys.exit(0 if all(one.ok for one in counts) else 1)
 
 
-def campaign(kills: int) -> list[Count]:
-    """Everything, with so many kills in all, each kind in a home of its own."""
-    share = max(kills // 3, 1)
-    killed = {"worklog": _worklog, "history": _history, "experiments": _experiments}
+def campaign(kills: int, index: bool = True) -> list[Count]:
+    """Everything, with so many kills in all, each kind in a home of its own.
+
+    Args:
+        kills: writers that are killed; a write of the index is slow and gets a twentieth of them.
+        index: whether writers of the search index are killed as well.
+    """
     counts = []
-    for name, (write, stored) in killed.items():
-        with _home():
-            counts.append(_kill(name, kills - 2 * share if name == "worklog" else share, write, stored))
+    for name, (share, write, stored) in KILLED.items():
+        if index or name != "index":
+            with _home():
+                counts.append(_kill(name, max(round(kills * share), 1), write, stored))
     for try_ in (_writers, _full_disk, _read_only, _clock_back):
         with _home():
             counts.append(try_())
@@ -88,34 +105,84 @@ def _record(number: int) -> HistoryRecord:
     )
 
 
-_worklog = (_append, _appended)
-_history = (
-    lambda number: add_records([_record(number)]),
-    lambda: {int(one.id.removeprefix("tortured-")) for one in load_records() if one.id.startswith("tortured-")},
-)
-_experiments = (
-    lambda number: ExperimentStore().add(Experiment(id=f"tortured-{number}")),
-    lambda: {int(name.removeprefix("tortured-")) for name in ExperimentStore().ids() if name.startswith("tortured-")},
-)
+def _ingest(number: int) -> None:
+    """A note, and the search that brings the index up to date."""
+    note = home() / "note.md"
+    note.write_text(f"# Tortured {number}\n\nNumber {number} of the tortured notes.\n", encoding="utf-8")
+    ingest(note, f"tortured-{number}")
+    search_knowledge(f"tortured number {number}")
+
+
+def _ingested() -> set[int]:
+    found = {int(one.name.removeprefix("tortured-")) for one in list_ingested()}
+    assert {hit.note.citation.work for hit in search_knowledge("number of the tortured notes", 3)}
+    return found
+
+
+def _add(number: int) -> None:
+    assert add_records([_record(number)]).added
+
+
+KILLED: dict[str, tuple[float, Callable[[int], object], Callable[[], set[int]]]] = {
+    "worklog": (0.35, _append, _appended),
+    "history": (
+        0.35,
+        _add,
+        lambda: {int(one.id.removeprefix("tortured-")) for one in load_records() if one.id.startswith("tortured-")},
+    ),
+    "experiments": (
+        0.25,
+        lambda number: ExperimentStore().add(Experiment(id=f"tortured-{number}")),
+        lambda: {int(one.removeprefix("tortured-")) for one in ExperimentStore().ids() if one.startswith("tortured-")},
+    ),
+    "index": (0.05, _ingest, _ingested),
+}
+"""What is written while the writer is killed: its share of the kills, a write of a number, and the stored ones."""
 
 
 def _kill(name: str, kills: int, write: Callable[[int], object], stored: Callable[[], set[int]]) -> Count:
+    _in_child(lambda: write(0))
     began = time.monotonic()
-    write(0)
+    _in_child(lambda: write(1))
     life = LONGEST_LIFE * (time.monotonic() - began)
-    count, acknowledged, number = Count(name), {0}, 1
+    count, acknowledged, number = Count(name), {0, 1}, 2
     for _ in range(kills):
         found = _killed(write, number, random.uniform(0, life))
         acknowledged |= found
         number = max(found, default=number) + 2  # the one after the last may have been written
         count.tried += 1
         if count.tried % 50 == 0 or count.tried == kills:
-            try:
-                count.lost = len(acknowledged - stored())
-            except (AsapError, AssertionError, ValueError):
-                count.broken += 1
+            on_record = _in_child(lambda: stored())
+            count.broken += on_record is None
+            count.lost = len(acknowledged - (on_record or set()))
     count.acknowledged = len(acknowledged)
     return count
+
+
+def _in_child(act: Callable[[], object]) -> set[int] | None:
+    """The numbers that a function returns in a process of its own; ``None`` if it fails. No state is shared so."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        code = 1
+        try:
+            found = act()
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.writelines(number.to_bytes(8, "big") for number in (found if isinstance(found, set) else ()))
+            code = 0
+        except (AsapError, AssertionError, ValueError) as error:
+            print(f"broken: {error!r}", file=sys.stderr)
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        found = _numbers(pipe.read())
+    return found if os.waitpid(child, 0)[1] == 0 else None
+
+
+def _numbers(data: bytes) -> set[int]:
+    return {int.from_bytes(data[at : at + 8], "big") for at in range(0, len(data) - len(data) % 8, 8)}
 
 
 def _killed(write: Callable[[int], object], first: int, life: float) -> set[int]:
@@ -134,8 +201,7 @@ def _killed(write: Callable[[int], object], first: int, life: float) -> set[int]
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as pipe:
-        data = pipe.read()
-    return {int.from_bytes(data[at : at + 8], "big") for at in range(0, len(data) - len(data) % 8, 8)}
+        return _numbers(pipe.read())
 
 
 def _writers(each: int = 25) -> Count:
@@ -154,19 +220,36 @@ def _writers(each: int = 25) -> Count:
 
 
 def _full_disk() -> Count:
-    """No file may grow above 20 kB: the worklog says so, and keeps what it had."""
-    for number in range(5):
-        _append(number)
+    """A disk of 64 kB, or no file above 20 kB where none may be mounted: each writer says so and keeps what it had."""
+    folder = home()
+    mounted = [
+        *NAMESPACE,
+        f'mount -t tmpfs -o size=64k none "{folder}" && exec "$0" -m durability --fill',
+        sys.executable,
+    ]
+    done = subprocess.run(mounted, capture_output=True, text=True, check=False)
+    if done.returncode in (0, 3):
+        return Count("full disk", 3 * FILLING, int(done.stdout or 0), 0, done.returncode)  # 3: broken
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
     try:
-        log = Worklog("tortured")
-        refused = log.append(Kind.NOTE, {"number": 5, "text": "x" * 50_000}) is None and log.failed is not None
+        acknowledged, broken = _fill()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    _append(6)
-    lost = len({0, 1, 2, 3, 4, 6} - _appended())
-    return Count("full disk", 7, 6, lost, (not refused) + (not verify_session("tortured").ok))
+    return Count("full file", 3 * FILLING, acknowledged, 0, broken)
+
+
+def _fill() -> tuple[int, int]:
+    """Write until nothing fits any more, and then still; acknowledged writes, and kinds that lost one or broke."""
+    kept: dict[str, set[int]] = {"worklog": set(), "history": set(), "experiments": set()}
+    for number in range(FILLING):
+        for name, numbers in kept.items():
+            with suppress(AsapError, AssertionError):
+                KILLED[name][1](number)
+                numbers.add(number)
+    refused = any(len(numbers) < FILLING for numbers in kept.values())
+    broken = sum(not numbers <= KILLED[name][2]() for name, numbers in kept.items())
+    return sum(map(len, kept.values())), broken + (not refused)
 
 
 def _read_only() -> Count:

@@ -27,6 +27,7 @@ class Retries(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     timeout_s: PositiveFloat = Field(default=120.0, description="seconds without an answer until a request fails")
+    answer_s: PositiveFloat = Field(default=600.0, description="seconds that one answer may take, to its end")
     attempts: PositiveInt = Field(default=4, description="requests in all, the first one included")
     first_delay_s: PositiveFloat = Field(default=1.0, description="seconds before the first retry; doubles each time")
 

@@ -1,25 +1,19 @@
 """One model behind its service, with real clients: unary and streamed, each failure typed, limits held side by side."""
 
-import asyncio
 import json
 import time
 from pathlib import Path
 
 import pytest
-from google.adk.models.llm_request import LlmRequest
-from google.genai import types
 
 from asap.agents.llm.budget import LimitError, UsageMeter
-from asap.agents.llm.models import language_model
 from asap.agents.settings import Price, Settings
-from asap.agents.settings_sources import read_settings
-from asap.core.errors import ServiceError
+from tests.agents.services import GEMINI, OPENAI, PLANTED, ask, fails
 from tests.language_models.scripts import failure, gemini_end
-from tests.language_models.server import ModelServer, Question, Reply, Say
+from tests.language_models.server import Question, Reply, Say
 
 pytestmark = pytest.mark.process
 
-GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
 SETTINGS = "[agents.retries]\ntimeout_s = 60\nattempts = 3\nfirst_delay_s = 0.01\n"
 EVENT = "text/event-stream"
 STARTED = {
@@ -34,25 +28,9 @@ FINAL = [400, 401, 403, 404]
 @pytest.fixture(autouse=True)
 def place(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GOOGLE_API_KEY", "planted-google-7f3a9c5e1d")
-    monkeypatch.setenv("OPENAI_API_KEY", "planted-openai-2b8d4f6a0c")
+    for name, value in PLANTED.items():
+        monkeypatch.setenv(name, value)
     Path("asap.toml").write_text(SETTINGS)
-
-
-@pytest.fixture
-def serving(monkeypatch):
-    servers: list[ModelServer] = []
-
-    def serve(script) -> ModelServer:
-        server = ModelServer(script).__enter__()
-        servers.append(server)
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_BASE", server.url)
-        return server
-
-    yield serve
-    for server in servers:
-        server.__exit__()
 
 
 @pytest.fixture(params=[GEMINI, OPENAI])
@@ -63,29 +41,6 @@ def model(request):
 @pytest.fixture(params=[False, True], ids=["unary", "streamed"])
 def stream(request):
     return request.param
-
-
-def ask(model: str, stream: bool, meter: UsageMeter | None = None, times: int = 1) -> list[str | BaseException]:
-    """What the model says, so many times at once: its whole words, or how it failed."""
-    service = language_model(read_settings(model=model), meter)
-
-    async def one() -> str:
-        request = LlmRequest(model=model, contents=[types.UserContent("hello")], config=types.GenerateContentConfig())
-        words = [response async for response in service.generate_content_async(request, stream)]
-        whole = [response.content for response in words if response.content and not response.partial]
-        return "".join(part.text or "" for content in whole for part in content.parts or ())
-
-    async def all_() -> list[str | BaseException]:
-        return await asyncio.gather(*(one() for _ in range(times)), return_exceptions=True)
-
-    return asyncio.run(all_())
-
-
-def fails(model: str, stream: bool) -> ServiceError:
-    (outcome,) = ask(model, stream)
-    assert isinstance(outcome, ServiceError), outcome
-    assert "planted" not in str(outcome)
-    return outcome
 
 
 def test_it_answers(serving, model, stream):

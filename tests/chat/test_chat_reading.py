@@ -119,6 +119,7 @@ NO_FACTS = [
     "proposal 1 failed with no space left on device", "the host ran out of memory with proposal 1",
     "the data loader ran out of memory in proposal 2", "proposal 1 measured " + "9" * 400 + " s",
     "our batch is " + "9" * 26, "our batch is " + "9" * 5000, "our sequence is " + "9" * 26,
+    "the sequence is 1e400", "we use 512 and -1e400 is the sequence", "what if the batch were 1e300",
     "proposal 2 was " + "9" * 400 + "% slower", "double the batch " + "9" * 400 + "x",
 ]  # fmt: skip
 

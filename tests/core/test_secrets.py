@@ -69,6 +69,11 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
         ("predict", "--config", str(bad)),
         ("experiments", "add", "other", f"run_name={planted}", "--config", str(bad)),
         ("chat", "planted", "--session", "s"),
+        ("report", "planted", "--format", "markdown"),
+        ("report", "planted", "--html", str(tmp_path / "home" / "report.html")),
+        ("compare", "planted", "planted"),
+        ("ledger", "--format", "json"),
+        ("doctor", "--bundle", str(tmp_path / "home" / "bundle.zip")),
         ("memory", "export", "s"),
         ("memory", "show", "s", "--format", "json"),
     ):  # fmt: skip

@@ -1,10 +1,16 @@
 """Fixtures of every room that runs the agents: a home, a store, the studies, the worklog."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
 import pytest
 
 from asap.agents.tools.study_cache import StudyCache
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, read_session
+from tests.language_models.server import ModelServer, Script
+
+ADDRESSES = ("GOOGLE_GEMINI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OLLAMA_API_BASE")
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +44,17 @@ def log():
         return [record for record in read_session(session) if not kinds or record.kind in kinds]
 
     return read
+
+
+@pytest.fixture
+def serving(monkeypatch) -> Iterator[Callable[[Script], ModelServer]]:
+    """Starts a server at which all clients look."""
+    with ExitStack() as running:
+
+        def serve(script: Script, **options) -> ModelServer:
+            server = running.enter_context(ModelServer(script, **options))
+            for name in ADDRESSES:
+                monkeypatch.setenv(name, server.url)
+            return server
+
+        yield serve

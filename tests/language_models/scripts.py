@@ -33,9 +33,10 @@ def gemini_end(reason: str, **content: Any) -> Reply:
     return Reply(body={"candidates": [{"finishReason": reason, "index": 0, **content}], "usageMetadata": {}})
 
 
-def failure(status: int) -> Reply:
-    """An error as both protocols report it."""
-    return Reply(status, {"error": {"code": status, "message": f"no: {status}", "status": "FAILED"}})
+def failure(status: int, **headers: str) -> Reply:
+    """An error as the protocols report it."""
+    error = {"code": status, "message": f"no: {status}", "status": "FAILED", "type": "failed"}
+    return Reply(status, {"type": "error", "error": error}, headers=headers)
 
 
 def obedient(question: Question) -> Say | Ask | Reply:

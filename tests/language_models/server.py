@@ -1,54 +1,47 @@
-"""A local server that speaks two protocols: Gemini's (unary and streamed) and OpenAI's. A script says what it answers.
+"""A local server that speaks the protocols of language models. A script says what it answers.
 
 A script gets a :class:`Question` and returns tool calls, text or a :class:`Reply` with any status and body.
 """
 
 import json
+import socket
+import ssl
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
-INSTRUCTIONS = {"coordinator": "# Coordinator", "analyzer": "# Analyzer", "proposal": "# Proposal"}
-
-
-@dataclass(frozen=True)
-class Say:
-    """An answer in words."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A call of tools: name and arguments."""
-
-    calls: list[tuple[str, dict[str, Any]]]
+from tests.language_models.protocols import Ask, Question, Say, protocol_of
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Anything that a server can do wrong."""
+    """Anything that a server can do wrong.
+
+    Args:
+        body: what is sent; a document is sent as JSON.
+        delay_s: before anything is sent.
+        cut: the connection ends before the announced length.
+        reset: the connection is reset once the body is sent.
+        drip_s: between two bytes of the body, which is then repeated for ever.
+        repeated: times that the body is sent, without an announced length.
+    """
 
     status: int = 200
-    body: bytes | dict[str, Any] = b""
+    body: bytes | dict[str, Any] | list[Any] = b""
     delay_s: float = 0.0
     cut: bool = False
+    reset: bool = False
+    drip_s: float = 0.0
+    repeated: int = 1
     kind: str = "application/json"
-
-
-@dataclass
-class Question:
-    """What one request asks: by whom, and what the tools have answered since the last user turn."""
-
-    agent: str
-    asked: str
-    answers: dict[str, Any]
-    text: str
-    headers: dict[str, str]
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 Script = Callable[[Question], Say | Ask | Reply]
@@ -56,9 +49,10 @@ Script = Callable[[Question], Say | Ask | Reply]
 
 @dataclass
 class ModelServer:
-    """Runs while it is used as a context."""
+    """Runs while it is used as a context; with TLS if it is given a certificate with its key."""
 
     script: Script
+    certificate: Path | None = None
     questions: list[Question] = field(default_factory=list)
 
     def __enter__(self) -> "ModelServer":
@@ -75,6 +69,11 @@ class ModelServer:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
+        self._http.handle_error = lambda request, client_address: None
+        if self.certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate)
+            self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
         Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -84,104 +83,53 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}"
+        return f"http{'s' if self.certificate else ''}://127.0.0.1:{self._http.server_port}"
 
 
 def _serve(handler: BaseHTTPRequestHandler, model: ModelServer) -> None:
     request = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-    gemini = "/models/" in handler.path
-    question = (_gemini_question if gemini else _openai_question)(request, dict(handler.headers))
+    if handler.path.endswith("/api/show"):  # what Ollama knows of a model
+        _send(handler, Reply(body={"capabilities": ["completion", "tools"], "model_info": {}, "template": "tools"}))
+        return
+    protocol = protocol_of(handler.path)
+    question = protocol.question(request, dict(handler.headers))
     model.questions.append(question)
     answer = model.script(question)
     if isinstance(answer, Reply):
         time.sleep(answer.delay_s)
-        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         with suppress(OSError):
-            _send(handler, answer.status, body, answer.kind, len(body) + (100 if answer.cut else 0))
+            _send(handler, answer)
         handler.close_connection = True
-        return
-    body = (_gemini_answer if gemini else _openai_answer)(answer)
-    if "stream" in handler.path or request.get("stream"):
-        end = b"" if gemini else b"data: [DONE]\n\n"
-        if not gemini:
-            body["choices"][0]["delta"] = body["choices"][0].pop("message")
-        _send(handler, 200, b"data: " + json.dumps(body).encode() + b"\n\n" + end, "text/event-stream")
+    elif "stream" in handler.path or request.get("stream"):
+        _send(handler, Reply(body=b"".join(protocol.pieces(answer)), kind=protocol.kind))
     else:
-        _send(handler, 200, json.dumps(body).encode(), "application/json")
+        _send(handler, Reply(body=protocol.whole(answer)))
 
 
-def _send(handler: BaseHTTPRequestHandler, status: int, body: bytes, kind: str, length: int | None = None) -> None:
-    handler.send_response(status)
-    handler.send_header("Content-Type", kind)
-    handler.send_header("Content-Length", str(len(body) if length is None else length))
+def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+    body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+    handler.send_response(reply.status)
+    handler.send_header("Content-Type", reply.kind)
+    for name, value in reply.headers.items():
+        handler.send_header(name, value)
+    if reply.drip_s or reply.repeated > 1:
+        handler.send_header("Connection", "close")
+    else:
+        handler.send_header("Content-Length", str(len(body) + 100 * (reply.cut or reply.reset)))
     handler.end_headers()
-    handler.wfile.write(body)
+    for part in _parts(body, reply):
+        handler.wfile.write(part)
+    if reply.reset:
+        handler.wfile.flush()
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        handler.connection.close()
 
 
-def _agent(instruction: str) -> str:
-    return next((agent for agent, title in INSTRUCTIONS.items() if title in instruction), "")
-
-
-def _gemini_question(request: dict[str, Any], headers: dict[str, str]) -> Question:
-    asked, answers = "", {}
-    for content in request["contents"]:
-        for part in content["parts"]:
-            if "text" in part and content["role"] == "user":
-                asked, answers = part["text"], {}
-            elif "functionResponse" in part:
-                answers[part["functionResponse"]["name"]] = part["functionResponse"]["response"]
-    instruction = json.dumps(request.get("systemInstruction", ""))
-    return Question(_agent(instruction), asked, answers, json.dumps(request), headers)
-
-
-def _openai_question(request: dict[str, Any], headers: dict[str, str]) -> Question:
-    asked, answers, instruction, names = "", {}, "", {}
-    for message in request["messages"]:
-        content = message.get("content") or ""
-        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-        if message["role"] in {"system", "developer"}:
-            instruction += text
-        elif message["role"] == "user":
-            asked, answers = text, {}
-        elif message["role"] == "tool":
-            answers[names[message["tool_call_id"]]] = _parsed(text)
-        names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
-    return Question(_agent(instruction), asked, answers, json.dumps(request), headers)
-
-
-def _parsed(text: str) -> Any:
-    with suppress(ValueError):
-        return json.loads(text)
-    return text
-
-
-def _gemini_answer(answer: Say | Ask) -> dict[str, Any]:
-    if isinstance(answer, Say):
-        parts: list[Any] = [{"text": answer.text}]
-    else:
-        parts = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in answer.calls]
-    return {
-        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100},
-    }
-
-
-def _openai_answer(answer: Say | Ask) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": None}
-    if isinstance(answer, Say):
-        message["content"] = answer.text
-    else:
-        message["tool_calls"] = [
-            {"id": f"call_{n}_{time.monotonic_ns()}", "type": "function", "index": n,
-             "function": {"name": name, "arguments": json.dumps(arguments)}}
-            for n, (name, arguments) in enumerate(answer.calls)
-        ]  # fmt: skip
-    reason = "tool_calls" if isinstance(answer, Ask) else "stop"
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "local",
-        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
-    }
+def _parts(body: bytes, reply: Reply) -> Iterator[bytes]:
+    if not reply.drip_s:
+        yield from repeat(body, reply.repeated)
+        return
+    while True:
+        for byte in body:
+            time.sleep(reply.drip_s)
+            yield bytes([byte])

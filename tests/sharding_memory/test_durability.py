@@ -8,6 +8,6 @@ pytestmark = pytest.mark.process
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_breaks():
-    counts = campaign(kills=30)
+    counts = campaign(kills=30, index=False)
     assert [one for one in counts if not one.ok] == []
-    assert sum(one.acknowledged for one in counts) > 0
+    assert [one.name for one in counts if not one.acknowledged] == ["read-only"]

@@ -143,6 +143,9 @@ def test_a_cut_file_is_refused_in_one_line(tmp_path_factory, seed, compressed):
         ('{"traceEvents": [{"ph": "X", "ts": "soon"}]}', "unknown form"),
         ('{"traceEvents": [{"ph": "X", "args": {"correlation": "x"}}]}', "unknown form"),
         ('{"traceEvents": [1, 2]}', "unknown form"),
+        ('{"a":' * 2000 + '"traceEvents": []', "nested too deeply"),
+        ('{"traceEvents": [{"ph": "X", "args": ' + '{"a":' * 20000 + "}", "nested too deeply|cut off"),
+        ('{"traceEvents": [{"ph": "X", "args": ' + "[" * 20000 + "]", "nested too deeply|cut off"),
     ],
 )
 def test_what_is_no_trace_is_named(read, document, message):

@@ -12,33 +12,16 @@ from google.adk.models import BaseLlm, LlmCapabilities
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai.types import FinishReason
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
 from asap.agents.llm.budget import ModelCall, UsageMeter
+from asap.agents.llm.failures import EMPTY_ANSWER, StoppedError, is_refusal, is_transient, retry_after_s, service_error
 from asap.agents.llm.procedure import ANSWER
 from asap.agents.settings import Retries
-from asap.core.errors import AsapError, ServiceError
-from asap.core.secrets import redacted
-from asap.core.text import plain
-
-LONGEST_REASON = 300
-TRANSIENT_STATUS = {408, 429, *range(500, 600)}
-"""HTTP status codes after which a request is retried."""
+from asap.core.errors import AsapError
 
 COMPLETE = {FinishReason.STOP, FinishReason.OTHER, FinishReason.FINISH_REASON_UNSPECIFIED}
 """Finish reasons of a complete answer. Servers of the OpenAI protocol have further reasons, mapped to OTHER."""
-
-
-EMPTY_ANSWER = "an empty answer"
-
-
-class StoppedError(Exception):
-    """The service ended an answer early: a safety filter, the output limit, a malformed tool call, an empty answer."""
-
-    @property
-    def is_transient(self) -> bool:
-        """Whether a retry may help."""
-        return str(self).startswith((FinishReason.MALFORMED_FUNCTION_CALL.value, EMPTY_ANSWER))
 
 
 class RetryingModel(BaseLlm):
@@ -65,14 +48,16 @@ class RetryingModel(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """Ask; a transient failure before the first response is retried, with delays that double.
 
+        A service that asks for a longer delay (``Retry-After``) gets it, up to the timeout of a request.
+
         Raises:
             LimitError: a limit of the meter was reached.
             ServiceError: the model failed.
         """
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self.retries.attempts),
-            wait=wait_exponential(multiplier=self.retries.first_delay_s),
-            retry=retry_if_exception(_is_transient),
+            wait=self._delay,
+            retry=retry_if_exception(lambda error: is_transient(error, self.retries.timeout_s)),
             reraise=True,
         )
         try:
@@ -85,7 +70,12 @@ class RetryingModel(BaseLlm):
         except AsapError:
             raise
         except Exception as error:
-            raise ServiceError(f"the model failed: {_reason(error)}", where=self.model) from error
+            raise service_error(error, self.model) from error
+
+    def _delay(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = retry_after_s(error) if error else 0.0
+        return max(asked, wait_exponential(multiplier=self.retries.first_delay_s)(state))
 
     async def _begin(
         self, request: LlmRequest, stream: bool
@@ -97,29 +87,34 @@ class RetryingModel(BaseLlm):
     async def _attempt(self, request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
         call = await self.meter.admit() if self.meter else ModelCall()
         answered = False
+        until = asyncio.get_running_loop().time() + self.retries.answer_s
         try:
             async with aclosing(self.inner.generate_content_async(request, stream)) as responses:
-                while (response := await self._next(responses)) is not None:
+                while (response := await self._next(responses, until)) is not None:
                     call.count(response.usage_metadata)
                     _require_complete(response)
                     answered = answered or bool(response.content and response.content.parts)
                     if not response.partial:
                         call.close()
                     yield response
-            if not answered and ANSWER in request.tools_dict:
+            if not answered and (ANSWER in request.tools_dict or not _answers_tools(request)):
                 raise StoppedError(EMPTY_ANSWER)
         except Exception as error:
-            if _is_refusal(error):
+            if is_refusal(error):
                 call.count_refused()
             raise
         finally:
             call.close()
 
-    async def _next(self, responses: AsyncGenerator[LlmResponse, None]) -> LlmResponse | None:
+    async def _next(self, responses: AsyncGenerator[LlmResponse, None], until: float) -> LlmResponse | None:
+        now = asyncio.get_running_loop().time()
+        seconds = min(self.retries.timeout_s, until - now)
         try:
-            async with asyncio.timeout(self.retries.timeout_s):
+            async with asyncio.timeout(seconds):
                 return await anext(responses, None)
         except TimeoutError as error:
+            if seconds < self.retries.timeout_s:
+                raise TimeoutError(f"no whole answer within {self.retries.answer_s:g} s") from error
             raise TimeoutError(f"no answer within {self.retries.timeout_s:g} s") from error
 
 
@@ -130,24 +125,7 @@ def _require_complete(response: LlmResponse) -> None:
         raise StoppedError(response.finish_reason.value)
 
 
-def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, StoppedError):
-        return error.is_transient
-    return isinstance(error, TimeoutError | ConnectionError) or _status(error) in TRANSIENT_STATUS
-
-
-def _status(error: BaseException) -> int | None:
-    """The HTTP status of an error, as google-genai or LiteLLM reports it."""
-    found = getattr(error, "status_code", None) or getattr(error, "code", None)
-    return found if isinstance(found, int) else None
-
-
-def _is_refusal(error: Exception) -> bool:
-    """Whether the service answered with an error; LiteLLM gives lost connections a status as well."""
-    lost = any(kind.__name__ == "APIConnectionError" for kind in type(error).__mro__)
-    return _status(error) is not None and not lost
-
-
-def _reason(error: Exception) -> str:
-    reason = f"stopped with {error}" if isinstance(error, StoppedError) else f"{type(error).__name__}: {error}"
-    return plain(redacted(reason), LONGEST_REASON)
+def _answers_tools(request: LlmRequest) -> bool:
+    """Whether tools have just answered: a model may have nothing to add to that."""
+    parts = request.contents[-1].parts if request.contents else None
+    return any(part.function_response for part in parts or ())

@@ -51,15 +51,23 @@ def class_of(name: str) -> "type[BaseLlm]":
 
 
 def _inner(name: str) -> "BaseLlm":
+    from google.adk.models import Gemini
+
+    from asap.agents.llm.http import guard_litellm, http_client
     from asap.agents.llm.planner import Planner
 
     if name == BUILTIN:
         return Planner(model=name)
     kind = class_of(name)
+    if issubclass(kind, Gemini):
+        from google.genai.types import HttpOptions
+
+        return kind(model=name, client_kwargs={"http_options": HttpOptions(httpx_async_client=http_client())})
     if kind.__name__ != "LiteLlm":
         return kind(model=name)
     import litellm
     from google.adk.models.lite_llm import LiteLlm
 
     litellm.suppress_debug_info = True
+    guard_litellm()
     return LiteLlm(model=name, max_retries=0)

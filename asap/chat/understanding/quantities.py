@@ -7,6 +7,9 @@ Its unit decides what it can be: ``s`` and ``ms`` are times, ``x`` a factor, ``%
 import re
 from dataclasses import dataclass
 
+LARGEST_AMOUNT = 1e18
+"""No quantity of a training run is larger; what is above counts as this, which no check of a quantity lets through."""
+
 _WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "twelve": 12, "sixteen": 16, "thirty-two": 32, "sixty-four": 64, "a": 1, "an": 1, "half a": 0.5,
@@ -75,7 +78,7 @@ def amounts(text: str) -> list[Amount]:
     found: list[Amount] = []
     for match in _NUMBER.finditer(text):
         scale = (match["scale"] or "").lower()
-        value = _value(match["digits"]) * _SCALES.get(scale, 1)
+        value = min(_value(match["digits"]) * _SCALES.get(scale, 1), LARGEST_AMOUNT)
         found.append(_with_unit(text, value, match.start(), match.end(), bool(match["money"]), scale))
     taken = [(amount.start, amount.end) for amount in found]
     for match in _SPELLED.finditer(text):

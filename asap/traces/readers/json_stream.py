@@ -53,6 +53,8 @@ class EventStream(Generic[Event]):
             raise self._bad(f"is cut off or damaged after {self._read} events: {error}") from error
         except msgspec.ValidationError as error:
             raise self._bad(f"has an event of an unknown form after event {self._read}: {error}") from error
+        except RecursionError as error:
+            raise self._bad(f"is nested too deeply after {self._read} events") from error
 
     def _slices(self, file: BinaryIO) -> Iterator[tuple[list[Event], bytes]]:
         text, is_list = self._skip_header(file)

@@ -1,0 +1,104 @@
+"""Every fault of a service, in every protocol that is spoken: a typed end, within the time that the settings state."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+
+from asap.agents.llm.budget import LimitError, UsageMeter
+from asap.agents.settings import Settings
+from tests.agents.services import MODELS, PLANTED, ask, fails
+from tests.language_models.faults import FAULTS, NOT_REPEATED
+from tests.language_models.protocols import protocol_of
+from tests.language_models.scripts import failure
+from tests.language_models.server import ModelServer, Reply, Say
+
+pytestmark = pytest.mark.process
+
+SETTINGS = "[agents.retries]\ntimeout_s = 0.5\nanswer_s = 1.0\nattempts = 2\nfirst_delay_s = 0.01\n"
+PATIENT = SETTINGS.replace("0.5", "60").replace("1.0", "60")
+EVENT = "text/event-stream"
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name, value in PLANTED.items():
+        monkeypatch.setenv(name, value)
+    Path("asap.toml").write_text(SETTINGS)
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["unary", "streamed"])
+def stream(request):
+    return request.param
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_has_a_typed_end(serving, model, stream, fault):
+    server = serving(lambda question: FAULTS[fault])
+    fails(model, stream)
+    assert len(server.questions) <= (1 if fault in NOT_REPEATED else 2)
+
+
+@pytest.mark.parametrize("asked", ["0.1", "seconds", "date"])
+def test_a_delay_that_the_service_asks_for_is_kept(serving, model, asked):
+    Path("asap.toml").write_text(PATIENT)
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=1), usegmt=True)
+    replies = [failure(429, **{"Retry-After": soon if asked == "date" else asked}), Say("at last")]
+    serving(lambda question: replies.pop(0))
+    assert ask(model, False) == ["at last"]
+
+
+def test_a_delay_that_is_too_long_is_said(serving, model, stream):
+    serving(lambda question: failure(429, **{"Retry-After": "3600"}))
+    assert "it asks to wait 3600 s" in fails(model, stream).message
+
+
+def test_no_redirect_carries_a_question_to_another_host(serving, model, stream):
+    with ModelServer(lambda question: Say("gladly")) as elsewhere:
+        target = {"Location": f"{elsewhere.url}/v1beta/models/mine:generateContent?key=x"}
+        server = serving(lambda question: Reply(307, headers=target))
+        assert "redirect" in fails(model, stream).message
+        assert (len(server.questions), elsewhere.questions) == (1, [])
+
+
+def test_a_certificate_that_nobody_vouches_for_ends_it(serving, model, stream, self_signed):
+    server = serving(lambda question: Say("gladly"), certificate=self_signed)
+    fails(model, stream)
+    assert server.questions == []
+
+
+def test_a_stream_of_small_pieces_has_an_end(serving, model):
+    protocol = protocol_of({"gemini-2.5-flash": "/models/", "anthropic/local": "/messages"}.get(model, "/api/chat"))
+    pieces = b"".join(protocol.pieces(Say("and so on ")))
+    if model == "openai/local":
+        chunk = {"index": 0, "delta": {"role": "assistant", "content": "and so on "}}
+        pieces = b"data: " + json.dumps(
+            {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "x", "choices": [chunk]}
+        ).encode() + b"\n\n"  # fmt: skip
+    serving(lambda question: Reply(body=pieces, drip_s=0.0005, kind=protocol.kind))
+    ask(model, True)
+
+
+@pytest.mark.parametrize("fault", ["a reset in the middle", "an endless answer", "an array", "a byte now and then"])
+def test_what_was_not_counted_is_not_asked_again_under_a_limit_of_tokens(serving, model, fault):
+    server = serving(lambda question: FAULTS[fault])
+    meter = UsageMeter(model, Settings(max_tokens=1))
+    ask(model, False, meter)
+    assert meter.usage.calls == len(server.questions) == 1
+
+
+def test_refusals_cost_calls_and_no_tokens(serving, model):
+    Path("asap.toml").write_text(PATIENT.replace("attempts = 2", "attempts = 9"))
+    server = serving(lambda question: FAULTS["429"])
+    meter = UsageMeter(model, Settings(max_calls=3, max_tokens=1))
+    (outcome,) = ask(model, False, meter)
+    assert isinstance(outcome, LimitError)
+    assert (meter.usage.calls, meter.usage.tokens, len(server.questions)) == (3, 0, 3)
