@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from asap.core.text import REDACTED, redact
@@ -40,6 +41,7 @@ def without_secrets(value: Any) -> Any:
     return [without_secrets(item) for item in value] if isinstance(value, list) else value
 
 
+@lru_cache(maxsize=1024)
 def names_secret(name: str) -> bool:
     """Whether what goes by a name is a secret."""
     return _SECRET_NAME.search(re.sub(r"[^a-z0-9]", "", name.lower())) is not None

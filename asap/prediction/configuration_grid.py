@@ -115,11 +115,12 @@ class ConfigurationGrid:
         """Doublings between every place and the incumbent, as :func:`plan_distance` counts them."""
         moved = sum(np.abs(np.log2(self._total(axis) / self.incumbent.degree(axis))) for axis in AXES) / 2
         moved = moved + np.abs(np.log2(np.maximum(self.microbatches, 1) / (self.incumbent.microbatches or 1))) / 2
+        levers = np.zeros((1,) * len(self.shape))
         for axis, (lever, values) in enumerate(self.levers, 1):
             if lever.name != "microbatches":
                 steps = [plan_distance(value.change(self.incumbent), self.incumbent) for value in values]
-                moved = moved + self._lever_column(axis, np.array(steps))
-        return moved
+                levers = levers + self._lever_column(axis, np.array(steps))
+        return (moved.T + levers.T).T
 
     def _count(self, value: Value, shards: Array, stages: Array) -> Array:
         if value.sequences is not None:

@@ -1,7 +1,8 @@
 """The step model over a whole grid of configurations: gain, its doubt, HBM, and what fits."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,12 @@ from asap.models import Architecture, Workload
 from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import Array, ConfigurationGrid, Index
 from asap.prediction.step_model.groups import Groups, allocator_class
-from asap.prediction.step_model.inputs import Number
+from asap.prediction.step_model.inputs import Number, Part, StepInputs
 from asap.prediction.step_model.memory import memory
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.uncertainty.calibration import Fit
+from asap.prediction.uncertainty.calibration import Fit, Widths
 
-CHUNK = 64
+CHUNK = 256
 """Meshes evaluated at once: arrays of this length stay in the processor's caches."""
 
 
@@ -27,7 +28,7 @@ class GridEvaluation:
     Args:
         grid: the configurations.
         gain: ``ln`` of how many times faster than the incumbent.
-        half_width: half the 90 % interval of ``gain``.
+        widths: of the 90 % interval of ``gain``, by distance.
         hbm: reserved bytes of the fullest device.
         fits: whether they are within its HBM, or within what a measured incumbent has shown to fit.
         valid: whether the configuration can run at all.
@@ -35,7 +36,7 @@ class GridEvaluation:
 
     grid: ConfigurationGrid
     gain: Array
-    half_width: Array
+    widths: Widths
     hbm: Array
     fits: NDArray[np.bool_]
     valid: NDArray[np.bool_]
@@ -44,6 +45,16 @@ class GridEvaluation:
     def present(self) -> Index:
         """The place of the incumbent."""
         return (0,) * len(self.grid.shape)
+
+    def half_width(self, places: tuple[NDArray[np.int64], ...]) -> NDArray[np.float64]:
+        """Half the 90 % interval of ``gain`` at some places, an index array for each axis."""
+        distance = self.distance[places]
+        return np.where(distance == 0, 0.0, self.widths.at_each(distance))
+
+    @cached_property
+    def distance(self) -> Array:
+        """Doublings between every place and the incumbent."""
+        return np.broadcast_to(self.grid.distance, self.grid.shape)
 
 
 def evaluate_grid(
@@ -68,33 +79,44 @@ def evaluate_grid(
     """
     constants = fit.resolve_one(Groups.of(hardware, workload))
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
+    inputs, meshes = grid.inputs(architecture, workload, hardware), len(grid.meshes)
     seconds, held = [], []
-    for start in range(0, len(grid.meshes), CHUNK):
-        part = replace(grid, meshes=grid.meshes[start : start + CHUNK])
-        inputs = part.inputs(architecture, workload, hardware)
-        seconds.append(_at_meshes(predict_step(inputs, constants).total, part))
-        held.append(_at_meshes(memory(inputs).reserved(overhead.scale, overhead.reuse).total, part))
-    total, hbm = np.log(np.concatenate(seconds)), np.concatenate(held)
+    for start in range(0, meshes, CHUNK):
+        rows = slice(start, min(start + CHUNK, meshes))
+        part = _at_meshes(inputs, rows, meshes)
+        seconds.append(_over_meshes(predict_step(part, constants).total, rows))
+        held.append(_over_meshes(memory(part).reserved(overhead.scale, overhead.reuse).total, rows))
+    total, hbm = np.log(np.concatenate(seconds, axis=-1)).T, np.concatenate(held, axis=-1).T
     present = (0,) * len(grid.shape)
-    before, distance = total[present], grid.distance
+    before = total[present]
     gain, widths = before - total, fit.ratio_widths
     if measured:
         missed = math.log(measured) - float(before)
-        gain = missed + before - total - fit.residual_transfer.expected(missed, distance)
+        gain = missed + before - total - fit.residual_transfer.expected(missed, grid.distance)
         widths = fit.anchored_widths
     capacity = hardware.chip.hbm_bytes / hardware.chip.devices
     return GridEvaluation(
         grid=grid,
         gain=np.broadcast_to(gain, grid.shape),
-        half_width=np.broadcast_to(np.where(distance == 0, 0.0, widths.at_each(distance)), grid.shape),
+        widths=widths,
         hbm=np.broadcast_to(hbm, grid.shape),
         fits=np.broadcast_to(hbm <= (max(capacity, float(hbm[present])) if measured else capacity), grid.shape),
         valid=grid.valid(constraints),
     )
 
 
-def _at_meshes(value: Number, grid: ConfigurationGrid) -> Array:
-    """The array with the axis of meshes at its full length."""
+def _at_meshes(inputs: StepInputs, rows: slice, meshes: int) -> StepInputs:
+    """The numbers of some meshes, which are the last axis here: the innermost loop is then a long one."""
+
+    def part(numbers: Part) -> Part:
+        values = {field.name: getattr(numbers, field.name) for field in fields(numbers)}
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        return replace(numbers, **{name: (v[rows] if len(v) == meshes else v).T for name, v in arrays.items()})
+
+    return StepInputs(inputs.model, part(inputs.workload), inputs.hardware, part(inputs.plan))
+
+
+def _over_meshes(value: Number, rows: slice) -> Array:
+    """The array with the axis of meshes, the last one, at its full length."""
     array = np.asarray(value, dtype=float)
-    array = array.reshape((1,) * (len(grid.shape) - array.ndim) + array.shape)
-    return np.broadcast_to(array, (len(grid.meshes), *array.shape[1:]))
+    return np.broadcast_to(array, (*array.shape[:-1], rows.stop - rows.start))

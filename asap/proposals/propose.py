@@ -30,8 +30,8 @@ from asap.proposals.test_worth import worth_of_test
 from asap.study.flags import flags_for
 from asap.study.study import Study
 
-MOST = 200
-"""Candidates that are kept of each kind of list: what an agent or a chat may look at."""
+MOST = 50
+"""Candidates that are kept of each kind of list: as many as an agent may ask for."""
 
 Cite = Callable[[Study, Plan], tuple[Citation, ...]]
 

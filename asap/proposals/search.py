@@ -26,6 +26,10 @@ from asap.study.study import Study
 A_CHANGE = 0.005
 """Gain in ``ln(step time)`` that each changed lever, and each doubling of the mesh, has to bring to be worth changing:
 a tenth of what one changed knob costs an engineer is not known better than that."""
+LEADING = 20_000
+"""Places that are looked at more closely."""
+ROUNDING = 1e-9
+"""Difference in ``ln(step time)`` that is none."""
 _MESH = 0
 
 Places = NDArray[np.int64]
@@ -40,13 +44,15 @@ class Search:
     precedents: NDArray[np.float64]
     fits_now: bool
 
-    @cached_property
+    @property
     def possible(self) -> Places:
         """Places that are valid and fit, of shape (places, axes), best first by gain after doubt and simplicity."""
-        found = self.evaluation
-        places = np.argwhere(found.valid & found.fits)
-        worth = self.worth(places)
-        return places[np.lexsort((np.arange(len(places)), -worth))]
+        return self._best_first(self._runs)
+
+    @cached_property
+    def leading(self) -> Places:
+        """The best of the possible places whose changes all bring something."""
+        return self._best_first(self._runs & ~self._idle, LEADING)
 
     @property
     def considered(self) -> int:
@@ -59,7 +65,7 @@ class Search:
         gain = self.evaluation.gain[index] + self.precedents[places[:, _MESH]]
         changed = np.count_nonzero(places, axis=1)
         each = A_CHANGE if self.fits_now else SMALLEST_CHANGE
-        worth = after_doubt_of_each(gain, self.evaluation.half_width[index])
+        worth = after_doubt_of_each(gain, self.evaluation.half_width(index))
         return worth - each * changed - A_CHANGE * self._moved[places[:, _MESH]]
 
     def kinds(self, places: Places) -> list[str]:
@@ -71,22 +77,20 @@ class Search:
         if not self.fits_now:
             return ["+".join(self._changed(place)) for place in places]
         brought = np.stack([self._brought(places, axis) for axis in range(places.shape[1])], axis=1)
-        brought = np.where(places == 0, -np.inf, brought)
-        leading = np.argmax(brought, axis=1)
-        alone = np.where(np.count_nonzero(places, axis=1) == 1, ALONE, "")
-        names = zip(leading, places, alone, strict=True)
-        return [f"{self._name(int(axis), place)}{suffix}" for axis, place, suffix in names]
+        main = np.argmax(np.where(places == 0, -np.inf, brought), axis=1)
+        names = np.array([self._lever(axis) for axis in range(places.shape[1])])[main]
+        names = np.where(main == _MESH, self._directions[places[:, _MESH]], names)
+        return np.where(np.count_nonzero(places, axis=1) == 1, np.char.add(names, ALONE), names).tolist()
 
     def best_of_each_mesh(self) -> Places:
-        """The best place of each mesh, best first."""
-        _, rows = np.unique(self.possible[:, _MESH], return_index=True)
-        return self.possible[np.sort(rows)]
+        """The best leading place of each mesh, best first."""
+        _, rows = np.unique(self.leading[:, _MESH], return_index=True)
+        return self.leading[np.sort(rows)]
 
-    def best_of_each_kind(self, among: int = 20_000) -> Places:
-        """The best place of each kind among so many of the best."""
-        leading = self.possible[:among]
-        _, rows = np.unique(np.array(self.kinds(leading)), return_index=True)
-        return leading[np.sort(rows)]
+    def best_of_each_kind(self) -> Places:
+        """The best leading place of each kind, best first."""
+        _, rows = np.unique(np.array(self.kinds(self.leading)), return_index=True)
+        return self.leading[np.sort(rows)]
 
     def present_settings(self) -> Places:
         """Every valid mesh with the levers as they are, fastest first, whether it fits or not."""
@@ -113,6 +117,31 @@ class Search:
         """The plan at a place."""
         return self.evaluation.grid.plan(tuple(map(int, place)))
 
+    @cached_property
+    def _runs(self) -> NDArray[np.bool_]:
+        return self.evaluation.valid & self.evaluation.fits
+
+    @cached_property
+    def _idle(self) -> NDArray[np.bool_]:
+        """Where some change brings nothing: set back to what runs now, the place fits and is as fast."""
+        gain, runs = _unrepeated(self.evaluation.gain).T, self._runs.T
+        idle = np.zeros(runs.shape, dtype=bool)
+        for axis in range(idle.ndim):
+            changed = (*(slice(None),) * axis, slice(1, None))
+            present = (*(slice(None),) * axis, slice(1))
+            gains = gain[changed] if gain.shape[axis] > 1 else gain
+            idle[changed] |= (gains <= gain[present] + ROUNDING) & runs[present]
+        return idle.T
+
+    def _best_first(self, where: NDArray[np.bool_], most: int | None = None) -> Places:
+        """Places of the grid, best first, and so many of them."""
+        places = np.stack(np.unravel_index(np.flatnonzero(where.T), where.T.shape)[::-1], axis=1)
+        worth = self.worth(places)
+        if most is not None and most < len(places):
+            best = np.argpartition(-worth, most)[:most]
+            places, worth = places[np.sort(best)], worth[np.sort(best)]
+        return places[np.argsort(-worth, kind="stable")]
+
     def _brought(self, places: Places, axis: int) -> NDArray[np.float64]:
         """Gain that a place loses if one change is taken back; none where it only makes room for another one."""
         back = places.copy()
@@ -124,20 +153,17 @@ class Search:
     def _changed(self, place: NDArray[np.int64]) -> list[str]:
         return [self._lever(axis) for axis in range(len(place)) if place[axis]]
 
-    def _name(self, axis: int, place: NDArray[np.int64]) -> str:
-        return self._directions[int(place[_MESH])] if axis == _MESH else self._lever(axis)
-
     def _lever(self, axis: int) -> str:
         return "mesh" if axis == _MESH else self.evaluation.grid.levers[axis - 1][0].name
 
     @cached_property
-    def _directions(self) -> list[str]:
+    def _directions(self) -> NDArray[np.str_]:
         """The axis that each mesh moves most, raised or lowered; data and replica only where nothing else moves."""
         table = self.evaluation.grid.meshes
         steps = np.log2(table / table[0]) * np.where(np.isin(AXES, ("replica", "data")), 0.01, 1.0)
         leading = np.argmax(np.where(steps < 0, -1.5 * steps, steps), axis=1)
         moved = zip(leading, steps[np.arange(len(table)), leading], strict=True)
-        return [f"{'more' if step > 0 else 'less'} {AXES[axis]}" for axis, step in moved]
+        return np.array([f"{'more' if step > 0 else 'less'} {AXES[axis]}" for axis, step in moved])
 
     @cached_property
     def _moved(self) -> NDArray[np.float64]:
@@ -174,6 +200,11 @@ def best_plans(study: Study, count: int) -> list[Plan]:
     places = places[np.argsort(-found.evaluation.gain[tuple(places.T)], kind="stable")]
     _, rows = np.unique(places[:, _MESH], return_index=True)
     return [found.plan(place) for place in places[np.sort(rows)][:count]]
+
+
+def _unrepeated(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A broadcast array with one entry where it repeats itself."""
+    return array[tuple(slice(1) if stride == 0 else slice(None) for stride in array.strides)]
 
 
 def run_of(study: Study) -> Run:

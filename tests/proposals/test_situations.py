@@ -92,7 +92,7 @@ def test_the_grid_says_what_the_prediction_says():
         assert prediction.memory.total.value == pytest.approx(found.evaluation.hbm[index])
         assert prediction.memory.fits == found.evaluation.fits[index]
         width = math.log(prediction.relative_step_time.high / prediction.relative_step_time.value)
-        assert width == pytest.approx(found.evaluation.half_width[index])
+        assert width == pytest.approx(found.evaluation.half_width(index))
 
 
 def test_the_first_proposal_beats_whatever_can_be_predicted():

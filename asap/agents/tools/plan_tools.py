@@ -38,15 +38,15 @@ class PlanTools:
             limit: how many candidates, 1 to 50.
         """
         ranked = self._studies.candidates(experiment)
-        chosen = choose(ranked.candidates, ranked.study.plan)
+        plans = [candidate.plan for candidate in choose(ranked.candidates, ranked.study.plan)]
         return {
             "considered": ranked.considered,
             "incumbent": prediction_facts(ranked.incumbent) if ranked.incumbent else None,
-            "engine_choice": [str(candidate.plan) for candidate in chosen],
+            "engine_choice": list(map(str, plans)),
             "candidates": [
                 _placed(ranked, candidate.prediction)
                 for number, candidate in enumerate(ranked.candidates, 1)
-                if number <= limit or candidate in chosen
+                if number <= limit or candidate.plan in plans
             ],
         }
 

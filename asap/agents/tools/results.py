@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 from pydantic import BaseModel, ValidationError, validate_call
 
 from asap.core.errors import AsapError, UsageError
-from asap.core.secrets import redacted
+from asap.core.secrets import environment_secrets, redacted, without
 from asap.core.text import fenced, plain
 
 Parameters = ParamSpec("Parameters")
@@ -61,12 +61,16 @@ def quoted(text: object, source: str) -> str:
 
 def harmless(value: Any) -> Any:
     """Plain JSON with every string on one line, without control characters and secrets."""
+    return _harmless(value, environment_secrets())
+
+
+def _harmless(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        return plain(redacted(value))
+        return plain(without(value, secrets))
     if isinstance(value, Mapping):
-        return {plain(key, LONGEST_NAME): harmless(item) for key, item in value.items()}
+        return {plain(key, LONGEST_NAME): _harmless(item, secrets) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [harmless(item) for item in value]
+        return [_harmless(item, secrets) for item in value]
     return value
 
 

@@ -98,8 +98,10 @@ def _stop_stems() -> frozenset[str]:
 def _phrases() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
     import tomllib
 
+    groups = tomllib.loads(SYNONYMS.read_text(encoding="utf-8")).values()
+    stems(" ".join(phrase for group in groups for phrases in group.values() for phrase in phrases))  # all at once
     table: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
-    for group in tomllib.loads(SYNONYMS.read_text(encoding="utf-8")).values():
+    for group in groups:
         for concept, phrases in group.items():
             for phrase in {tuple(stems(phrase)) for phrase in phrases}:
                 table[phrase[0]] = (*table.get(phrase[0], ()), (phrase, CONCEPT + concept))
