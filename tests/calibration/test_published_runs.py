@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asap.calibration.dataset.network_text import network_of, node_of
 from asap.calibration.dataset.rows import UnusableRowError, read_models, read_rows
-from asap.calibration.dataset.run_text import family_of, network_of, remat_of
+from asap.calibration.dataset.run_text import family_of, remat_of
 from asap.calibration.dataset.runs import PublishedRun, read_run, read_runs
 from asap.core.errors import ConfigError
 from asap.plans import Remat
@@ -145,10 +146,29 @@ def test_policies_in_free_text(text, policy, offloaded):
     assert remat_of({"remat": text}) == (policy, offloaded)
 
 
-def test_networks_in_free_text():
-    assert network_of({"hardware_detail": "A100 80GB with 1600 Gbps node-node interconnect (RoCE)"}) == 2e11
-    assert network_of({"interconnect": "NVLink + 4x Omni-Path per node"}) == 5e10
-    assert network_of({"hardware_detail": "DGX-H100"}) is None
+@pytest.mark.parametrize(
+    ("text", "gigabytes"),
+    [
+        ("A100 80GB with 1600 Gbps node-node interconnect (RoCE)", 200),
+        ("NVLink + 4x Omni-Path per node", 50),
+        ("IB 8x50GB/s", 400),
+        ("NVLink + 4x100Gb RoCE", 50),
+        ("8x ConnectX-7 IB NDR 400Gb/s", 400),
+        ("18x NVLink, 900 GB/s; host network 2x Mellanox ConnectX-5 Ex 100Gb/s Ethernet", 25),
+        ("NVLink in node; 4x HDR100 (400 Gb/s) a node between nodes", 50),
+        ("NVLink(8, cube mesh) + 100Gb/s IB per node", 12.5),
+        ("NVLink in node; InfiniBand 400 Gb/s", None),
+        ("DGX-H100", None),
+    ],
+)
+def test_networks_in_free_text(text, gigabytes):
+    assert network_of({"interconnect": text}) == (gigabytes and gigabytes * 1e9)
+
+
+def test_nodes_in_free_text():
+    assert node_of({"hardware_detail": "MareNostrum 5 ACC (BSC), NVIDIA H100 64GB, 4 GPU/node"}) == 4
+    assert node_of({"hardware_detail": "a100-sxm4-80gb, 8/node, 4x100Gb RoCE inter-machine"}) == 8
+    assert node_of({"hardware_detail": "4 node(s) x 8 H100"}) is None
 
 
 def test_families():

@@ -1,4 +1,4 @@
-"""What free text in a published row says: rematerialisation, attention kernel, network, node, model family."""
+"""What free text in a published row says: rematerialisation, attention kernel, framework, model family."""
 
 import re
 from collections.abc import Mapping
@@ -7,9 +7,7 @@ from typing import Any
 from asap.plans import Remat
 from asap.prediction.step_model.groups import framework_class
 
-GBIT = 1e9 / 8
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
-OMNIPATH = 100 * GBIT  # Intel Omni-Path 100
 _REMAT = (
     (None, r"^\s*$"),
     (Remat.NONE, r"^none$|everything_saveable|^false$"),
@@ -25,14 +23,6 @@ _FAMILIES = (
     "llama", "mixtral", "mistral", "deepseek", "qwen", "gemma", "nemotron", "maxtext", "mpt", "moe", "gpt", "bloom",
     "internlm", "lucie", "kimi", "olmo", "falcon",
 )  # fmt: skip
-_SITES = {
-    # name in the text → bytes/s of a node
-    "jean zay": 4 * OMNIPATH,  # IDRIS, Jean Zay: hardware description
-    "p3.16xlarge": 25 * GBIT,  # AWS, Amazon EC2 P3 instances
-    "p3dn.24xlarge": 100 * GBIT,
-    "p4d.24xlarge": 400 * GBIT,  # AWS, Amazon EC2 P4 instances
-    "p5.48xlarge": 3200 * GBIT,  # AWS, Amazon EC2 P5 instances
-}
 
 
 def remat_of(row: Mapping[str, Any]) -> tuple[Remat | None, bool]:
@@ -77,38 +67,7 @@ def year_of(row: Mapping[str, Any]) -> int | None:
     return int(found[1]) if found else None
 
 
-def network_of(row: Mapping[str, Any]) -> float | None:
-    """Bytes/s between nodes, for a whole node, where the row tells."""
-    for text in (str(row.get("interconnect") or ""), str(row.get("hardware_detail") or "")):
-        if links := re.search(r"(\d+)\s*x?\s*Omni-?Path", text, re.IGNORECASE):
-            return int(links[1]) * OMNIPATH
-        rates = set(re.findall(r"(\d+)\s*Gb(?:it)?(?:ps|/s)", text, re.IGNORECASE))
-        if len(rates) == 1:
-            return int(rates.pop()) * GBIT
-        for site, rate in _SITES.items():
-            if site in text.casefold():
-                return rate
-    return None
-
-
-def node_of(row: Mapping[str, Any]) -> int | None:
-    """GPUs of a node, where the row tells."""
-    found = re.search(r"(\d+)[\s-]*GPUs?(?:/node| per node| nodes?)", str(row.get("hardware_detail") or ""))
-    return int(found[1]) if found else None
-
-
 def family_of(model: str) -> str:
     """``LLAMA3_70B`` → ``llama``."""
     low = model.casefold()
     return next((family for family in _FAMILIES if family in low), "other")
-
-
-def fabric_of(row: Mapping[str, Any]) -> str | None:
-    """The kind of network beyond a node, where the row tells and where it is not the usual one of a DGX."""
-    text = f"{row.get('interconnect') or ''} {row.get('hardware_detail') or ''}".casefold()
-    kinds = {
-        "omni-?path|jean zay": "omnipath",
-        r"\baws\b|\befa\b|\bp[345]d?\w*\.\d+xlarge": "aws",
-        "tcpx|roce|ethernet": "ethernet",
-    }
-    return next((kind for pattern, kind in kinds.items() if re.search(pattern, text)), None)

@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from asap.calibration.dataset.maxtext_flops import step_time_of_flops
+from asap.calibration.dataset.network_text import fabric_of, network_of, node_of
 from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
 from asap.calibration.dataset.run_layout import mesh_of, meshes_of, microbatches_of
 from asap.calibration.dataset.run_text import (
     attention_of,
-    fabric_of,
     family_of,
     framework_of,
-    network_of,
-    node_of,
     remat_of,
     zero_stage_of,
 )

@@ -63,9 +63,9 @@ def allocator_class(framework: str | None, kind: str) -> str:
 
 
 def generation(chip: str) -> str:
-    """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h200`` → ``h100``: chips that share their compute units."""
-    base = chip.split("-")[0].removeprefix("g")
-    return {"h200": "h100", "gh200": "h100"}.get(base, base)
+    """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h800`` → ``h100``: chips that share their compute units."""
+    base = re.sub(r"^g(?=[bh]\d)", "", chip.split("-")[0])
+    return {"a800": "a100", "h20": "h100", "h200": "h100", "h800": "h100"}.get(base, base)
 
 
 def attention_class(kernel: str | None) -> str | None:

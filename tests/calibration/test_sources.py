@@ -1,0 +1,30 @@
+"""Sources that are kept out stay out."""
+
+import hashlib
+from pathlib import Path
+
+from asap.calibration.dataset.rows import read_rows
+from asap.calibration.dataset.sources import KEPT_OUT
+from asap.prediction import load_calibration
+
+MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
+COLLECTED_LAST = (
+    "internevo", "dlperf_v100", "modalities", "mlperf_training", "flagperf", "paddlenlp", "xtuner_moe",
+    "xtuner_longseq", "ms_swift", "torchprime",
+)  # fmt: skip
+
+
+def test_they_were_drawn_by_the_rule() -> None:
+    drawn = sorted(COLLECTED_LAST, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:4]
+    assert set(drawn) == set(KEPT_OUT)
+
+
+def test_no_fit_saw_them() -> None:
+    assert not {*load_calibration().rows} & {*KEPT_OUT}
+
+
+def test_each_lies_in_the_file_that_says_so() -> None:
+    fitted = {row["source_key"] for row in read_rows(MEASUREMENTS / "runs.jsonl.gz")}
+    kept = {row["source_key"] for row in read_rows(MEASUREMENTS / "kept_out.jsonl.gz")}
+    assert kept == {*KEPT_OUT}
+    assert not fitted & kept
