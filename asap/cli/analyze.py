@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.completion import experiments, plan_terms
-from asap.cli.output import STEP_TIME, Format, console, progress, warn
+from asap.cli.output import ALLOW, STEP_TIME, Format, console, progress, warn
 from asap.cli.report import write_report
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def analyze(
     max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens, input and output.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars.")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="A lever on request: first_moment. May be repeated.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a test worth?")] = None,
     prices: Annotated[
         Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
