@@ -1,7 +1,7 @@
 """Opens a conversation from the worklog of its session, so that any process can continue where another one stopped."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asap.agents.settings import Settings
@@ -16,8 +16,9 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.ranking import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
-from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment
+from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_wishes
 from asap.study.study import reopen_study
+from asap.study.wishes import Wishes
 
 EVIDENCE = "evidence"
 RETRACTION = "retraction"
@@ -63,10 +64,11 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         raise NotFoundError(f"{reason}: nothing to discuss", where=session, hint="asap analyze EXPERIMENT starts anew")
     with readable(session):
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
+        wishes = Wishes.from_record(opened_wishes(records[:index]))
         output = records[index].fields["output"]
         analysed = {one.plan: one for one in map(_candidate, output["proposals"])}
         compile_options = recorded_compile_options(records[:index]) or REFERENCE_STEP
-    study = reopen_study(experiment, store)
+    study = replace(reopen_study(experiment, store), wishes=wishes)
     conversation = Conversation(session, study, tuple(analysed), store, analysed, compile_options)
     for record in records[index:]:
         with readable(session):

@@ -7,6 +7,7 @@ from asap.levers import (
     optimizer_offload,
     pipeline_repeats,
     rematerialisation,
+    weight_precision,
 )
 from asap.levers.lever import Lever
 from asap.plans import Plan
@@ -18,6 +19,7 @@ LEVERS: tuple[Lever, ...] = (
     optimizer_offload.LEVER,
     loss_chunks.LEVER,
     first_moment.LEVER,
+    weight_precision.LEVER,
 )
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)

@@ -124,6 +124,7 @@ def _once(decision: Setting) -> str:
         "grid": f"a grid of {text} devices",
         "loss_chunks": f"logits and loss in {text} parts",
         "first_moment": f"Adam's first moment is kept as {text}",
+        "weight_precision": f"parameters and their gradients are kept as {text}",
         "algorithm": f"the distributed algorithm {text}",
         "stationary": f"operand {text} stays where it is",
         "panels": f"operands are sent in {text} panels",

@@ -9,9 +9,9 @@ from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Sett
 from asap.plans import AXES, Plan, Remat
 from asap.plans import Mesh as Degrees
 from asap.plans.axes import Network
-from asap.plans.remat import MomentPrecision, Offload, Policy, SavedTensors
+from asap.plans.remat import Offload, Policy, SavedTensors, StatePrecision
 
-_OF_PLAN: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats", "loss_chunks", "first_moment")
+_OF_PLAN: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats", "loss_chunks", "first_moment", "weight_precision")
 
 
 def plan_text(plan: Plan) -> str:
@@ -31,6 +31,8 @@ def plan_text(plan: Plan) -> str:
         lines.append(f"loss_chunks {plan.loss_chunks}")
     if plan.first_moment is not None:
         lines.append(f"first_moment {plan.first_moment}")
+    if plan.weight_precision is not None:
+        lines.append(f"weight_precision {plan.weight_precision}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -55,14 +57,18 @@ def plan_of(program: Program) -> Plan:
     def count(keyword: Keyword) -> int | None:
         return said[keyword].counts[0].value if keyword in said else None
 
-    moment = said["first_moment"].word if "first_moment" in said else None
+    def precision(keyword: Keyword) -> StatePrecision | None:
+        word = said[keyword].word if keyword in said else None
+        return next((each for each in get_args(StatePrecision) if each == word), None)
+
     return Plan(
         ici=_degrees(mesh, "ici"),
         dcn=_degrees(mesh, "dcn"),
         microbatches=count("microbatches"),
         pipeline_repeats=count("pipeline_repeats") or 1,
         loss_chunks=count("loss_chunks"),
-        first_moment=next((each for each in get_args(MomentPrecision) if each == moment), None),
+        first_moment=precision("first_moment"),
+        weight_precision=precision("weight_precision"),
         remat=_remat(program),
         offload=_offload(program),
     )

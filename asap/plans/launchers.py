@@ -34,6 +34,7 @@ _STACKS: dict[str, Stack] = {
 _SAID_BY: dict[str, tuple[Stack, ...]] = {
     "loss_chunks": ("maxtext",),
     "first_moment": ("maxtext", "megatron", "bridge"),
+    "weight_precision": ("maxtext", "torchtitan"),
 }
 """Settings beside the mesh that some stacks have no words for."""
 

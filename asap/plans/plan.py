@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis, standard_degrees
-from asap.plans.remat import MomentPrecision, Offload, Policy, Remat, SavedTensors
+from asap.plans.remat import Offload, Policy, Remat, SavedTensors, StatePrecision
 from asap.plans.text import plan_fields
 
-SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", "loss_chunks", "first_moment")
+SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", "loss_chunks", "first_moment", "weight_precision")
 """Fields of a plan beside its meshes."""
 
 
@@ -62,8 +62,11 @@ class Plan(BaseModel):
     loss_chunks: PositiveInt | None = Field(
         default=None, description="parts in which logits and loss are computed; None: as the workload says"
     )
-    first_moment: MomentPrecision | None = Field(
+    first_moment: StatePrecision | None = Field(
         default=None, description="precision of Adam's first moment; None: as the workload says"
+    )
+    weight_precision: StatePrecision | None = Field(
+        default=None, description="in which JAX keeps parameters and their gradients; None: as the workload says"
     )
 
     @property
@@ -118,6 +121,8 @@ class Plan(BaseModel):
             terms.append(f"loss_chunks={self.loss_chunks}")
         if self.first_moment is not None:
             terms.append(f"first_moment={self.first_moment}")
+        if self.weight_precision is not None:
+            terms.append(f"weight_precision={self.weight_precision}")
         return " ".join(term for term in terms if term) or "data=1"
 
     @classmethod

@@ -15,7 +15,8 @@ TENSORS: tuple[Tensor, ...] = get_args(Tensor)
 pass does not read what the last product writes."""
 
 _HOST = "host."
-MomentPrecision = Literal["fp32", "bf16"]
+StatePrecision = Literal["fp32", "bf16"]
+"""Of what a device keeps from step to step."""
 
 
 class Remat(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.axes import AXES, MEANINGS, axis_of
-from asap.plans.remat import POLICIES, TENSORS, MomentPrecision, Offload, Policy, SavedTensors, saved
+from asap.plans.remat import POLICIES, TENSORS, Offload, Policy, SavedTensors, StatePrecision, saved
 
 LONGEST = 1000
 """Characters; a plan with every axis under the longest names has fewer."""
@@ -31,6 +31,7 @@ SETTINGS = {
     "loss_chunks": "loss_chunks",
     "num_vocab_tiling": "loss_chunks",
     "first_moment": "first_moment",
+    "weight_precision": "weight_precision",
 }
 """Words for what a plan says beside its axes."""
 
@@ -122,8 +123,8 @@ def _setting(name: str, term: Term) -> Any:
         return _policy(term)
     if name == "offload":
         return tuple(_choice(term.key, part, get_args(Offload)) for part in term.value.split("+"))
-    if name == "first_moment":
-        return _choice(term.key, term.value.lower(), get_args(MomentPrecision))
+    if name in ("first_moment", "weight_precision"):
+        return _choice(term.key, term.value.lower(), get_args(StatePrecision))
     return _count(term)
 
 

@@ -21,11 +21,13 @@ from asap.prediction.step_model.encoding import (
     hardware_inputs,
     model_inputs,
     plan_inputs,
-    workload_inputs,
     workload_under_plans,
 )
 from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
 from asap.prediction.uncertainty.residual_transfer import plan_distance
+
+OF_WORKLOAD = ("loss_chunks", "first_moment", "weight_precision")
+"""Levers that change what a plan says of the workload."""
 
 Array = NDArray[np.float64]
 Index = tuple[int, ...]
@@ -152,15 +154,16 @@ class ConfigurationGrid:
         return found
 
     def _workload_inputs(self, architecture: Architecture, workload: Workload) -> WorkloadInputs:
-        inputs = workload_inputs(workload, architecture)
-        for axis, (_, values) in enumerate(self.levers, 1):
-            plans = [value.change(self.incumbent) for value in values]
-            numbers = workload_under_plans(plans, workload, architecture)
-            for field in fields(numbers):
-                column = getattr(numbers, field.name)
-                if isinstance(column, np.ndarray):
-                    inputs = replace(inputs, **{field.name: self._lever_column(axis, column)})
-        return inputs
+        """The workload's numbers, along the axes of the levers that change them, several of them together."""
+        axes = [axis for axis, (lever, _) in enumerate(self.levers, 1) if lever.name in OF_WORKLOAD]
+        plans = [self.incumbent]
+        for axis in axes:
+            plans = [value.change(plan) for plan in plans for value in self.levers[axis - 1][1]]
+        shape = [length if axis in axes else 1 for axis, length in enumerate(self.shape)]
+        numbers = workload_under_plans(plans, workload, architecture)
+        columns = {field.name: getattr(numbers, field.name) for field in fields(numbers)}
+        arrays = {name: column.reshape(shape) for name, column in columns.items() if isinstance(column, np.ndarray)}
+        return replace(numbers, **{name: _without_repeats(array) for name, array in arrays.items()})
 
     def _along(self, name: str, read: Callable[[Plan], float]) -> Array:
         for axis, (lever, values) in enumerate(self.levers, 1):
@@ -190,6 +193,14 @@ class ConfigurationGrid:
 def _columns(inputs: PlanInputs) -> PlanInputs:
     """The numbers of one plan as plain numbers."""
     return PlanInputs(**{field.name: float(np.asarray(getattr(inputs, field.name))[0]) for field in fields(inputs)})
+
+
+def _without_repeats(array: Array) -> Array:
+    """The array with length 1 along each axis that it does not depend on."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis)
+        array = first if np.all(array == first) else array
+    return array
 
 
 def first_rows(table: Table, first: Sequence[int]) -> Table:

@@ -10,7 +10,7 @@ from asap.core.errors import AsapError
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.experiments import HardwareReference
 from asap.hardware.shapes import default_topology
-from asap.levers.table import LEVERS
+from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
@@ -41,19 +41,19 @@ def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
     bare = replace(study, profile=None)
     now = expect(bare, [study.plan])[0]
     if not incumbent.memory.fits:
-        return (*_moments(bare), *_more_chips(bare))
+        return (*_on_request(bare), *_more_chips(bare))
     return (*_precision(bare, now), *_batch(bare, now))
 
 
-def _moments(study: Study) -> Iterator[Option]:
-    asked = frozenset(lever.name for lever in LEVERS if lever.on_request)
-    if asked <= study.wishes.allowed:
-        return
-    found = _best(replace(study, wishes=Wishes(allowed=asked)))
-    if found is None or found.plan.first_moment is None:
-        return
-    statement = f"With the first moment in bf16 (--allow first_moment) {found.plan} fits, {_costs(found)}."
-    yield Option(changes="numerics", plan=found.plan, statement=statement)
+def _on_request(study: Study) -> Iterator[Option]:
+    """What each lever on request would make possible, if the user allowed it besides."""
+    for lever in LEVERS:
+        if not lever.on_request or lever.name in study.wishes.allowed:
+            continue
+        found = _best(replace(study, wishes=Wishes(allowed=study.wishes.allowed | {lever.name})))
+        if found is not None and study.plan is not None and lever in changed_levers(found.plan, study.plan):
+            statement = f"With {lever.title} (--allow {lever.name}) {found.plan} fits, {_costs(found)}."
+            yield Option(changes="numerics", plan=found.plan, statement=statement)
 
 
 def _more_chips(study: Study) -> Iterator[Option]:
@@ -134,7 +134,7 @@ def _with_workload(study: Study, **changed: object) -> Study:
 def _best(study: Study) -> Prediction | None:
     """The best configuration that fits, by the search alone."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
-    return expect(study, [found.plan(found.possible[0])])[0] if found and len(found.possible) else None
+    return expect(study, [found.plan(found.leading[0])])[0] if found and len(found.leading) else None
 
 
 def _against(found: Prediction, now: Prediction) -> tuple[float, str]:

@@ -166,4 +166,10 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
         "reason",
         "optimizer state precision bf16 moments memory per parameter",
     ),
+    ("weight_precision", "less"): Principle(
+        "parameters, their gradients and moments take half the bytes",
+        "small updates are lost in rounding: compare the loss",
+        "reason",
+        "bf16 parameters memory per parameter mixed precision training master weights",
+    ),
 }

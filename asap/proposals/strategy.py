@@ -20,6 +20,7 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("optimizer_offload", "less"): "optimizer state in HBM",
     ("loss_chunks", "more"): "loss in {after} parts",
     ("first_moment", "less"): "first moment in {after}",
+    ("weight_precision", "less"): "weights in {after}",
 }
 """How a title says a change of a lever that is not more or less of something."""
 LIGHTEST_FIRST = (
@@ -84,6 +85,7 @@ def _amount(plan: Plan, lever: str) -> float:
         "optimizer_offload": "optimizer" in plan.offload,
         "loss_chunks": plan.loss_chunks or 1,
         "first_moment": {"bf16": 2.0}.get(plan.first_moment or "", 4.0),
+        "weight_precision": {"bf16": 2.0}.get(plan.weight_precision or "", 4.0),
     }
     return float(amounts[lever])
 

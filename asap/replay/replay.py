@@ -81,7 +81,7 @@ def _run(
                 target = opened.id if store.has(opened.id) else turn.text.removeprefix("analyze ")
                 analyze(
                     target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=name),
-                    session=again, compile_options=turn.compile_options, progress=progress,
+                    session=again, compile_options=turn.compile_options, wishes=turn.wishes, progress=progress,
                 )  # fmt: skip
             elif any(is_result(record) for record in turn.records):
                 _replay_message(turn, again, store, name)

@@ -7,6 +7,8 @@ from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.compiler.programs.options import CompileOptions
 from asap.experiments import Experiment
 from asap.sharding_memory import Kind, Record
+from asap.sharding_memory.analyses import opened_experiment, opened_wishes
+from asap.study.wishes import Wishes
 
 RESULT_NODES = {"analysis", "reply"}
 NOT_REPLAYED = ("/export", "/history", "/cost", "/model", "/quit", "/exit", "/q")
@@ -24,9 +26,13 @@ class RecordedTurn:
     @property
     def opened(self) -> Experiment | None:
         """The experiment that was opened, if this turn was an analysis."""
-        notes = (r.fields for r in self.records if r.kind is Kind.NOTE and r.fields.get("event") == "opened")
-        note = next(notes, None)
-        return None if note is None else Experiment.model_validate(note["experiment"])
+        found = opened_experiment(self.records)
+        return None if found is None else Experiment.model_validate(found)
+
+    @property
+    def wishes(self) -> Wishes:
+        """What was asked of the analysis beside the record."""
+        return Wishes.from_record(opened_wishes(self.records))
 
     @property
     def compile_options(self) -> CompileOptions | None:

@@ -87,5 +87,14 @@ def is_replay(records: Sequence[Record]) -> bool:
 
 def opened_experiment(records: Sequence[Record]) -> Any:
     """The record of the experiment as it was opened last, with what was stated beside it; ``None`` if none was."""
+    return _opened(records).get("experiment")
+
+
+def opened_wishes(records: Sequence[Record]) -> Mapping[str, Any]:
+    """What was asked beside the record when the experiment was opened last."""
+    return _opened(records).get("wishes", {})
+
+
+def _opened(records: Sequence[Record]) -> Mapping[str, Any]:
     notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == "opened")
-    return next(notes, {}).get("experiment")
+    return next(notes, {})

@@ -1,7 +1,8 @@
 """What a user asks of an analysis beside the record: which levers may be pulled, and what is still to be trained."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,15 @@ class Wishes:
     steps_to_go: int | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     currency: str = "USD"
+
+    def to_record(self) -> dict[str, Any]:
+        """For the worklog."""
+        return {**asdict(self), "allowed": sorted(self.allowed)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Wishes":
+        """As it was recorded; sessions of before wish nothing."""
+        return cls(**{**record, "allowed": frozenset(record.get("allowed", ()))})
 
 
 NO_WISHES = Wishes()

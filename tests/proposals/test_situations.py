@@ -1,13 +1,15 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asap.experiments import Experiment, HardwareReference
+from asap.levers.table import ON_REQUEST
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.plans.validity import violations
@@ -45,18 +47,38 @@ MESHES = (
     "data=64 seq=4",
     "data=32 seq=2 model=4",
 )
+RUNS = (
+    ("llama3.1-8b", "v5e-256", "MaxText", MESHES),
+    (
+        "mixtral-8x7b",
+        "v6e-64",
+        "MaxText",
+        ("data=64", "data=8 expert=8", "data=16 expert=2 model=2", "replica=2 data=32"),
+    ),
+    ("llama3.1-70b", "v5p-128", "MaxText", ("data=64", "data=16 model=4", "data=16 seq=4", "data=16 stage=4")),
+    ("llama2-13b", "h100-64", "Megatron-LM", ("replica=64", "replica=16 model=4", "replica=8 model=2 stage=4")),
+    ("qwen3-30b-a3b", "h100-32", "torchtitan", ("data=32", "data=8 model=4", "replica=2 data=16")),
+    ("llama2-7b", "mi300x-8", "torchtitan", ("data=8", "data=4 model=2")),
+)
+"""Dense and of experts, on tori and fabrics, by stacks with and without compilers of whole steps."""
 POLICIES = ("none", "minimal", "save_qkv_proj", "full")
 
 
-@settings(max_examples=12, deadline=None)
-@given(
-    mesh=st.sampled_from(MESHES),
-    remat=st.sampled_from(POLICIES),
-    batch=st.sampled_from([256, 512, 1024, 2048]),
-    microbatches=st.sampled_from([1, 2]),
-)
-def test_order_and_figures_agree_and_strategies_differ(mesh, remat, batch, microbatches):
-    study = run(f"{mesh} microbatches={microbatches} remat={remat}", batch=batch)
+@st.composite
+def runs(draw):
+    model, hardware, framework, meshes = draw(st.sampled_from(RUNS))
+    mesh, microbatches = draw(st.sampled_from(meshes)), draw(st.sampled_from([1, 2, 4]))
+    policies = POLICIES if framework == "MaxText" else ("none", "full")
+    plan = f"{mesh} microbatches={microbatches} remat={draw(st.sampled_from(policies))}"
+    batch, sequence = draw(st.sampled_from([256, 512, 2048])), draw(st.sampled_from([2048, 8192, 32768]))
+    allowed = draw(st.sets(st.sampled_from(ON_REQUEST)))
+    return replace(run(plan, model, hardware, batch, sequence, framework), wishes=Wishes(frozenset(allowed)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(study=runs())
+def test_order_and_figures_agree_and_strategies_differ(study):
+    assume(not violations(study.plan, study.constraints))
     found = proposed(study)
     proposals = found.proposals
     assert len(proposals) <= 3
@@ -82,8 +104,9 @@ def test_order_and_figures_agree_and_strategies_differ(mesh, remat, batch, micro
     assert found.recommendation.first == (1 if proposals else None)
 
 
-def test_the_grid_says_what_the_prediction_says():
-    study = run("data=16 model=16 microbatches=1 remat=full")
+@pytest.mark.parametrize("allowed", [(), ("first_moment", "weight_precision")])
+def test_the_grid_says_what_the_prediction_says(allowed):
+    study = replace(run("data=16 model=16 microbatches=1 remat=full"), wishes=Wishes(frozenset(allowed)))
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     places = np.argwhere(found.evaluation.valid)[:: max(found.considered // 60, 1)]
     for place, prediction in zip(places, expect(study, [found.plan(place) for place in places]), strict=True):

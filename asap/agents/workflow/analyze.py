@@ -63,10 +63,7 @@ def analyze(
     worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
     try:
         studies = StudyCache(store)
-        study = _open(studies, target, amend, settings, worklog, progress or _no_progress)
-        if wishes != NO_WISHES:
-            study = replace(study, wishes=wishes)
-            studies.add(study)
+        study = _open(studies, target, amend, wishes, settings, worklog, progress or _no_progress)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress or _no_progress)
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
@@ -85,13 +82,15 @@ def _open(
     studies: StudyCache,
     target: str,
     amend: Callable[[Experiment], Experiment] | None,
+    wishes: Wishes,
     settings: Settings,
     worklog: Worklog,
     progress: Callable[[str], None],
 ) -> Study:
     check_model(settings.model)
-    study = open_study(target, studies.store, amend, progress=progress)
-    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment})
+    study = replace(open_study(target, studies.store, amend, progress=progress), wishes=wishes)
+    wished = {} if wishes == NO_WISHES else {"wishes": wishes.to_record()}
+    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **wished})
     studies.add(study)
     return study
 

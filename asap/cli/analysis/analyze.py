@@ -7,7 +7,7 @@ import typer
 
 from asap.cli.analysis.report import write_report
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.output import STEP_TIME, Format, console, progress, warn
+from asap.cli.shared.output import ALLOW, STEP_TIME, Format, console, progress, warn
 
 if TYPE_CHECKING:
     from asap.reports import Analysis
@@ -46,7 +46,7 @@ def analyze(
     max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens, input and output.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars.")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="A lever on request: first_moment. May be repeated.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a test worth?")] = None,
     prices: Annotated[
         Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")

@@ -1,12 +1,13 @@
 """``asap predict``: step time and memory of plans, with intervals."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.output import STEP_TIME, Plain, console, print_json, progress, warn_about_data
+from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, console, print_json, progress, warn_about_data
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -35,12 +36,14 @@ def predict(
         typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),
     ] = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     top: Annotated[
         int, typer.Option(min=1, help="Without --plan: of how many meshes, each with its best levers.")
     ] = 10,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
+    from asap.cli.wishes import read_wishes
     from asap.experiments.create import Statement
 
     said = Statement(
@@ -49,7 +52,7 @@ def predict(
     )  # fmt: skip
     with progress() as show:
         show("predicting")
-        study = _study(terms or [], said, config)
+        study = replace(_study(terms or [], said, config), wishes=read_wishes(allow or []))
         found = _predictions(study, plan or [], top)
         now = _now(study)
     if format is Plain.JSON:

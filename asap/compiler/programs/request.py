@@ -65,7 +65,7 @@ class CompileRequest(BaseModel):
         source = _sources("compiler/reference") if self.is_reference else ""
         source += _sources("mapping") if self.mapping else ""
         canonical = self._canonical() if self.is_reference else self
-        in_workload = {"loss_chunks", "first_moment"}
+        in_workload = {"loss_chunks", "first_moment", "weight_precision"}
         program = canonical.model_dump_json(
             exclude={"path": True, "python": True, "model": {"name"}, "plan": in_workload}
         )

@@ -6,7 +6,7 @@ A program is lines. Each is empty, a comment, or one decision; their order means
 from typing import get_args
 
 from asap.plans import Remat
-from asap.plans.remat import TENSORS, MomentPrecision, Offload
+from asap.plans.remat import TENSORS, Offload, StatePrecision
 
 ALGORITHMS = ("cannon", "summa", "pumma", "johnson", "solomonik", "cosma", "stencil", "circuit", "pennant")
 MEMORIES = ("device", "pinned_host")
@@ -25,7 +25,8 @@ def _any_of(words: tuple[str, ...]) -> str:
 GRAMMAR = rf"""
 line: [decision] [COMMENT]
 ?decision: mesh | order | shard | constrain | remat | place | layout | dtype | microbatches | pipeline_repeats
-         | loss_chunks | first_moment | algorithm | grid | stationary | panels | replication | overlap
+         | loss_chunks | first_moment | weight_precision | algorithm | grid | stationary | panels | replication
+         | overlap
 
 mesh: "mesh" degree+
 degree: [DCN] NAME "=" COUNT
@@ -52,7 +53,8 @@ microbatches: "microbatches" COUNT
 pipeline_repeats: "pipeline_repeats" COUNT
 loss_chunks: "loss_chunks" COUNT
 first_moment: "first_moment" precision
-!precision: {_any_of(get_args(MomentPrecision))}
+weight_precision: "weight_precision" precision
+!precision: {_any_of(get_args(StatePrecision))}
 algorithm: "algorithm" known
 !known: {_any_of(ALGORITHMS)}
 grid: "grid" counts

@@ -124,6 +124,7 @@ Keyword = Literal[
     "pipeline_repeats",
     "loss_chunks",
     "first_moment",
+    "weight_precision",
     "algorithm",
     "grid",
     "stationary",

@@ -26,7 +26,7 @@ _DEFAULTS: dict[str, object] = {"remat_policy": "full", "gradient_accumulation_s
 """What MaxText's base.yml says where a configuration is silent."""
 
 
-_MOMENTS = {"fp32": "float32", "bf16": "bfloat16"}
+_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
 
 
 def from_overrides(
@@ -138,12 +138,14 @@ def _write_meshes(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
 
 
 def _write_numbers(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
-    """Overrides for parts of the loss and precision of the first moment, where the plan says others."""
+    """Overrides for parts of the loss and precisions of the training state, where the plan says others."""
     wanted: dict[str, str] = {}
     if plan.loss_chunks is not None:
         wanted["num_vocab_tiling"] = str(plan.loss_chunks)
     if plan.first_moment is not None:
-        wanted["mu_dtype"] = _MOMENTS[plan.first_moment]
+        wanted["mu_dtype"] = _PRECISIONS[plan.first_moment]
+    if plan.weight_precision is not None:
+        wanted["weight_dtype"] = _PRECISIONS[plan.weight_precision]
     return {key: value for key, value in wanted.items() if str(current.get(key, "")) != value}
 
 
@@ -183,7 +185,7 @@ def _superfluous(overrides: Mapping[str, str], runs: Callable[[Mapping[str, str]
 def _same(read: Plan, plan: Plan) -> bool:
     """Whether MaxText runs the plan; what the plan leaves unknown may be anything."""
     unknown = {field: getattr(plan, field) for field in ("microbatches", "remat") if getattr(plan, field) is None}
-    unknown |= {field: getattr(plan, field) for field in ("loss_chunks", "first_moment")}
+    unknown |= {field: getattr(plan, field) for field in ("loss_chunks", "first_moment", "weight_precision")}
     read = read.model_copy(update=unknown)
     return read.model_copy(update={"offload": tuple(sorted(read.offload))}) == plan.model_copy(
         update={"offload": tuple(sorted(plan.offload))}

@@ -22,14 +22,16 @@ LOCAL_BATCH, GLOBAL_BATCH = "training.local_batch_size", "training.global_batch_
 STAGE_BATCH = "parallelism.pipeline_parallel_microbatch_size"
 REMAT, REMAT_OPTION = "activation_checkpoint.mode", "activation_checkpoint.selective_ac_option"
 OFFLOAD = "training.enable_cpu_offload"
+DTYPE = "training.dtype"
 
 LOCAL_BATCH_DEFAULT = 8
 _LOOPED = ("interleaved1f1b", "loopedbfs", "zbvzerobubble", "dualpipev", "interleavedzerobubble")
 _STAGES_OF_LOOPED = 2
+_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 _OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
 _DEFAULTS = {REPLICATE: "1", SHARD: "-1", TENSOR: "1", CONTEXT: "1", PIPELINE: "1", EXPERT: "1", EXPERT_TENSOR: "1"}
 _DEFAULTS |= {LOCAL_BATCH: "8", GLOBAL_BATCH: "-1", STAGE_BATCH: "1", REMAT: "selective", REMAT_OPTION: "2"}
-_DEFAULTS |= {OFFLOAD: "false", SCHEDULE: "1F1B"}
+_DEFAULTS |= {OFFLOAD: "false", SCHEDULE: "1F1B", DTYPE: "float32"}
 
 
 def from_settings(settings: Mapping[str, object], devices: int, layers: int | None = None) -> Plan:
@@ -96,6 +98,7 @@ def to_settings(
         **_stages(plan, current, layers),
         **_recompute(plan, current),
         OFFLOAD: str(bool(plan.offload)).lower(),
+        **({DTYPE: _DTYPES[plan.weight_precision]} if plan.weight_precision else {}),
     }
     if plan.offload and set(plan.offload) != set(_OFFLOADED):
         raise PlanError("torchtitan offloads parameters and optimizer together")

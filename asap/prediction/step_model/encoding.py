@@ -17,6 +17,8 @@ from asap.prediction.step_model.remat_shares import RematShares, remat_shares
 FP32_MASTER = 4.0
 ADAM_MOMENTS = 8.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+STATE_BYTES = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes")
+"""Fields that follow from the precisions of the training state."""
 HALF = 2.0
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
 LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
@@ -165,14 +167,15 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
 
 
 def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
-    """The workload's numbers, as arrays of shape (plans,) where plans say other things of loss and moments."""
+    """The workload's numbers, as arrays of shape (plans,) where plans say other things of loss and training state."""
     inputs = workload_inputs(w, architecture)
     if any(plan.loss_chunks for plan in plans):
         chunks = np.array([plan.loss_chunks or w.loss_chunks or 1 for plan in plans], dtype=float)
         inputs = replace(inputs, loss_chunks=chunks)
-    if any(plan.first_moment for plan in plans):
-        sizes = [workload_inputs(workload_under(plan, w), architecture).optimizer_bytes for plan in plans]
-        inputs = replace(inputs, optimizer_bytes=np.array(sizes, dtype=float))
+    if any(plan.first_moment or plan.weight_precision for plan in plans):
+        each = [workload_inputs(workload_under(plan, w), architecture) for plan in plans]
+        sizes = {name: np.array([getattr(one, name) for one in each], dtype=float) for name in STATE_BYTES}
+        inputs = replace(inputs, **sizes)
     return inputs
 
 

@@ -21,8 +21,8 @@ _REMAT_COST = {
 }  # fmt: skip
 
 _OTHER_NUMBERS = 0.25
-"""Of another number of parts of the loss, another precision of the moments, or another policy that recomputes as much:
-as much as the least recomputation."""
+"""Of another number of parts of the loss, another precision of moments or weights, or another policy that recomputes
+as much: as much as the least recomputation."""
 
 
 def plan_distance(plan: Plan, other: Plan) -> float:
@@ -36,6 +36,7 @@ def plan_distance(plan: Plan, other: Plan) -> float:
     distance += len({*plan.offload} ^ {*other.offload})
     distance += _OTHER_NUMBERS * (plan.loss_chunks != other.loss_chunks)
     distance += _OTHER_NUMBERS * (plan.first_moment != other.first_moment)
+    distance += _OTHER_NUMBERS * (plan.weight_precision != other.weight_precision)
     return distance + _remat_distance(plan.remat, other.remat)
 
 
