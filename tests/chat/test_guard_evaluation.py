@@ -5,7 +5,8 @@ import re
 import pytest
 
 from asap.chat import open_conversation
-from asap.chat.guard_evaluation import EXPERIMENT, SURFACES, evaluate_guard, planted_orders
+from asap.chat.guard.evaluation import EXPERIMENT, SURFACES, evaluate_guard
+from asap.chat.guard.orders import planted_orders
 from asap.experiments import ExperimentStore
 
 pytestmark = pytest.mark.slow
@@ -20,9 +21,10 @@ def conversation(home):
 def test_nothing_gets_through(conversation):
     found = evaluate_guard(conversation)
     assert len(found.cases) >= FEWEST_CASES
-    assert {case.surface for case in found.cases} == {*SURFACES, "chat line", "argument of a tool"}
+    assert {case.surface for case in found.cases} == {*SURFACES, "chat line", "argument of a tool", "whole run"}
     assert [case for case in found.cases if case.through] == []
+    assert set(found.read) == {"description", "operation name", "note", "history row"}
 
 
 def test_each_order_would_be_noticed_if_it_got_through(conversation):
-    assert [order for order in planted_orders(conversation) if not re.search(order.leak, order.says)] == []
+    assert [order for order in planted_orders(conversation.proposals) if not re.search(order.leak, order.says)] == []

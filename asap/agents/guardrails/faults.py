@@ -13,6 +13,7 @@ from asap.agents.guardrails.units import COUNT, RATIO, SHARE, measure
 _NOWHERE = "no tool of this session returned this figure, and no note that you cite contains it"
 _ANOTHER = "it is a figure of another plan"
 _REVERSED = "it is the other way round"
+_NOT_COMPARED = "no tool of this session compared this plan with what runs now"
 
 
 @dataclass(frozen=True)
@@ -84,19 +85,23 @@ def _unsaid(
     places: Sequence[tuple[int, int]],
     about: PlanTerms | None,
 ) -> list[Fault]:
-    """Sentences without a figure that call a plan faster or slower than it is."""
+    """Sentences without a figure that call a plan faster or slower than it is, or than anything says."""
     wrong, start = [], 0
     while start < len(prose):
         _, end = sentence_around(prose, start, start)
         sentence = prose[start:end]
         stated = None if any(start <= at < end for at, _ in places) else stated_direction(sentence)
-        here = {plan for at, _, plan in mentions if start <= at < end} or ({about} if about else set())
+        named = {plan for at, _, plan in mentions if start <= at < end}
+        here = named or ({about} if about else set())
         if stated and len(here) == 1:
             compared = {one.faster for one in known if one.plan in here and one.faster is not None and not one.bound}
+            place = start + stated[0], start + stated[1]
             if compared == {not stated[2]}:
-                place = start + stated[0], start + stated[1]
                 right = "with this plan a step takes " + ("more" if stated[2] else "less")
                 wrong.append(Fault(*place, prose[slice(*place)], _REVERSED, right))
+            elif named and not compared and "[" not in sentence:
+                right = "what predict_plan or compare_plans says of it"
+                wrong.append(Fault(*place, prose[slice(*place)], _NOT_COMPARED, right))
         start = end + 1
     return wrong
 

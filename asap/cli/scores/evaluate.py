@@ -57,15 +57,16 @@ def evaluate_chat(
 
 
 @app.command("guard")
-def evaluate_guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+def guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
     """Plant instructions wherever text comes in, with a model that obeys. Exit code 6 if anything gets through."""
-    from asap.chat import guard_evaluation, open_conversation
+    from asap.chat import open_conversation
+    from asap.chat.guard.evaluation import EXPERIMENT, evaluate_guard
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
 
     with progress() as show:
-        conversation = open_conversation(guard_evaluation.EXPERIMENT, ExperimentStore(), progress=show)
-        found = guard_evaluation.evaluate_guard(conversation, show)
+        conversation = open_conversation(EXPERIMENT, ExperimentStore(), progress=show)
+        found = evaluate_guard(conversation, show)
     if format is Plain.JSON:
         print_json({"schema": "asap.guard_evaluation/1", "through": found.through, **found.model_dump()})
     else:
