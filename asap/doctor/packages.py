@@ -13,7 +13,10 @@ from asap.profiles import read_profile
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 REQUIRED = ("google-adk", "chromadb", "jax", "xprof", "numpy", "pydantic")
-EXTRAS = {"litellm": "litellm", "mcp": "mcp", "ray": "ray", "html": "vl-convert-python", "mlflow": "mlflow-skinny"}
+EXTRAS = {
+    "litellm": "litellm", "mcp": "mcp", "ray": "ray", "html": "vl-convert-python", "gs": "gcsfs", "s3": "s3fs",
+    "mlflow": "mlflow-skinny", "tensorboard": "tensorboard",
+}  # fmt: skip
 """Extra of ASAP → the package that it brings."""
 
 

@@ -54,6 +54,11 @@ def memory_phrase(prediction: Prediction) -> str:
     return f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}{by_compiler}"
 
 
+def fit_mark(memory: MemoryPrediction) -> str:
+    """``?`` behind HBM that may not fit, ``!`` behind what does not."""
+    return {"fits": "", "may not fit": "?", "does not fit": "!"}[memory.verdict]
+
+
 def is_compiled(memory: MemoryPrediction) -> bool:
     """Whether the compiler said it."""
     return memory.total.provenance is Provenance.COMPILED

@@ -64,5 +64,5 @@ def _hbm(prediction: Prediction) -> str:
     memory = prediction.memory
     if memory is None:
         return ""
-    over = {"fits": "", "may not fit": "?", "does not fit": "!"}[memory.verdict]
-    return f"{format_bytes(memory.total.value)}{over}{', compiled' if phrases.is_compiled(memory) else ''}"
+    by_compiler = ", compiled" if phrases.is_compiled(memory) else ""
+    return f"{format_bytes(memory.total.value)}{phrases.fit_mark(memory)}{by_compiler}"

@@ -10,6 +10,7 @@ from rich.text import Text
 from asap.core.units import format_bytes, format_seconds
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.reports.analysis import Analysis
+from asap.reports.phrases import fit_mark
 
 COMPUTE, HBM, COLLECTIVES, OPAQUE = "compute", "HBM", "collectives", "custom calls without FLOPs"
 HOST, IDLE, OTHER, UNLISTED = "host", "idle or bubble", "other", "not listed"
@@ -129,7 +130,7 @@ def _memory(memory: MemoryPrediction | None, ascii_only: bool) -> tuple[Text, Te
     )
     used, capacity = format_bytes(memory.total.value), format_bytes(memory.capacity_bytes)
     used = used.removesuffix(f" {capacity.rpartition(' ')[2]}")
-    return bar, Text(f"{used}{'' if memory.fits else '!'} of {capacity}")
+    return bar, Text(f"{used}{fit_mark(memory)} of {capacity}")
 
 
 def _legend(kind: str, ascii_only: bool) -> Text:

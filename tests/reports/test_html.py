@@ -131,9 +131,9 @@ def test_proposals_with_levers_are_among_the_plans_that_are_drawn(tmp_path):
     assert "Expected bottleneck: <em>compute</em>" in page
 
 
-def test_a_run_that_does_not_fit_says_so_first(tmp_path):
+def test_a_run_that_may_not_fit_says_so_first(tmp_path):
     page = page_of(open_study("llama-8b-too-large", ExperimentStore(tmp_path)))
-    assert "It does not fit: <em>HBM capacity</em>" in page
+    assert "It may not fit: <em>HBM capacity</em>" in page
 
 
 def test_copies_with_the_host_are_drawn():
@@ -143,6 +143,30 @@ def test_copies_with_the_host_are_drawn():
         Experiment(id="x", plan=Plan.parse("data=8")), profile, None, Constraints(devices_per_slice=8, slices=1)
     )
     assert "copies with the host" in page_of(study)
+
+
+def luminance(colour):
+    """As WCAG 2.2 defines it."""
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colours_have_the_contrast_of_wcag_aa(hostile, theme):
+    colours = {
+        name: pair[theme] for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", hostile)
+    }
+    surfaces, outlined = {"page", "card", "grid"}, {"idle", "unlisted"}
+    for text in ("ink", "quiet", "accent", "bad"):
+        assert min(contrast(colours[text], colours["page"]), contrast(colours[text], colours["card"])) >= 4.5, text
+    for mark in colours.keys() - surfaces - outlined:
+        assert contrast(colours[mark], colours["card"]) >= 3, mark
 
 
 def test_the_paper_as_stated_has_a_report(tmp_path):

@@ -2,12 +2,16 @@
 
 from asap.core.units import format_percent, format_seconds
 from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
-from asap.reports.html.colours import TIME_COLOURS
+from asap.reports.html.colours import IDLE, TIME_COLOURS, UNLISTED
 from asap.reports.html.time_bars import Segment, TimeBar
 
 _BAR, _GAP = 26, 24
 _LONGEST_PLAN = 44
 _OVERLAP = 0.005
+_FAINT = " || ".join(f"datum.kind === '{kind}'" for kind in (IDLE, UNLISTED))
+"""Kinds too pale to be seen without an outline."""
+_OUTLINES = [{"test": _FAINT, "value": QUIET}, {"test": "datum.solid === 1", "value": "var(--card)"}]
+"""Of what is not modelled: there, the outline has the colour itself."""
 _FAR = 1.6
 """Intervals are drawn up to so many times the longest bar."""
 
@@ -39,13 +43,15 @@ def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
         "scale": {"paddingInner": _GAP / (_BAR + _GAP), "paddingOuter": 0.2},
     }  # fmt: skip
     x = _position(reach, in_seconds)
+    fill = palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=5)
     bar = {
-        "mark": {"type": "bar", "height": _BAR, "stroke": "var(--card)", "strokeWidth": 1},
+        "mark": {"type": "bar", "height": _BAR, "strokeWidth": 1},
         "data": {"values": [value for one in bars for value in _values(one, in_seconds)]},
         "encoding": {
             "y": y, "x": x, "x2": {"field": "end"},
-            "color": palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=5),
-            "opacity": {"field": "solid", "type": "quantitative", "scale": None},
+            "fill": fill,
+            "stroke": {**fill, "legend": None, "condition": _OUTLINES},
+            "fillOpacity": {"field": "solid", "type": "quantitative", "scale": None},
             "description": {"field": "text"},
         },
     }  # fmt: skip
@@ -78,7 +84,7 @@ def _values(bar: TimeBar, in_seconds: bool) -> list[dict[str, object]]:
     values, start = [], 0.0
     for segment in bar.segments:
         end = start + segment.length
-        solid = 0.72 if bar.provenance == "modelled" else 1
+        solid = 0.6 if bar.provenance == "modelled" else 1
         text = f"{_title(bar)}; {segment.name}; {_amount(segment, bar, in_seconds)}"
         values.append(
             {"bar": _label(bar), "kind": segment.kind, "start": start, "end": end, "solid": solid, "text": text}
@@ -141,7 +147,11 @@ def _position(reach: float, in_seconds: bool) -> dict[str, object]:
 
 def _note(bars: list[TimeBar]) -> str:
     shown = {bar.provenance for bar in bars}
-    said = ["Solid bars are measured, stated or compiled, pale ones modelled."] if "modelled" in shown else []
+    said = (
+        ["Solid bars are measured, stated or compiled; pale ones with an outline are modelled."]
+        if "modelled" in shown
+        else []
+    )
     said += ["Thin lines are 90 % intervals."] if any(bar.high and bar.high != bar.low for bar in bars) else []
     if any(bar.overlap > 1 + _OVERLAP for bar in bars):
         said.append("The measured operations overlap, so their times are scaled to the step.")
