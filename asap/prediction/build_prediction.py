@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from asap.core.provenance import Provenance, Quantity
+from asap.core.units import format_percent
 from asap.plans import Plan
 from asap.prediction.evaluate_plans import Evaluation
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
@@ -18,6 +19,8 @@ from asap.prediction.uncertainty.residual_transfer import plan_distance
 
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
+TELLING = 0.03
+"""Spread of ln(step) from which what is not said is worth telling."""
 ANCHORED = "analytic step model, anchored to the measured step"
 
 # name, mesh axis, field of StepTime that is busy, field that is exposed
@@ -75,7 +78,7 @@ def build_prediction(evaluation: Evaluation, index: int, asked: Plan, anchor: An
         mfu=_interval(flops / (peak * seconds), "fraction", source, width),
         region_distance=float(evaluation.distance[index]),
         doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
-        notes=_notes(evaluation, index, asked),
+        notes=(*_notes(evaluation, index, asked), *_unstated(evaluation, index, estimate)),
     )
 
 
@@ -91,13 +94,15 @@ def _interval(value: float, unit: str, source: str, width: float) -> Quantity:
 
 def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Estimate:
     fit, total = evaluation.fit, _at(evaluation.step.total, index)
-    plain = _Estimate("architecture", total, fit.step_widths.at(float(evaluation.distance[index])), MODEL)
+    mixed = total * math.exp(evaluation.mixture.shift[index])
+    plain = _Estimate("architecture", mixed, float(evaluation.half_width[index]), MODEL)
     if anchor is None:
         return plain
     distance = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
     before = _at(evaluation.step.total, anchor.index)
     if not anchor.step_time:
-        return replace(plain, relative=_relative(total / before, RATIO, fit.ratio_widths, distance))
+        ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index]))
+        return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths, distance))
     missed = math.log(anchor.step_time / before)
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
     relative = _relative(seconds / anchor.step_time, ANCHORED, fit.anchored_widths, distance)
@@ -149,3 +154,15 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
     if evaluation.distance[index] > 0:
         notes.append("This run lies outside the calibrated region, so its interval is wider.")
     return tuple(notes)
+
+
+def _unstated(evaluation: Evaluation, index: int, estimate: _Estimate) -> tuple[str, ...]:
+    """What is not said that widens the interval most, and how to say it. A measured step says it all."""
+    spreads = {name: float(spread[index]) for name, spread in evaluation.mixture.spreads.items()}
+    worst = max(spreads, key=lambda name: spreads[name], default=None)
+    if estimate.method != "architecture" or worst is None or spreads[worst] < TELLING:
+        return ()
+    return (
+        f"Not stated: {worst}. It widens the interval most, by {format_percent(spreads[worst])} of the step;"
+        f" say it by {evaluation.told_by[worst]}, or give one measured step.",
+    )

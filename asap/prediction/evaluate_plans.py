@@ -1,6 +1,6 @@
 """The step model over many plans of one run, in one vectorised pass."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,16 @@ from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.step import StepTime, predict_step
 from asap.prediction.uncertainty.calibration import AllocatorOverhead, Fit
 from asap.prediction.uncertainty.region import distance_from, unseen_groups
+from asap.prediction.uncertainty.step_interval import doubts_of
+from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Step time (s), memory (bytes) and distance from the calibrated region of each plan: arrays of shape (plans,)."""
+    """Step time (s), memory (bytes), distance from the calibrated region, what is not said, and half-width of the
+    interval of each plan: arrays of shape (plans,)."""
 
     plans: tuple[Plan, ...]
     inputs: StepInputs
@@ -30,6 +33,9 @@ class Evaluation:
     memory: StepMemory
     overhead: AllocatorOverhead
     distance: Vector
+    mixture: Mixture
+    half_width: Vector
+    told_by: Mapping[str, str]
     fit: Fit
 
     @property
@@ -45,6 +51,7 @@ def evaluate_plans(
     hardware: Slice,
     fit: Fit,
     fabric: str | None = None,
+    inferred: Sequence[bool] = (),
 ) -> Evaluation:
     """Evaluate plans that have a rematerialisation policy.
 
@@ -55,16 +62,31 @@ def evaluate_plans(
         hardware: chips and topology.
         fit: constants and residuals.
         fabric: kind of the network between nodes, where it is not the usual one.
+        inferred: for each plan, whether its policy is inferred; by default all are stated.
     """
     inputs = step_inputs(plans, architecture, workload, hardware)
     groups = Groups.of(hardware, workload, fabric)
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
+    step, cases = predict_step(inputs, fit.resolve_one(groups)), (len(plans),)
+    others = alternatives(plans, inferred or [False] * len(plans), workload, hardware)
+    base, read = np.broadcast_to(np.log(step.total), cases), []
+    for other in others:
+        total = predict_step(
+            step_inputs(other.plans, architecture, other.workload, other.hardware), fit.resolve_one(groups)
+        ).total
+        read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
+    mixture, unseen = mixture_of(base, read), unseen_groups(fit.region, groups)
+    distance = distance_from(fit.region, inputs)
+    doubts = doubts_of(inputs, step, distance, [unseen], mixture.spread)
     return Evaluation(
         plans=tuple(plans),
         inputs=inputs,
-        step=predict_step(inputs, fit.resolve_one(groups)),
+        step=step,
         memory=memory(inputs).reserved(overhead.scale, overhead.reuse),
         overhead=overhead,
-        distance=np.broadcast_to(distance_from(fit.region, inputs, unseen_groups(fit.region, groups)), (len(plans),)),
+        distance=np.broadcast_to(distance + len(unseen), cases),
+        mixture=mixture,
+        half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),
+        told_by={other.setting: other.told_by for other in others},
         fit=fit,
     )

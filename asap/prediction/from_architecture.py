@@ -56,6 +56,7 @@ def predict(
         if plan.devices != hardware.devices:
             raise PlanError(f"is for {plan.devices} devices, not {hardware.devices}", where=str(plan))
     chosen = [infer_remat(plan, known, workload, hardware) for plan in everything]
-    evaluation = evaluate_plans(chosen, known, workload, hardware, (calibration or load_calibration()).full)
+    fit, inferred = (calibration or load_calibration()).full, [plan.remat is None for plan in everything]
+    evaluation = evaluate_plans(chosen, known, workload, hardware, fit, inferred=inferred)
     anchor = Anchor(len(asked), baseline.step_time if baseline else None) if reference else None
     return [build_prediction(evaluation, index, asked[index], anchor) for index in range(len(asked))]

@@ -16,7 +16,7 @@ RUNS, MODELS = MEASUREMENTS / "runs.jsonl.gz", MEASUREMENTS / "models.jsonl"
 
 @cache
 def report(rival=None) -> BacktestReport:
-    return backtest(RUNS, MODELS, baseline=rival)
+    return backtest([RUNS], MODELS, baseline=rival)
 
 
 def test_the_committed_rows_give_the_error_that_the_calibration_states():
@@ -64,7 +64,7 @@ def test_rows_of_another_source_use_the_full_fit(tmp_path):
     rows = [row | {"source_key": "another"} for row in read_rows(RUNS) if row["source_key"] == "nemo_perf"]
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    other = backtest(path, MODELS).step_time
+    other = backtest([path], MODELS).step_time
     assert other
     assert other.mape < report().by_source["nemo_perf"].mape
 
@@ -72,7 +72,7 @@ def test_rows_of_another_source_use_the_full_fit(tmp_path):
 def test_nothing_to_predict_is_a_report(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "x", "status": "ok"}\n')
-    found = backtest(path, MODELS)
+    found = backtest([path], MODELS)
     assert found.predicted == 0
     assert found.step_time is None
     assert found.what_if is None

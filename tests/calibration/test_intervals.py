@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.calibration.fit.intervals import fair_level, weighted_quantile, widths_of
+from asap.calibration.fit.intervals import conformal_quantile, fit_step_interval, weighted_quantile, widths_of
 from asap.prediction.uncertainty.calibration import Widths, load_calibration
+from asap.prediction.uncertainty.step_interval import UNSEEN, StepInterval
 
 distances = st.floats(0.0, 20.0)
 
@@ -12,7 +13,14 @@ distances = st.floats(0.0, 20.0)
 def all_widths() -> list[Widths]:
     known = load_calibration()
     fits = [known.full, *known.without.values()]
-    return [width for fit in fits for width in (fit.step_widths, fit.anchored_widths)]
+    return [width for fit in fits for width in (fit.ratio_widths, fit.anchored_widths)]
+
+
+def sweeps(sources: int, rows: int, common: float, seed: int = 0) -> tuple[np.ndarray, list[str]]:
+    """Residuals of sources whose runs err together."""
+    generator = np.random.default_rng(seed)
+    shared = np.repeat(generator.normal(size=sources) * common, rows)
+    return shared + generator.normal(size=sources * rows) / 10, [f"source {n // rows}" for n in range(sources * rows)]
 
 
 @given(distances, distances)
@@ -21,28 +29,55 @@ def test_intervals_never_narrow_with_distance(one, other):
     assert all(width.at(near) <= width.at(far) for width in all_widths())
 
 
-def test_the_half_width_covers_nine_of_ten():
-    residuals = np.linspace(-1, 1, 2001)
-    widths = widths_of(residuals, np.zeros(2001), ["s"] * 2001, (1.0,))
-    assert (np.abs(residuals) <= widths.at(0.0)).mean() == pytest.approx(0.9, abs=0.01)
+def test_a_further_source_is_covered_nine_times_in_ten():
+    residuals, names = sweeps(200, 20, common=1.0)
+    quantile = conformal_quantile(np.abs(residuals), names)
+    fresh, _ = sweeps(200, 20, common=1.0, seed=1)
+    assert (np.abs(fresh) <= quantile).mean() == pytest.approx(0.9, abs=0.05)
 
 
-def test_a_bin_without_residuals_takes_its_neighbours_width():
+def test_few_sources_need_a_wider_interval():
+    residuals, names = sweeps(200, 20, common=1.0)
+    few = [conformal_quantile(np.abs(residuals[start : start + 200]), names[start : start + 200]) for start in
+           range(0, 4000, 200)]  # fmt: skip
+    assert np.mean(few) > conformal_quantile(np.abs(residuals), names)
+
+
+def test_one_large_sweep_counts_as_one_source():
+    residuals, names = sweeps(20, 20, common=1.0)
+    sweep = np.full(5000, 0.01)
+    quantile = conformal_quantile(np.abs(np.concatenate([residuals, sweep])), [*names, *["sweep"] * 5000])
+    assert quantile > 0.8 * conformal_quantile(np.abs(residuals), names)
+
+
+def test_an_empty_bin_takes_its_neighbours_width():
     residuals = np.concatenate([np.full(50, 0.1), np.full(50, 0.5)])
     places = np.concatenate([np.zeros(50), np.full(50, 1.5)])
-    widths = widths_of(residuals, places, ["s"] * 100, (1.0, 2.0))
+    widths = widths_of(residuals, places, ["s", "t"] * 50, (1.0, 2.0))
     assert widths.half_widths == (0.1, 0.5, 0.5)
+
+
+def test_what_is_harder_to_predict_gets_a_wider_interval():
+    residuals, names = sweeps(20, 50, common=0.1)
+    network = np.tile(np.linspace(0.0, 1.0, 50), 20)
+    doubts = dict.fromkeys(("distance", "communication", "overhead", "experts", "unstated", *UNSEEN), np.zeros(1000))
+    doubts |= {"any": np.ones(1000), "network": network}
+    interval = fit_step_interval(residuals * (1 + 5 * network), doubts, names)
+    easy, hard = (interval.at({name: value[row : row + 1] for name, value in doubts.items()}) for row in (0, 49))
+    assert hard > 2 * easy
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_what_is_not_said_only_widens(one, other):
+    less, more = sorted((one, other))
+    interval = StepInterval(spreads={"any": 0.1}, quantile=1.6)
+    assert width(interval, less) <= width(interval, more)
+
+
+def width(interval: StepInterval, unstated: float) -> float:
+    return interval.at({"any": np.ones(1), "unstated": np.array([unstated])})
 
 
 def test_a_heavy_value_rules_a_weighted_quantile():
     values, weights = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 98.0])
     assert weighted_quantile(values, weights, 0.5) == 3.0
-
-
-def test_sources_that_err_together_need_a_higher_level():
-    generator = np.random.default_rng(0)
-    names = [f"source {number}" for number in range(40) for _ in range(50)]
-    own, common = generator.normal(size=2000), np.repeat(generator.normal(size=40), 50)
-    alone = fair_level(own, np.zeros(2000), names, (1.0,))
-    together = fair_level(own / 10 + common, np.zeros(2000), names, (1.0,))
-    assert alone < together

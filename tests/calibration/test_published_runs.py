@@ -35,6 +35,7 @@ def test_fsdp_shards_parameters():
     assert str(run(tp=1, pp=1, fsdp=64).plan.ici) == "data=64"
     assert str(run(tp=1, pp=1, fsdp=8).plan.ici) == "replica=8 data=8"
     assert str(run(tp=1, pp=1, zero_stage=3).plan.ici) == "data=64"
+    assert str(run(tp=1, pp=1, fsdp=64, zero_stage=2).plan.ici) == "replica=64"
 
 
 def test_experts_are_taken_from_the_data_parallel_ranks():
@@ -128,6 +129,8 @@ def test_rows_are_runs_or_reasons():
     ("text", "policy", "offloaded"),
     [
         ("none", Remat.NONE, False),
+        ("none (activation checkpointing False)", Remat.NONE, False),
+        ("none (recompute false)", Remat.NONE, False),
         ("every_layer", Remat.FULL, False),
         ("nothing_saveable (scan)", Remat.FULL, False),
         ("everything_saveable", Remat.NONE, False),

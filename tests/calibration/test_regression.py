@@ -48,3 +48,23 @@ def test_a_run_that_is_left_out_does_not_count(runs):
     wrong = np.where(use, times, 100 * times)
     first, second = (Regression(inputs, groups, ["one"] * len(groups), t.tolist()).fit(use) for t in (times, wrong))
     assert first == pytest.approx(second, abs=1e-4)
+
+
+def test_the_derivatives_are_those_of_the_residuals(runs):
+    inputs, groups, times = runs
+    regression = Regression(inputs, groups, ["one"] * len(groups), times.tolist())
+    theta = np.linspace(-0.1, 0.1, len(regression.terms))
+    columns = regression._derivatives(theta)
+    for index in range(0, len(theta), 7):
+        step = np.zeros(len(theta))
+        step[index] = 1e-5
+        slope = (regression._residuals(theta + step) - regression._residuals(theta - step)) / 2e-5
+        assert columns[:, index] == pytest.approx(slope, rel=1e-2, abs=1e-3)
+
+
+def test_no_group_leaves_what_is_physical(runs):
+    inputs, groups, times = runs
+    regression = Regression(inputs, groups, ["one"] * len(groups), times.tolist())
+    for constant in regression.constants(np.full(len(regression.terms), 3.0)).values():
+        if constant.share:
+            assert 0 < constant.of({"chip": "h100", "framework": "maxtext", "kernel": "flash"}) < 1

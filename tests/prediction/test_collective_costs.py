@@ -9,7 +9,8 @@ sizes = st.floats(1.0, 1e12)
 
 
 def ring(n: int, bandwidth: float = 1e11, latency: float = 0.0) -> Channel:
-    return Channel(n, bandwidth, latency)
+    """A ring inside one domain, whose every hop takes so long."""
+    return Channel(n, bandwidth, latency * (n - 1), inside=n, fabric=bandwidth, port=bandwidth)
 
 
 @given(members, sizes)
@@ -49,3 +50,20 @@ def test_all_to_all_travels_further_on_a_torus(n, size):
 @given(members, sizes, st.floats(1.1, 10.0))
 def test_bandwidth_is_bytes_per_second(n, size, factor):
     assert all_gather(size, ring(n, 1e11)) == pytest.approx(factor * all_gather(size, ring(n, 1e11 * factor)))
+
+
+def two_nodes(port: float = 1e10) -> Channel:
+    """Sixteen devices on two nodes of eight."""
+    return Channel(16, 8 * port, 0.0, inside=8, fabric=4e11, port=port)
+
+
+def test_what_goes_to_another_node_leaves_through_the_own_port():
+    assert all_to_all(16e9, two_nodes(), 0.0) == pytest.approx(8e9 / 1e10)
+
+
+def test_a_node_that_forwards_tokens_gets_each_once():
+    assert all_to_all(16e9, two_nodes(), 0.0, crossing=0.25) == pytest.approx(2e9 / 1e10)
+
+
+def test_inside_a_node_the_fabric_decides():
+    assert all_to_all(16e9, two_nodes(port=1e12), 0.0) == pytest.approx(7e9 / 4e11)

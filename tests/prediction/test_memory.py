@@ -272,3 +272,20 @@ def test_gradients_are_as_wide_as_the_stack_accumulates_them():
         for precision in ("bf16", "fp32")
     )
     assert wide == 2 * narrow
+
+
+def test_xla_holds_all_keys_and_values_where_their_heads_do_not_divide():
+    """Llama-3.1 8B on sixteen tensor ranks: eight heads of keys and values, whose weights XLA leaves whole."""
+    divided, whole = (step_inputs([Plan.parse(f"data={64 // n} model={n}")], MODEL, WORK, H100) for n in (8, 16))
+    assert float(np.squeeze(divided.key_value_parts)) == 8
+    assert float(np.squeeze(whole.key_value_parts)) == 1
+    megatron = WORK.model_copy(update={"framework": "Megatron-LM"})
+    repeated = step_inputs([Plan.parse("replica=4 model=16")], MODEL, megatron, H100)
+    assert float(np.squeeze(repeated.key_value_parts)) == 8
+
+
+def test_replicas_of_a_fully_sharded_model_hold_copies():
+    hybrid = WORK.model_copy(update={"framework": "PyTorch FSDP", "zero_stage": 3})
+    assert held("replica=8 data=8", work=hybrid).optimizer == pytest.approx(
+        held("data=8 model=1 seq=8", work=hybrid).optimizer
+    )

@@ -1,11 +1,11 @@
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.region import UNSEEN, unseen_groups
+from asap.prediction.uncertainty.region import unseen_groups
 
 
-def test_the_unseen_lies_outside():
+def test_the_unseen_is_named():
     region = load_calibration().full.region
     known = Groups(chip=region.chips[0], framework=region.frameworks[0], precision="bf16", kernel=None)
-    strange = Groups(chip="abacus", framework="clay", precision="fp4", kernel=None)
-    assert unseen_groups(region, known) == 0
-    assert unseen_groups(region, strange) >= UNSEEN["chips"] + UNSEEN["frameworks"]
+    strange = Groups(chip="abacus", framework="clay", precision="int8", kernel=None)
+    assert unseen_groups(region, known) == ()
+    assert unseen_groups(region, strange) == ("chip", "framework", "precision")

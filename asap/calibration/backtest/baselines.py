@@ -24,7 +24,7 @@ BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 Vector = NDArray[np.float64]
 
 _IDEAL = dict.fromkeys(NAMES, 1.0) | dict.fromkeys(
-    (name for name in NAMES if name.endswith(("overhead", "floor", "exposure"))), 0.0
+    (name for name in NAMES if name.endswith(("overhead", "floor", "exposure", "ramp"))), 0.0
 )
 
 

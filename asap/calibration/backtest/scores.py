@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.calibration.fit.intervals import macro_median
+from asap.calibration.fit.intervals import macro_median, source_weights, weighted_quantile
 
 Vector = NDArray[np.float64]
 
@@ -25,6 +25,7 @@ class Errors(BaseModel):
     mape: float
     p90_ape: float
     coverage_90: float | None = Field(default=None, description="share inside of the 90 % interval")
+    half_width: float | None = Field(default=None, description="median of the interval of ln(measured / predicted)")
 
 
 class WhatIf(Errors):
@@ -72,8 +73,9 @@ def score_errors(
     if not len(predicted):
         return None
     ape = np.abs(predicted / measured - 1)
-    covered = None
+    covered = width = None
     if half_widths is not None:
+        width = _round(np.median(half_widths))
         covered = _round((np.abs(np.log(measured / predicted)) <= half_widths).mean())
     return Errors(
         rows=len(ape),
@@ -82,7 +84,13 @@ def score_errors(
         mape=_round(ape.mean()),
         p90_ape=_round(np.quantile(ape, 0.9)),
         coverage_90=covered,
+        half_width=width,
     )
+
+
+def pooled_quantile(values: Vector, sources: Sequence[str], share: float) -> float:
+    """A quantile over all rows, every source weighing the same."""
+    return _round(weighted_quantile(values, source_weights(sources), share))
 
 
 def score_ranking(groups: Sequence[tuple[Vector, Vector]]) -> Ranking:

@@ -1,12 +1,40 @@
 """The scorecard of a backtest as rows of a table."""
 
+import math
 from collections.abc import Sequence
 
 from asap.calibration.backtest.backtest import BacktestReport
+from asap.calibration.backtest.blocks import Block
+from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.scores import Errors
 from asap.core.units import format_percent
 
+BLOCK_COLUMNS = ("source", "rows", "median", "p90", "90 % interval", "covers", "what-if", "covers")
 COLUMNS = ("", "rows", "macro median", "median", "mean", "p90", "90 % interval covers")
+
+
+def block_rows(block: Block) -> list[tuple[str, ...]]:
+    """A block, source by source, the worst first, under :data:`BLOCK_COLUMNS`; the last row is over sources."""
+    rows = []
+    for name, errors in block.by_source.items():
+        change = block.what_if_by_source.get(name)
+        changed = (_share(change.median_ape), _share(change.coverage_90)) if change else ("", "")
+        own = (_share(errors.median_ape), _share(errors.p90_ape), _width(errors.half_width))
+        rows.append((name, str(errors.rows), *own, _share(errors.coverage_90), *changed))
+    everything = (_share(block.median_of_medians), _share(block.p90), _width(block.half_width))
+    covers = f"{_share(block.coverage_mean)}, worst {_share(block.coverage_worst)}"
+    changed = (_share(block.what_if_median), _share(block.what_if_coverage))
+    return [*rows, (f"{block.sources} sources", str(block.rows), *everything, covers, *changed)]
+
+
+def loop_rows(loop: Loop) -> list[tuple[str, str]]:
+    """Evaluations until within 2 % of the best measured."""
+    return [
+        ("groups of four or more shardings", str(loop.groups)),
+        ("evaluations to within 2 % of the best, mean", f"{loop.mean_evaluations or 0:.2f}"),
+        ("evaluations of the worst group", str(loop.worst_evaluations or 0)),
+        ("groups that need one evaluation", _share(loop.within_first)),
+    ]
 
 
 def scorecard_rows(report: BacktestReport) -> list[tuple[str, ...]]:
@@ -61,3 +89,7 @@ def _row(label: str, errors: Errors | None) -> tuple[str, ...]:
 
 def _share(fraction: float | None) -> str:
     return "" if fraction is None else format_percent(fraction)
+
+
+def _width(half_width: float | None) -> str:
+    return "" if half_width is None else f"±{format_percent(math.expm1(half_width))}"

@@ -41,7 +41,8 @@ def _degrees(row: Row, devices: int) -> Mesh:
     tensor, stages = count(row, "tp", "derived_tp"), count(row, "pp", "derived_pp")
     context, experts = count(row, "cp") or 1, count(row, "ep") or 1
     batch_groups = count(row, "dp", "derived_dp", "fsdp", "derived_fsdp")
-    sharded = row.get("zero_stage") == 3 or count(row, "fsdp", "derived_fsdp") is not None
+    stage = row.get("zero_stage")  # stages 1 and 2 shard no parameters, whatever the degree is called
+    sharded = stage == 3 or (stage is None and count(row, "fsdp", "derived_fsdp") is not None)
     if tensor is None and stages is None and batch_groups != devices and devices > 1:
         raise UnusableRowError("degrees unknown")
     if stages is None:

@@ -10,7 +10,7 @@ from asap.prediction.step_model.groups import framework_class
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
 _REMAT = (
     (None, r"^\s*$"),
-    (Remat.NONE, r"^none$|everything_saveable|^false$"),
+    (Remat.NONE, r"^none\b|everything_saveable|^false$"),
     (Remat.SELECTIVE, r"selective"),
     (Remat.SAVE_OUT_PROJ, r"save_out_proj"),
     (Remat.SAVE_QKV_PROJ, r"save_qkv_proj"),

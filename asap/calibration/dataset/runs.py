@@ -17,6 +17,7 @@ from asap.calibration.dataset.run_text import (
     family_of,
     framework_of,
     remat_of,
+    year_of,
     zero_stage_of,
 )
 from asap.core.errors import AsapError
@@ -54,6 +55,10 @@ class PublishedRun:
     """Peak HBM of the fullest device, where it was published."""
     remat_inferred: bool = False
     """Whether the policy in ``plan`` is inferred, not published."""
+    year: int | None = None
+    """Of the software, where the row tells."""
+    network_stated: bool = False
+    """Whether the rate between nodes is published, and not that of the chip's maker."""
     by_flops: bool = False
     """Whether the step time stands for a published FLOP rate: good for calibration, not for scoring."""
 
@@ -112,6 +117,7 @@ def _run(row: Row, models: Mapping[str, Row], by_flops: bool) -> PublishedRun:
         chip=hardware.chip.name, framework=framework_of(row), family=family_of(str(row.get("model"))),
         architecture=architecture, workload=workload, hardware=hardware, plan=plan,
         step_time=step_time, out_of_memory=out_of_memory, fabric=fabric_of(row), by_flops=rated,
+        year=year_of(row), network_stated=network_of(row) is not None,
         memory_bytes=None if out_of_memory else _gibibytes(row),
     )  # fmt: skip
 

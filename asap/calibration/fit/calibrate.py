@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
-from asap.calibration.fit.intervals import fair_level, macro_median, widths_of
+from asap.calibration.fit.intervals import fit_step_interval, macro_median, widths_of
 from asap.calibration.fit.predicted_runs import groups_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
@@ -21,12 +21,10 @@ from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.uncertainty.calibration import Calibration, Fit, Region, Widths
 from asap.prediction.uncertainty.region import region_of
-from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+from asap.prediction.uncertainty.step_interval import StepInterval
 
-STEP_EDGES = (0.05, 0.75, 1.5)
 ANCHORED_EDGES = (0.6, 1.6, 3.1)
 Mask = NDArray[np.bool_]
-Vector = NDArray[np.float64]
 
 
 def calibrate(runs: Sequence[PublishedRun], date: str) -> Calibration:
@@ -82,7 +80,7 @@ def _fit(
     return Fit(
         constants=regression.constants(theta),
         region=_rounded(region_of(stacked(chosen), [groups_of(run) for run in chosen])),
-        step_widths=nothing,
+        step_interval=StepInterval(spreads={}),
         anchored_widths=nothing,
         ratio_widths=nothing,
         allocator_overheads={},
@@ -98,48 +96,26 @@ def _rounded(region: Region) -> Region:
 def _with_residuals(
     runs: Sequence[PublishedRun], timed: Sequence[PublishedRun], full: Fit, without: dict[str, Fit], date: str
 ) -> Calibration:
-    sources = np.array([run.source for run in timed])
+    sources, measured = np.array([run.source for run in timed]), np.log(_times(timed))
     predicted = predict_each(timed, [without[run.source] for run in timed])
-    errors = np.log(np.array(_times(timed)) / predicted.step_time)
-    level = fair_level(errors, predicted.distance, sources.tolist(), STEP_EDGES)
+    errors, missed = measured - np.log(predicted.step_time), measured - np.log(predicted.likeliest)
     pairs = pairs_of(timed)
-    known, other, distances, pair_sources = (
-        errors[pairs.known],
-        errors[pairs.other],
-        pairs.distance,
-        sources[pairs.known],
-    )
-
-    def transfer_of(use: Mask, limit: float) -> ResidualTransfer:
-        return fit_residual_transfer(
-            known[use], other[use], distances[use], pair_sources[use].tolist(), ANCHORED_EDGES, limit
-        )
-
-    def remaining(transfer: ResidualTransfer) -> Vector:
-        return other - transfer.expected(known, distances)
-
-    everywhere = np.ones(len(distances), dtype=bool)
-    changes = remaining(transfer_of(everywhere, common_size(errors, sources.tolist())))
-    pair_level = fair_level(changes, distances, pair_sources.tolist(), ANCHORED_EDGES)
-    ratio_level = fair_level(other - known, distances, pair_sources.tolist(), ANCHORED_EDGES)
+    known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
+    pair_sources = sources[pairs.known]
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
-        transfer = transfer_of(between, common_size(errors[rows], sources[rows].tolist()))
-
-        def widths(residuals: Vector, level: float) -> Widths:
-            return widths_of(
-                residuals[between], distances[between], pair_sources[between].tolist(), ANCHORED_EDGES, level
-            )
-
+        names, apart = pair_sources[between].tolist(), distances[between]
+        limit = common_size(missed[rows], sources[rows].tolist())
+        transfer = fit_residual_transfer(known[between], other[between], apart, names, ANCHORED_EDGES, limit)
+        remaining = other[between] - transfer.expected(known[between], apart)
+        doubts = {doubt: value[rows] for doubt, value in predicted.doubts.items()}
         return fit.model_copy(
             update={
-                "step_widths": widths_of(
-                    errors[rows], predicted.distance[rows], sources[rows].tolist(), STEP_EDGES, level
-                ),
+                "step_interval": fit_step_interval(errors[rows], doubts, sources[rows].tolist()),
                 "residual_transfer": transfer,
-                "anchored_widths": widths(remaining(transfer), pair_level),
-                "ratio_widths": widths(other - known, ratio_level),
+                "anchored_widths": widths_of(remaining, apart, names, ANCHORED_EDGES),
+                "ratio_widths": widths_of((other - known)[between], apart, names, ANCHORED_EDGES),
                 "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),
             }
         )

@@ -1,68 +1,92 @@
-"""Intervals from residuals of left-out sources (split conformal prediction, arXiv:2107.07511, sections 1 and 2).
+"""Intervals from residuals of left-out sources: conformal prediction for hierarchical data (arXiv:2306.06342).
 
-Residuals are binned by distance; the half-width of a bin is a quantile of ``|ln(measured / predicted)|`` in it, and
-never less than that of a nearer bin. Sources weigh less than in proportion to their rows. Since rows of one source err
-together, the 90 % quantile over some sources covers less than 90 % of another; the level makes up for it.
+Runs of one source err together, so sources are what is drawn, not rows: every source weighs the same, and the quantile
+over K of them is taken at ``COVERAGE (K + 1) / K``, which covers a further source on average as often as it says. What
+is harder to predict gets a wider interval: residuals are divided by a scale before the quantile is taken.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.step_interval import StepInterval
 
 Vector = NDArray[np.float64]
 
 COVERAGE = 0.9
-LEVELS = (0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99)
-SOURCE_POWER = 0.3  # n residuals of a source weigh as n ** 0.3 independent ones
-ENOUGH = 30  # residuals that a bin needs to have a quantile of its own
-
-
-def fair_level(residuals: Vector, distances: Vector, sources: Sequence[str], edges: Sequence[float]) -> float:
-    """The lowest quantile over all other sources that covers 90 % of a source, on average over sources."""
-    names, weights = np.array(sources), source_weights(sources)
-    for level in LEVELS:
-        covered = np.empty(len(names), dtype=bool)
-        for name in set(sources):
-            own = names == name
-            widths = widths_of(residuals[~own], distances[~own], names[~own].tolist(), edges, level)
-            covered[own] = np.abs(residuals[own]) <= np.array([widths.at(distance) for distance in distances[own]])
-        if np.average(covered, weights=weights) >= COVERAGE:
-            return level
-    return LEVELS[-1]
+WEIGHT_OF_A_SOURCE = 3.0  # independent residuals that a source counts as, against the priors
+SPREADS = {
+    # e-folds that a doubt adds, half-normal priors
+    "any": 0.1, "distance": 0.1, "chip": 0.15, "framework": 0.1, "precision": 0.1, "communication": 0.3,
+    "network": 0.5, "overhead": 0.3, "experts": 0.2,
+}  # fmt: skip
+LEAST = {"any": 0.05, "distance": 0.1, "chip": 0.1, "framework": 0.05, "precision": 0.1}
+"""What the new adds at least: too few sources are new in each way to learn that it adds nothing."""
 
 
 def source_weights(sources: Sequence[str]) -> Vector:
-    """Weight of each residual."""
+    """Weight of each residual: those of a source add up to one."""
     counts = Counter(sources)
-    return np.array([counts[source] ** (SOURCE_POWER - 1) for source in sources])
+    return np.array([1 / counts[source] for source in sources])
 
 
-def widths_of(
-    residuals: Vector, distances: Vector, sources: Sequence[str], edges: Sequence[float], level: float = COVERAGE
-) -> Widths:
-    """Half-widths by bin of distance; a bin with too few residuals takes over its neighbour's."""
-    weights = source_weights(sources)
-    size, widest, found = np.abs(residuals), 0.0, []
-    everything = weighted_quantile(size, weights, level)
-    bounds = [-np.inf, *edges, np.inf]
-    for low, high in pairwise(bounds):
-        inside = (distances >= low) & (distances < high)
-        own = weighted_quantile(size[inside], weights[inside], level) if inside.sum() >= ENOUGH else None
-        widest = max(widest, own if own is not None else (widest or everything))
-        found.append(round(float(widest), 4))
-    return Widths(edges=tuple(edges), half_widths=tuple(found))
+def conformal_quantile(scores: Vector, sources: Sequence[str]) -> float:
+    """The score below which a run of a further source lies as often as :data:`COVERAGE`, on average over sources."""
+    count = len(set(sources))
+    return weighted_quantile(scores, source_weights(sources), min(COVERAGE * (count + 1) / count, 1.0))
+
+
+def fit_step_interval(residuals: Vector, doubts: Mapping[str, Vector], sources: Sequence[str]) -> StepInterval:
+    """How much each doubt adds, by the likelihood of double-exponential residuals, and the quantile over sources.
+
+    Args:
+        residuals: ln(measured / predicted) of runs whose source the fit had not seen.
+        doubts: of the same runs.
+        sources: of the same runs.
+    """
+    from scipy.optimize import minimize
+
+    names, weights = tuple(SPREADS), WEIGHT_OF_A_SOURCE * source_weights(sources)
+    priors, size = np.array([SPREADS[name] for name in names]), np.abs(residuals)
+
+    def interval(theta: Vector) -> StepInterval:
+        return StepInterval(spreads=dict(zip(names, theta.tolist(), strict=True)))
+
+    def loss(theta: Vector) -> float:
+        scale = interval(theta).scale(dict(doubts))
+        return float((weights * (np.log(scale) + np.sqrt(2) * size / scale)).sum() + ((theta / priors) ** 2).sum() / 2)
+
+    bounds = [(LEAST.get(name, 0.0), None) for name in names]
+    found = interval(minimize(loss, priors / 2, bounds=bounds, method="L-BFGS-B").x)
+    rounded = {name: round(value, 4) for name, value in found.spreads.items()}
+    quantile = conformal_quantile(size / found.scale(dict(doubts)), sources)
+    return StepInterval(spreads=rounded, quantile=round(quantile, 4))
+
+
+def widths_of(residuals: Vector, distances: Vector, sources: Sequence[str], edges: Sequence[float]) -> Widths:
+    """Half-widths by bin of distance: the mean size of the residuals of a source there, mean over sources, times one
+    quantile over all bins. A bin is never narrower than a nearer one, and an empty one takes its neighbour's."""
+    names, size = np.array(sources), np.abs(residuals)
+    bins, scales = np.searchsorted(edges, distances, side="right"), []
+    for number, _ in enumerate(pairwise([-np.inf, *edges, np.inf])):
+        inside = bins == number
+        means = [size[inside & (names == name)].mean() for name in sorted(set(names[inside].tolist()))]
+        scales.append(max([float(np.mean(means)) if means else 0.0, *scales[-1:]]))
+    first = next((scale for scale in scales if scale > 0), 1.0)
+    scale = np.array([value or first for value in scales])
+    quantile = conformal_quantile(size / scale[bins], sources)
+    return Widths(edges=tuple(edges), half_widths=tuple(round(float(value * quantile), 4) for value in scale))
 
 
 def weighted_quantile(values: Vector, weights: Vector, share: float) -> float:
     """The smallest value below which at least ``share`` of the weight lies."""
     order = np.argsort(values)
     cumulative = np.cumsum(weights[order]) / weights.sum()
-    return float(values[order][min(int(np.searchsorted(cumulative, share)), len(values) - 1)])
+    return float(values[order][min(int(np.searchsorted(cumulative, share - 1e-12)), len(values) - 1)])
 
 
 def macro_median(errors: Vector, sources: Sequence[str]) -> float:

@@ -1,5 +1,6 @@
 """Published runs as inputs of the step model, and what a fit predicts for them; calibration and backtest share it."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,16 +16,19 @@ from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.region import distance_from, unseen_groups
+from asap.prediction.uncertainty.step_interval import Doubts, doubts_of
+from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class PredictedRuns:
-    """Per run: predicted seconds, distance from the fit's region, reserved bytes, HBM bytes of a device."""
+    """Per run: predicted seconds, of the mixture and of its likeliest reading; doubts; reserved and HBM bytes."""
 
     step_time: Vector
-    distance: Vector
+    likeliest: Vector
+    doubts: Doubts
     memory_bytes: Vector
     hbm_bytes: Vector
 
@@ -51,14 +55,19 @@ def minimum_memory(runs: Sequence[PublishedRun]) -> StepMemory:
     return memory(stacked(leanest))
 
 
-def predict_runs(inputs: StepInputs, runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
-    """Predictions of one fit. ``inputs`` are the stacked inputs of the runs."""
-    groups = [groups_of(run) for run in runs]
+def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
+    """Predictions of one fit."""
+    inputs, groups = stacked(runs), [groups_of(run) for run in runs]
+    step = predict_step(inputs, fit.resolve(groups))
+    mixture = _mixture(runs, fit, np.log(step.total))
     overheads = [(found.scale, found.reuse) for found in (fit.overhead(allocator_of(run)) for run in runs)]
-    unseen = np.array([unseen_groups(fit.region, group) for group in groups])
+    distance = distance_from(fit.region, inputs)
+    unseen = [unseen_groups(fit.region, group) for group in groups]
+    doubts = doubts_of(inputs, step, distance, unseen, mixture.spread)
     return PredictedRuns(
-        step_time=np.asarray(predict_step(inputs, fit.resolve(groups)).total),
-        distance=np.asarray(distance_from(fit.region, inputs, unseen)),
+        step_time=np.asarray(step.total) * np.exp(mixture.shift),
+        likeliest=np.asarray(step.total),
+        doubts={name: np.broadcast_to(value, len(runs)) for name, value in doubts.items()},
         memory_bytes=np.asarray(minimum_memory(runs).reserved(*np.transpose(overheads)).total),
         hbm_bytes=np.asarray(inputs.hardware.hbm_bytes),
     )
@@ -66,11 +75,39 @@ def predict_runs(inputs: StepInputs, runs: Sequence[PublishedRun], fit: Fit) -> 
 
 def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> PredictedRuns:
     """Predictions for each run by its own fit."""
-    columns = {name: np.empty(len(runs)) for name in ("step_time", "distance", "memory_bytes", "hbm_bytes")}
+    names = ("step_time", "likeliest", "memory_bytes", "hbm_bytes")
+    columns = {name: np.empty(len(runs)) for name in names}
+    doubts: dict[str, Vector] = defaultdict(lambda: np.zeros(len(runs)))
     for fit in {id(fit): fit for fit in fits}.values():
         rows = [index for index, own in enumerate(fits) if own is fit]
-        chosen = [runs[index] for index in rows]
-        predicted = predict_runs(stacked(chosen), chosen, fit)
+        predicted = predict_runs([runs[index] for index in rows], fit)
         for name, column in columns.items():
             column[rows] = getattr(predicted, name)
-    return PredictedRuns(**columns)
+        for name, value in predicted.doubts.items():
+            doubts[name][rows] = value
+    return PredictedRuns(doubts=dict(doubts), **columns)
+
+
+def half_widths(predicted: PredictedRuns, fits: Sequence[Fit]) -> Vector:
+    """Half-widths of the intervals of ln(measured / predicted), each by its own fit."""
+    doubts = predicted.doubts.items()
+    return np.array(
+        [fit.step_interval.at({name: value[row : row + 1] for name, value in doubts}) for row, fit in enumerate(fits)]
+    )
+
+
+def _mixture(runs: Sequence[PublishedRun], fit: Fit, base: Vector) -> Mixture:
+    """What each run may be that it does not say; readings of the same kind are predicted together."""
+    others: dict[tuple[str, float], dict[int, PublishedRun]] = defaultdict(dict)
+    for row, run in enumerate(runs):
+        for other in alternatives([run.plan], [run.remat_inferred], run.workload, run.hardware, run.network_stated):
+            (plan,) = other.plans
+            read = replace(run, plan=plan, workload=other.workload, hardware=other.hardware)
+            others[other.setting, other.weight][row] = read
+    found = []
+    for (setting, weight), readings in others.items():
+        rows, value = list(readings), base.copy()
+        chosen = list(readings.values())
+        value[rows] = np.log(predict_step(stacked(chosen), fit.resolve([groups_of(run) for run in chosen])).total)
+        found.append((setting, weight, value))
+    return mixture_of(base, found)

@@ -1,19 +1,19 @@
 """Fitting the constants: a robust regression in logarithms, shrunk towards one value for all.
 
-Each constant is exp(start + offset + effects of its groups). Offsets and effects have normal priors, so that a group
-with little data stays near the value for all. Sources get an offset of their own during the fit, which is dropped
-afterwards: rows of one source err together (a mixed model; Gelman & Hill 2007, chapter 12). Residuals are weighted by
-Huber's function; scipy solves the least squares (trust region reflective).
+Each constant is exp(start + offset + effects of its groups), and of a share so are the odds. Offsets and effects have
+normal priors, so that a group with little data stays near the value for all. Sources get an offset of their own during
+the fit, which is dropped afterwards: rows of one source err together (a mixed model; Gelman & Hill 2007, chapter 12).
+Residuals are weighted by Huber's function; scipy solves the least squares (trust region reflective).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.prediction.step_model.constants import PRIORS, Constants
+from asap.prediction.step_model.constants import PRIORS, SHARES, Constants, Prior
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.step import predict_step
@@ -25,6 +25,7 @@ NOISE = 0.08  # scale of a residual, in e-folds, at which Huber's weights begin 
 SOURCE_SPREAD = 0.07  # prior of a source's own offset
 SOURCE_POWER = 0.4  # n rows of a source weigh as n ** 0.4 independent ones
 HUBER = 1.5
+DIFFERENCE = 1e-6  # of a logarithm, for derivatives
 TOLERANCE = 1e-6  # relative change of the loss at which the fit stops
 
 
@@ -66,10 +67,14 @@ class Regression:
             rho[:, :runs] = weights * _huber(squares[:runs])
             return rho
 
+        def derivatives(theta: Vector) -> Vector:
+            return np.concatenate([self._derivatives(theta), np.diag(1 / self.spreads)])
+
         first = np.zeros(len(self.terms)) if start is None else start
         found = least_squares(
             residuals,
             first,
+            jac=derivatives,  # pyright: ignore[reportArgumentType] (likewise)
             loss=loss,  # pyright: ignore[reportArgumentType] (scipy is not typed: the default is a name)
             x_scale=self.spreads,
             ftol=TOLERANCE,
@@ -78,7 +83,7 @@ class Regression:
 
     def predict(self, theta: Vector) -> Vector:
         """Logarithm of the step time of each row, without the sources' own offsets."""
-        return np.log(predict_step(self.inputs, self._constants(theta)).total)
+        return _predicted(self.inputs, self._logarithms(theta))
 
     def constants(self, theta: Vector) -> dict[str, Constant]:
         """The terms as data."""
@@ -91,21 +96,25 @@ class Regression:
                     offset = value
                 elif term.constant == name and term.dimension and abs(value) > 5e-4:
                     effects.setdefault(term.dimension, {})[str(term.group)] = float(f"{np.exp(value):.4g}")
-            found[name] = Constant(value=float(f"{prior.start * np.exp(offset):.4g}"), effects=effects)
+            value = float(_value(name, _start(name, prior) + offset))
+            found[name] = Constant(value=float(f"{value:.4g}"), share=name in SHARES, effects=effects)
         return found
 
     def _effects(self) -> list[RegressionTerm]:
         everywhere = np.ones(len(self.groups))
         terms = []
         for name, prior in PRIORS.items():
-            terms.append(RegressionTerm(name, None, None, prior.spread, everywhere))
+            unit = 1 / (1 - prior.start) if name in SHARES else 1.0
+            terms.append(RegressionTerm(name, None, None, unit * prior.spread, everywhere))
             for dimension in DIMENSIONS:
                 spread = getattr(prior, dimension)
                 labels = [getattr(group, dimension) for group in self.groups]
                 reference = {"bf16"} if dimension == "precision" else set()
                 for label in sorted({label for label in labels if label} - reference) if spread else ():
                     terms.append(
-                        RegressionTerm(name, dimension, label, spread, np.array([x == label for x in labels], float))
+                        RegressionTerm(
+                            name, dimension, label, unit * spread, np.array([x == label for x in labels], float)
+                        )
                     )
         return terms
 
@@ -117,16 +126,43 @@ class Regression:
         counts = Counter(self.sources[use].tolist())
         return np.array([counts[s] ** (SOURCE_POWER - 1) if u else 0.0 for s, u in zip(self.sources, use, strict=True)])
 
-    def _constants(self, theta: Vector) -> Constants:
-        logs = {name: np.full(len(self.target), np.log(prior.start)) for name, prior in PRIORS.items()}
+    def _logarithms(self, theta: Vector) -> dict[str, Vector]:
+        """Of each constant and row: its logarithm, or that of its odds."""
+        logs = {name: np.full(len(self.target), _start(name, prior)) for name, prior in PRIORS.items()}
         for term, value in zip(self.terms, theta, strict=True):
             if term.constant is not None and value:
                 logs[term.constant] = logs[term.constant] + value * term.rows
-        return Constants(**{name: np.exp(value) for name, value in logs.items()})
+        return logs
+
+    def _derivatives(self, theta: Vector) -> Vector:
+        """Of the residuals, shape (rows, terms): one difference for each constant serves all of its terms."""
+        logs = self._logarithms(theta)
+        now = _predicted(self.inputs, logs)
+        slopes = {
+            name: (_predicted(self.inputs, logs | {name: value + DIFFERENCE}) - now) / DIFFERENCE
+            for name, value in logs.items()
+        }
+        columns = [term.rows * (slopes[term.constant] if term.constant else 1.0) for term in self.terms]
+        return np.stack(columns, axis=1) / NOISE
 
     def _residuals(self, theta: Vector) -> Vector:
         own = sum(value * term.rows for term, value in zip(self.terms, theta, strict=True) if term.constant is None)
         return (self.predict(theta) + own - self.target) / NOISE
+
+
+def _predicted(inputs: StepInputs, logarithms: Mapping[str, Vector]) -> Vector:
+    constants = Constants(**{name: _value(name, value) for name, value in logarithms.items()})
+    return np.log(predict_step(inputs, constants).total)
+
+
+def _start(name: str, prior: Prior) -> float:
+    """Logarithm of the start, or of its odds. The spread of a share is that of its value near the start."""
+    return float(np.log(prior.start / (1 - prior.start) if name in SHARES else prior.start))
+
+
+def _value(name: str, logarithm: Vector | float) -> Vector:
+    size = np.exp(logarithm)
+    return size / (1 + size) if name in SHARES else np.asarray(size)
 
 
 def _huber(squares: Vector) -> Vector:

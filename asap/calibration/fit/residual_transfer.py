@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.calibration.fit.intervals import ENOUGH, source_weights, weighted_quantile
+from asap.calibration.fit.intervals import source_weights, weighted_quantile
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 
 Vector = NDArray[np.float64]
 
 COMMON = 0.9
+ENOUGH = 30  # pairs that a bin needs to have a share of its own
 
 
 def common_size(residuals: Vector, sources: Sequence[str]) -> float:

@@ -9,25 +9,41 @@ from asap.cli.shared.output import Plain, print_json, print_table, progress, war
 
 
 def backtest(
-    runs: Annotated[Path, typer.Argument(help="Measured runs, one JSON object a line.")],
+    runs: Annotated[list[Path], typer.Argument(help="Measured runs, one JSON object a line.")],
     models: Annotated[Path, typer.Option(help="Architectures, one JSON object a line.")],
     baseline: Annotated[bool, typer.Option("--baseline", help="Score constant MFU and roofline as well.")] = False,
+    loop: Annotated[
+        bool, typer.Option("--loop", help="Tune each group of four or more shardings, run by run.")
+    ] = False,
     format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
 ) -> None:
     """Score predictions against published runs that the calibration did not see."""
     from asap.calibration.backtest.backtest import backtest as score
     from asap.calibration.backtest.baselines import BASELINES
-    from asap.calibration.backtest.tables import COLUMNS, baseline_rows, ranking_and_memory_rows, scorecard_rows
+    from asap.calibration.backtest.blocks import TITLES
+    from asap.calibration.backtest.tables import (
+        BLOCK_COLUMNS,
+        COLUMNS,
+        baseline_rows,
+        block_rows,
+        loop_rows,
+        ranking_and_memory_rows,
+        scorecard_rows,
+    )
 
     with progress() as show:
         show("predicting published runs")
-        report = score(runs, models)
+        report = score(runs, models, loop=loop)
         baselines = {name: score(runs, models, baseline=name) for name in BASELINES} if baseline else {}
     if format is Plain.JSON:
         print_json(report.model_dump() | ({"baselines": baselines} if baselines else {}))
         return
+    for name, block in report.blocks.items():
+        print_table((TITLES[name], *BLOCK_COLUMNS[1:]), block_rows(block))
     print_table(COLUMNS, scorecard_rows(report))
     print_table(("", "value"), ranking_and_memory_rows(report))
+    if report.loop:
+        print_table(("tuning run by run", "value"), loop_rows(report.loop))
     if baselines:
         print_table(("median error", "ours", *baselines), baseline_rows(report, tuple(baselines.values())))
     warn(report.method)

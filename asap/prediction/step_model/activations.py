@@ -40,11 +40,13 @@ def activations(inputs: StepInputs) -> Activations:
     context = model.out_width * np.where(quantized < 1, 1 + quantized, 1.0)
     hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree
     residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered * quantized)
-    whole = size * (residual * model.width + (model.qkv_width + context) / degree + hidden)
+    qkv = inputs.qkv_width_per_device
+    whole = size * (residual * model.width + qkv + context / degree + hidden)
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
     products = size * (
-        (layout.kept_qkv * model.qkv_width + layout.kept_context * model.out_width) / degree
+        layout.kept_qkv * qkv
+        + layout.kept_context * model.out_width / degree
         + (model.sequential_blocks - 1) * layout.kept_out * model.width * split
         + layout.kept_down * model.width * split
         + layout.kept_mlp * _hidden(inputs, model.up_projections) / degree
@@ -69,7 +71,7 @@ def offloaded(inputs: StepInputs) -> Number:
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
-    products = (model.qkv_width + model.out_width) / degree
+    products = inputs.qkv_width_per_device + model.out_width / degree
     return size * (layout.host_activations * model.width * split + layout.host_products * products)
 
 
@@ -78,7 +80,7 @@ def _what_derivatives_read(inputs: StepInputs) -> Number:
     of a gated MLP the activation and its slope."""
     model, layout = inputs.model, inputs.plan
     split = np.where(inputs.workload.sequence_parallel > 0, 1 / layout.model, 1.0)
-    rotated = (model.qkv_width - model.key_value_width / 2) / layout.model
+    rotated = inputs.qkv_width_per_device - model.key_value_width / 2 / inputs.key_value_parts
     norms = model.sequential_blocks * NORM_IN_FP32 * model.width * split
     return norms + rotated + 2 * (model.up_projections - 1) * _hidden(inputs, 1.0) / layout.model
 

@@ -13,39 +13,50 @@ from asap.prediction.step_model.inputs import Number, StepInputs
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What a group of devices communicates over: bytes/s of one device, and seconds per step of the ring."""
+    """What a group of devices communicates over.
+
+    ``bandwidth`` is the bytes/s at which a ring passes one device, ``latency`` the seconds that one turn of it takes
+    besides. Within a domain of ``inside`` members each sends over ``fabric``, to others over its own ``port``.
+    """
 
     members: Number
     bandwidth: Number
     latency: Number
+    inside: Number
+    fabric: Number
+    port: Number
 
 
 def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Number, axes: Number = 1.0) -> Channel:
     """The ring of ``members`` devices, with ``inner`` devices of faster axes between two neighbours.
 
     On a torus a ring uses both directions of each of its ``axes``. On GPUs the ring stays inside the NVLink domain
-    if it fits; beyond, each domain contributes the network ports of all its members of the ring.
+    if it fits. Beyond, the collective is hierarchical, inside each domain and then across: each domain contributes the
+    network ports of all its members, and each step of a turn waits for the slowest hop, which is in the network.
     """
     machine = inputs.hardware
     inside = np.clip(machine.scaleup_domain / inner, 1.0, members)
     torus = 2 * axes * machine.link_bandwidth * constants.link_efficiency
     fabric = machine.link_bandwidth * constants.link_efficiency
     across = np.minimum(fabric, inside * machine.network_bandwidth * constants.network_efficiency)
-    leaves = inside < members
+    leaves = (inside < members) & (machine.tpu == 0)
     bandwidth = np.where(machine.tpu > 0, torus, np.where(leaves, across, fabric))
-    hop = np.where(leaves & (machine.tpu == 0), machine.network_latency, machine.link_latency)
-    return Channel(members, bandwidth, hop)
+    turn = (members - 1) * np.where(leaves, machine.network_latency, machine.link_latency)
+    port = np.where(leaves, machine.network_bandwidth * constants.network_efficiency, bandwidth)
+    near = np.where(leaves, inside, members)
+    return Channel(members, bandwidth, turn, near, np.where(leaves, fabric, bandwidth), port)
 
 
 def network(inputs: StepInputs, constants: Constants, members: Number) -> Channel:
     """The ring over slices, through the data-centre network."""
     machine = inputs.hardware
-    return Channel(members, machine.network_bandwidth * constants.network_efficiency, machine.network_latency)
+    port = machine.network_bandwidth * constants.network_efficiency
+    return Channel(members, port, (members - 1) * machine.network_latency, members, port, port)
 
 
 def all_gather(size: Number, ring: Channel) -> Number:
     """Seconds until each of n devices has all ``size`` bytes: (n-1)/n of them pass each link."""
-    return size * (ring.members - 1) / ring.members / ring.bandwidth + _hops(ring)
+    return size * (ring.members - 1) / ring.members / ring.bandwidth + ring.latency
 
 
 def reduce_scatter(size: Number, ring: Channel) -> Number:
@@ -58,16 +69,19 @@ def all_reduce(size: Number, ring: Channel) -> Number:
     return 2 * all_gather(size, ring)
 
 
-def all_to_all(size: Number, ring: Channel, torus: Number) -> Number:
-    """Each device sends (n-1)/n of its ``size`` bytes; on a ring the mean distance is n/4 hops, on a fabric one."""
+def all_to_all(size: Number, ring: Channel, torus: Number, crossing: Number = 1.0) -> Number:
+    """Each device sends (n-1)/n of its ``size`` bytes; on a ring the mean distance is n/4 hops, on a fabric one.
+
+    What goes to other domains leaves through the device's own port, while the rest goes over the fabric; ``crossing``
+    is the share of it that has to, where the other domain forwards what several of its members need.
+    """
     far = np.where(torus > 0, np.maximum(ring.members / 4, 1.0), 1.0)
-    return size * (ring.members - 1) / ring.members * far / ring.bandwidth + _hops(ring)
+    near = size * (ring.inside - 1) / ring.members * far / ring.fabric
+    across = size * (ring.members - ring.inside) / ring.members * crossing / ring.port
+    return np.maximum(near, across) + ring.latency
 
 
 def send(size: Number, ring: Channel) -> Number:
     """From one device to its neighbour."""
-    return np.where(ring.members > 1, size / ring.bandwidth + ring.latency, 0.0)
-
-
-def _hops(ring: Channel) -> Number:
-    return ring.latency * (ring.members - 1)
+    hop = ring.latency / np.maximum(ring.members - 1, 1.0)
+    return np.where(ring.members > 1, size / ring.bandwidth + hop, 0.0)

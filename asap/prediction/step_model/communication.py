@@ -64,7 +64,7 @@ def communication(inputs: StepInputs, constants: Constants) -> Communication:
         sequence_layer=3 * all_gather(_keys_and_values(inputs), seq_ring),
         expert_layer=inputs.model.moe_share
         * (4 + 2 * layout.recompute_mlp)
-        * all_to_all(_routed(inputs, activation), expert_ring, machine.tpu),
+        * all_to_all(_routed(inputs, activation), expert_ring, machine.tpu, _crossing(inputs, expert_ring)),
         gather_microbatch=layers * gather,
         stage_microbatch=2 * layout.pipeline_repeats * send(activation / layout.model, stage_ring),
         replica_step=_reduction(inputs, owned, replica_ring),
@@ -109,4 +109,16 @@ def _keys_and_values(inputs: StepInputs) -> Number:
 
 
 def _routed(inputs: StepInputs, activation: Number) -> Number:
-    return activation * np.maximum(inputs.model.experts_per_token, 1)
+    """Bytes that a device sends to experts: with sequence parallelism each tensor rank sends its own tokens (Megatron
+    Core, token dispatchers); XLA's tensor ranks hold the same ones."""
+    work, layout = inputs.workload, inputs.plan
+    split = np.where((work.sequence_parallel > 0) & (work.xla == 0), layout.model, 1.0)
+    return activation / split * np.maximum(inputs.model.experts_per_token, 1)
+
+
+def _crossing(inputs: StepInputs, ring: Channel) -> Number:
+    """Share of the copies of a token for other domains that cross the network, where each of the N domains gets one and
+    forwards it: N (1 - (1 - 1/N)^k) / k of k copies to experts chosen evenly (DeepSeek-V3, arXiv:2412.19437, 3.2.2)."""
+    domains, copies = ring.members / ring.inside, np.maximum(inputs.model.experts_per_token, 1)
+    once = domains * (1 - (1 - 1 / domains) ** copies) / copies
+    return np.where(inputs.workload.forwards_tokens > 0, once, 1.0)

@@ -56,7 +56,7 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     tokens = tokens_per_microbatch(inputs)
     latent = model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
-    before = latent * _matmul(inputs, constants, tokens, model.qkv_width / layout.model, model.width)
+    before = latent * _matmul(inputs, constants, tokens, inputs.qkv_width_per_device, model.width)
     after = latent * _matmul(inputs, constants, tokens, model.width, model.out_width / layout.model)
     mlp = _mlp(inputs, constants, tokens)
     attention, scores = _attention(inputs, constants, tokens)
@@ -128,7 +128,9 @@ def _attention(inputs: StepInputs, constants: Constants, tokens: Number) -> tupl
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     fused = work.fused_attention > 0
     keys = np.where(fused, attended(inputs), work.sequence)
-    peak = np.where(fused, inputs.hardware.peak_attention * constants.attention_efficiency, inputs.hardware.peak_bf16)
+    reach = 2 * attended(inputs)
+    ramped = constants.attention_efficiency * reach / (reach + constants.attention_ramp)
+    peak = np.where(fused, inputs.hardware.peak_attention * ramped, inputs.hardware.peak_bf16)
     products = 2 * tokens * keys * model.score_width / layout.model / (peak * constants.matmul_efficiency)
     matrix = ACTIVATION_BYTES * tokens * work.sequence * model.heads / layout.model
     scores = work.score_passes * constants.score_traffic * matrix / _hbm(inputs, constants)

@@ -1,7 +1,8 @@
 """The few constants of the model: what each one means, and where the fit starts and how far it may go.
 
 A constant has one value for all, times an effect of the chip, of the framework and of the precision where these
-matter. An unseen chip or framework has no effect: it gets the value for all. Values come from ``calibration.json``.
+matter. An unseen chip or framework has no effect: it gets the value for all. Efficiencies and exposures are shares:
+effects multiply their odds, so that no group can leave (0, 1). Values come from ``calibration.json``.
 """
 
 from dataclasses import dataclass, fields
@@ -16,7 +17,9 @@ class Constants:
     matmul_efficiency: Number
     """Sustained share of the peak of large matrix multiplications."""
     attention_efficiency: Number
-    """Rate of a fused attention kernel over that of large matrix multiplications."""
+    """Rate of a fused attention kernel over that of large matrix multiplications, for long sequences."""
+    attention_ramp: Number
+    """Keys at which a fused attention kernel reaches half of that rate (arXiv:2307.08691, figures 4 to 6)."""
     grouped_efficiency: Number
     """Rate of the experts' grouped matrix multiplications over that of a single one."""
     operand_exposure: Number
@@ -61,7 +64,10 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Where a constant starts, how many e-folds it may move, and by how much a group may deviate from all."""
+    """Where a constant starts, how many e-folds it may move, and by how much a group may deviate from all.
+
+    What the machine can do does not depend on the framework: links and networks deviate by their kind alone.
+    """
 
     start: float
     spread: float
@@ -74,21 +80,22 @@ class Prior:
 
 PRIORS: dict[str, Prior] = {
     "matmul_efficiency": Prior(0.75, 0.3, chip=0.06, framework=0.10, precision=0.15),
-    "attention_efficiency": Prior(0.5, 0.25, chip=0.15, kernel=0.25),
+    "attention_efficiency": Prior(0.72, 0.08, chip=0.05, kernel=0.1),
+    "attention_ramp": Prior(500.0, 0.7),
     "grouped_efficiency": Prior(0.6, 0.4),
     "operand_exposure": Prior(0.3, 0.7),
     "memory_efficiency": Prior(0.8, 0.2),
     "elementwise_traffic": Prior(1.5, 0.5, framework=0.4),
     "norm_traffic": Prior(0.7, 0.7),
     "score_traffic": Prior(1.0, 0.5),
-    "layer_overhead": Prior(60e-6, 0.7, framework=0.3, fabric=1.5),
+    "layer_overhead": Prior(60e-6, 0.7, framework=0.3, fabric=1.0),
     "kernel_floor": Prior(500e-6, 1.0),
-    "expert_floor": Prior(1.5e-3, 1.0),
+    "expert_floor": Prior(0.7e-3, 0.5),
     "collective_floor": Prior(100e-6, 0.7),
     "microbatch_overhead": Prior(1e-3, 1.0),
     "step_overhead": Prior(10e-3, 1.0),
     "link_efficiency": Prior(0.7, 0.3),
-    "network_efficiency": Prior(0.6, 0.4, framework=0.8, fabric=0.8),
+    "network_efficiency": Prior(0.75, 0.2, fabric=0.4),
     "tensor_exposure": Prior(0.8, 0.4, framework=0.3),
     "gather_exposure": Prior(0.2, 0.5, framework=0.4),
     "replica_exposure": Prior(0.5, 0.5, framework=0.5),
@@ -96,5 +103,8 @@ PRIORS: dict[str, Prior] = {
     "stage_exposure": Prior(0.8, 0.4),
     "overlap_window": Prior(0.8, 0.3),
 }
+
+SHARES = tuple(name for name in PRIORS if name.endswith(("_efficiency", "_exposure", "_window")))
+"""Constants between 0 and 1."""
 
 NAMES = tuple(field.name for field in fields(Constants))

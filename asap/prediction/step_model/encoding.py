@@ -94,6 +94,7 @@ def model_inputs(a: Architecture) -> ModelInputs:
         width=width,
         vocab=a.vocab or 0,
         heads=heads,
+        kv_heads=heads if a.kv_lora_rank is not None else a.kv_heads or heads,
         qkv_width=qkv,
         out_width=heads * value,
         key_value_width=key_value,
@@ -134,6 +135,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         if framework == "megatron" and "deepspeed" not in name
         else "bf16"
     ]
+    over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
     narrow = not master and w.weight_precision == "bf16"
     if moments == ADAM_MOMENTS and w.first_moment_precision == "bf16" and not narrow:
         moments -= FP32_MASTER - OPERAND_BYTES["bf16"]
@@ -147,7 +149,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         parameter_bytes=parameter,
         gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
         reduce_bytes=reduced,
-        gather_bytes=(reduced if not w.zero_stage or gathers else 0.0) + (parameter if w.zero_stage else 0.0),
+        gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
         logit_bytes=GATHERED_LOGIT_BYTES if gathers else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
         loss_chunks=w.loss_chunks or 1,
         vocab_parallel_loss=float(not gathers),
@@ -160,7 +162,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         score_bytes=SCORE_BYTES[kernel],
         unfused_norm=float(gated_eager and not has_fused_norm(w)),
         unfused_glu=float(gated_eager),
-        zero_stage=float(w.zero_stage or 0),
+        forwards_tokens=float(framework == "nemo"),
+        zero_stage=float(over_replicas),
         weights_over_tokens=float(framework == "maxtext"),
         sequence_parallel=float(sharded),
     )

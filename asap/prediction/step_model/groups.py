@@ -9,9 +9,9 @@ from asap.models import Workload
 _FRAMEWORKS = (
     ("nemo", r"nemo|bridge|megatron.?core|mcore|primus|transformer.?engine"),
     ("maxtext", r"maxtext"),
-    ("megatron", r"megatron|aleph|aa-scaling|deepspeed|internevo|colossal|mindspeed"),
+    ("megatron", r"megatron|aleph|aa-scaling|internevo|colossal|mindspeed"),
     ("jax", r"jax|flax|pax|alpa|torchax|xla|levanter|easylm"),
-    ("fsdp", r"foundry|composer|fsdp|torchtitan|titan|pytorch|lightning|accelerate|hf\b|hugging"),
+    ("fsdp", r"foundry|composer|fsdp|torchtitan|titan|pytorch|lightning|accelerate|deepspeed|hf\b|hugging"),
 )
 _PRECISIONS = (
     ("fp4", r"fp4"),
@@ -19,6 +19,10 @@ _PRECISIONS = (
     ("int8", r"int8|aqt"),
     ("fp32", r"^(fp32|float32|tf32)$"),
 )
+
+
+NO_SCORES_FROM = 16_384
+"""Tokens of a sequence from which the scores of one layer, in bf16 and for 32 heads, take 16 GiB and more."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Groups:
             chip=generation(hardware.chip.name),
             framework=framework_class(workload.framework),
             precision=precision_class(workload.precision),
-            kernel=kernel_class(workload.attention, hardware.chip.kind),
+            kernel=kernel_of(workload, hardware.chip.kind),
             fabric=fabric,
         )
 
@@ -78,13 +82,25 @@ def attention_class(kernel: str | None) -> str | None:
     return found or "unfused"
 
 
-def kernel_class(kernel: str | None, kind: str) -> str | None:
-    """``flash-1``, ``flash`` or ``splash`` for kernels that keep scores on the chip; ``None`` for others."""
+def kernel_of(workload: Workload, kind: str) -> str | None:
+    """``flash-1``, ``flash`` or ``splash`` for kernels that keep scores on the chip; ``None`` for others.
+
+    A kernel that is not said is ``unsaid`` where the stack does not bring its own: it may be any of them.
+    """
+    kernel = workload.attention
     if attention_class(kernel) not in (None, "flash"):
         return None
     if kind == "tpu":
         return "splash"
+    if is_kernel_open(workload):
+        return "unsaid"
     return "flash-1" if re.search(r"v1|flash.?attention.?1|triton", (kernel or "").casefold()) else "flash"
+
+
+def is_kernel_open(workload: Workload) -> bool:
+    """Whether a GPU's kernel is neither said, nor the stack's own, nor told by a sequence whose scores fit no HBM."""
+    stack_decides = has_kernel_of_the_chip(workload.attention, workload.framework)
+    return workload.attention is None and not stack_decides and (workload.sequence_length or 0) < NO_SCORES_FROM
 
 
 def has_kernel_of_the_chip(kernel: str | None, framework: str | None) -> bool:

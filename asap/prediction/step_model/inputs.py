@@ -28,6 +28,8 @@ class ModelInputs:
     """Entries of the vocabulary."""
     heads: Number
     """Query heads."""
+    kv_heads: Number
+    """Heads of keys and values."""
     qkv_width: Number
     """Width of queries, keys and values together."""
     out_width: Number
@@ -109,8 +111,10 @@ class WorkloadInputs:
     """Switch: XLA compiles the step."""
     overlaps_reduction: Number
     """Switch: gradients are reduced during the backward pass."""
+    forwards_tokens: Number
+    """Switch: a token crosses the network once for all experts of a node, and is forwarded there."""
     zero_stage: Number
-    """ZeRO stage, 0 to 3."""
+    """ZeRO stage over the replicas, 0 to 2: stage 3 is the ``data`` axis of a plan, and its replicas hold copies."""
     weights_over_tokens: Number
     """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
     sequence_parallel: Number
@@ -243,6 +247,22 @@ class StepInputs:
     def layers_per_stage(self) -> Number:
         """Layers of the fullest pipeline stage."""
         return np.ceil(self.model.layers / self.plan.stages)
+
+    @property
+    def key_value_parts(self) -> Number:
+        """Parts into which the tensor axis divides keys and values, and their weights.
+
+        Beyond the number of their heads Megatron repeats heads; XLA leaves an axis out that does not divide a
+        dimension, so each device computes and keeps all of them.
+        """
+        heads, degree = self.model.kv_heads, self.plan.model
+        return np.where(heads % degree == 0, degree, np.where(self.workload.xla > 0, 1.0, np.minimum(heads, degree)))
+
+    @property
+    def qkv_width_per_device(self) -> Number:
+        """Width of queries, keys and values on one device."""
+        queries = self.model.qkv_width - self.model.key_value_width
+        return queries / self.plan.model + self.model.key_value_width / self.key_value_parts
 
 
 Part = TypeVar("Part", ModelInputs, WorkloadInputs, HardwareInputs, PlanInputs)

@@ -70,7 +70,9 @@ def _dense_layer(inputs: StepInputs) -> Number:
     model, moe_share = inputs.model, inputs.model.moe_share
     matrices = (model.up_projections + 1) * model.width
     dense = model.attention_parameters + matrices * model.mlp_width * (1 - moe_share)
-    return (dense + matrices * model.shared_mlp_width * moe_share) / inputs.plan.model
+    split = (dense + matrices * model.shared_mlp_width * moe_share) / inputs.plan.model
+    repeated = 1 / inputs.key_value_parts - 1 / inputs.plan.model
+    return split + model.width * model.key_value_width * repeated
 
 
 def _experts_layer(inputs: StepInputs) -> Number:

@@ -20,23 +20,26 @@ from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.constants import NAMES, Constants
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+from asap.prediction.uncertainty.step_interval import StepInterval
 
 BUNDLED = Path(__file__).with_name("calibration.json")
 DIMENSIONS = tuple(field.name for field in fields(Groups))
 
 
 class Constant(BaseModel):
-    """A constant for all, and the factors by which groups deviate from it."""
+    """A constant for all, and the factors by which groups deviate from it: of a share, factors of its odds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: float
+    share: bool = Field(default=False, description="whether it lies between 0 and 1")
     effects: dict[str, dict[str, float]] = Field(default_factory=dict, description="dimension → group → factor")
 
     def of(self, groups: Mapping[str, str | None]) -> float:
         """The value for a run of these groups; a group that was never seen has no effect."""
         factors = (self.effects.get(dimension, {}).get(group or "", 1.0) for dimension, group in groups.items())
-        return self.value * math.prod(factors)
+        factor = math.prod(factors)
+        return self.value * factor / (1 + self.value * (factor - 1)) if self.share else self.value * factor
 
 
 class Widths(BaseModel):
@@ -99,7 +102,7 @@ class Fit(BaseModel):
 
     constants: dict[str, Constant]
     region: Region
-    step_widths: Widths
+    step_interval: StepInterval
     residual_transfer: ResidualTransfer = ResidualTransfer()
     anchored_widths: Widths = Field(description="of a step that is anchored to a measured one")
     ratio_widths: Widths = Field(description="of the ratio of two steps, neither measured")
@@ -125,7 +128,7 @@ class Calibration(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal["asap.calibration/2"] = "asap.calibration/2"
+    version: Literal["asap.calibration/3"] = "asap.calibration/3"
     date: str
     rows: dict[str, int] = Field(description="development runs by source")
     error: dict[str, float] = Field(description="of runs whose source was left out")

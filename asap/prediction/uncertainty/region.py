@@ -1,7 +1,5 @@
-"""How far a run lies outside the calibrated region: 0 inside, 1 at one width of the region outside.
-
-A chip, framework class or precision that never occurred counts as much as the width of the region.
-"""
+"""How far a run lies outside the calibrated region: 0 inside, 1 at one width of the region outside, and which of its
+groups were never seen."""
 
 from collections.abc import Iterable
 
@@ -11,8 +9,6 @@ from asap.prediction.step_model.compute import tokens_per_microbatch
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.uncertainty.calibration import Region
-
-UNSEEN = {"chips": 1.0, "frameworks": 0.5, "precisions": 0.5}
 
 
 def features(inputs: StepInputs) -> dict[str, Number]:
@@ -45,20 +41,17 @@ def region_of(inputs: StepInputs, groups: Iterable[Groups]) -> Region:
     )
 
 
-def unseen_groups(region: Region, groups: Groups) -> float:
-    """The distance that groups add which no development run belongs to."""
-    return (
-        UNSEEN["chips"] * (groups.chip not in region.chips)
-        + UNSEEN["frameworks"] * (groups.framework not in region.frameworks)
-        + UNSEEN["precisions"] * (groups.precision not in region.precisions)
-    )
-
-
-def distance_from(region: Region, inputs: StepInputs, unseen: Number) -> Number:
-    """Distance of each step from the region; ``unseen`` is what :func:`unseen_groups` adds for its groups."""
+def distance_from(region: Region, inputs: StepInputs) -> Number:
+    """Distance of each step's sizes from the region."""
     outside = np.float64(0.0)
     for name, value in features(inputs).items():
         low, high = region.low[name], region.high[name]
         width = max(high - low, 1.0)
         outside = outside + np.maximum(np.maximum(low - value, value - high), 0.0) / width
-    return outside + unseen
+    return outside
+
+
+def unseen_groups(region: Region, groups: Groups) -> tuple[str, ...]:
+    """The groups of a run that no development run belongs to: of its chip, framework, precision."""
+    seen = {"chip": region.chips, "framework": region.frameworks, "precision": region.precisions}
+    return tuple(kind for kind, known in seen.items() if getattr(groups, kind) not in known)

@@ -1,0 +1,109 @@
+"""Timed runs with their predictions: the one table that a backtest scores, as a whole or a part of it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.calibration.backtest.baselines import Baseline, baseline_step_times
+from asap.calibration.backtest.loop import Loop, TuningProblem, score_loop
+from asap.calibration.backtest.scores import Errors, Ranking, WhatIf, score_errors, score_ranking
+from asap.calibration.dataset.pairs import grouped, pairs_of
+from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.fit.predicted_runs import half_widths, predict_each, stacked
+from asap.prediction.uncertainty.calibration import Calibration, Fit
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PredictedTable:
+    """Timed runs with predictions by their own fits. Seconds; half-widths of ln(measured / predicted).
+
+    ``likeliest`` is the prediction of the likeliest reading of a run, from which a what-if starts.
+    """
+
+    runs: Sequence[PublishedRun]
+    fits: Sequence[Fit]
+    measured: Vector
+    predicted: Vector
+    likeliest: Vector
+    widths: Vector | None
+
+    @classmethod
+    def of(cls, runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> "PredictedTable":
+        """Our predictions."""
+        measured = np.array([run.step_time for run in runs], dtype=float)
+        if not runs:
+            return cls(runs, fits, measured, measured, measured, measured)
+        found = predict_each(runs, fits)
+        return cls(runs, fits, measured, found.step_time, found.likeliest, half_widths(found, fits))
+
+    @classmethod
+    def of_baseline(cls, runs: Sequence[PublishedRun], baseline: Baseline, known: Calibration) -> "PredictedTable":
+        """A baseline's; it has no interval."""
+        measured = np.array([run.step_time for run in runs], dtype=float)
+        fits = [known.fit_for(run.source) for run in runs]
+        found = baseline_step_times(baseline, stacked(runs), runs, known) if runs else measured
+        return cls(runs, fits, measured, found, found, None)
+
+    def part(self, rows: Sequence[int]) -> "PredictedTable":
+        """Some of the rows."""
+        chosen = np.array(rows, dtype=int)
+        widths = None if self.widths is None else self.widths[chosen]
+        runs, fits = [self.runs[row] for row in rows], [self.fits[row] for row in rows]
+        return PredictedTable(runs, fits, self.measured[chosen], self.predicted[chosen], self.likeliest[chosen], widths)
+
+    def errors(self) -> Errors | None:
+        """Of step times."""
+        return score_errors(self.predicted, self.measured, [run.source for run in self.runs], self.widths)
+
+    def by(self, key: Callable[[PublishedRun], str]) -> dict[str, Errors]:
+        """Errors of each group of runs, the largest first."""
+        rows: dict[str, list[int]] = defaultdict(list)
+        for index, run in enumerate(self.runs):
+            rows[key(run)].append(index)
+        found = {name: self.part(indices).errors() for name, indices in rows.items()}
+        kept = [(name, errors) for name, errors in found.items() if errors is not None]
+        return dict(sorted(kept, key=lambda item: -item[1].median_ape))
+
+    def what_if(self) -> WhatIf | None:
+        """Each run of a group predicted from each other one."""
+        pairs = pairs_of(self.runs)
+        if not len(pairs.known):
+            return None
+        known, other = pairs.known, pairs.other
+        missed = np.log(self.measured[known] / self.likeliest[known])
+        shift, widths = missed, None
+        if self.widths is not None:
+            steps = [(self.fits[one], missed[row], pairs.distance[row]) for row, one in enumerate(known)]
+            shift = np.array([float(fit.residual_transfer.expected(residual, far)) for fit, residual, far in steps])
+            widths = np.array([fit.anchored_widths.at(far) for fit, _, far in steps])
+        sources = [self.runs[index].source for index in known]
+        errors = score_errors(self.likeliest[other] * np.exp(shift), self.measured[other], sources, widths)
+        return WhatIf(pairs=len(known), **errors.model_dump()) if errors else None
+
+    def problems(self) -> list[TuningProblem]:
+        """Groups with two or more shardings; runs of one plan are one sharding, with their mean."""
+        found = []
+        for members in grouped(self.runs):
+            plans: dict[str, list[int]] = defaultdict(list)
+            for index in members:
+                plans[str(self.runs[index].plan)].append(index)
+            if len(plans) > 1:
+                rows = list(plans.values())
+                predicted = np.array([self.likeliest[own].mean() for own in rows])
+                measured = np.array([self.measured[own].mean() for own in rows])
+                transfer = self.fits[members[0]].residual_transfer
+                found.append(TuningProblem([self.runs[own[0]].plan for own in rows], predicted, measured, transfer))
+        return found
+
+    def ranking(self) -> Ranking:
+        """Over groups with two or more shardings."""
+        return score_ranking([(problem.predicted, problem.measured) for problem in self.problems()])
+
+    def loop(self) -> Loop:
+        """Over groups with four or more shardings."""
+        return score_loop(self.problems())

@@ -1,0 +1,117 @@
+"""What a run does not say, and what it may be: the prediction is a mixture over it, and its spread widens the interval.
+
+Each setting is varied alone. Weights are shares of published sources.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.hardware.slices import Slice
+from asap.models import Workload
+from asap.plans import Plan, Remat
+from asap.prediction.step_model.groups import framework_class, is_kernel_open
+
+Vector = NDArray[np.float64]
+
+RECOMPUTES_ALL = 0.5
+"""That a run recomputes its layers although less would fit: of the published runs that say what they recompute, where
+keeping everything would fit, mean over ten sources (0.51)."""
+KEEPS_SCORES_IN_HBM = 0.15
+"""That a PyTorch stack in which flash attention is an option does not use it (Megatron-LM, ``--use-flash-attn``; one of
+the seven sources that do not say)."""
+SLOWER_NETWORKS = {0.5: 0.15, 0.25: 0.15}
+"""Rate between nodes over that of the maker's own machine → how often. Of six sources that say theirs, one has the
+maker's, and the others a half to an eighth; those who do not say are taken to have it seven times in ten."""
+SHARDS_OPTIMIZER = 0.5
+"""That plain data parallelism shards the optimizer's state (ZeRO 1): as often as not."""
+_REPLICATES = ("megatron", None)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another reading of the same runs, and how likely it is."""
+
+    setting: str
+    told_by: str
+    weight: float
+    plans: tuple[Plan, ...]
+    workload: Workload
+    hardware: Slice
+
+
+def alternatives(
+    plans: Sequence[Plan],
+    inferred: Sequence[bool],
+    workload: Workload,
+    hardware: Slice,
+    network_stated: bool = False,
+) -> list[Alternative]:
+    """Other readings of plans of one run.
+
+    Args:
+        plans: with a policy of rematerialisation.
+        inferred: for each, whether that policy is inferred and not stated.
+        workload: with what is known.
+        hardware: with its network.
+        network_stated: whether its rate is of this machine, and not of the maker's own.
+    """
+    found, chosen, stack = [], tuple(plans), framework_class(workload.framework)
+
+    def add(setting: str, told_by: str, weight: float, **changes: object) -> None:
+        parts = {"plans": chosen, "workload": workload, "hardware": hardware} | changes
+        found.append(Alternative(setting, told_by, weight, **parts))  # pyright: ignore[reportArgumentType]
+
+    if any(inferred) and stack != "nemo":
+        fuller = tuple(
+            plan.model_copy(update={"remat": Remat.FULL}) if guessed else plan
+            for plan, guessed in zip(chosen, inferred, strict=True)
+        )
+        add("recomputation", "remat=… in the plan", RECOMPUTES_ALL, plans=fuller)
+    if stack == "megatron" and is_kernel_open(workload) and hardware.chip.kind == "gpu":
+        unfused = workload.model_copy(update={"attention": "fused softmax"})
+        add("attention kernel", "the kernel in the configuration", KEEPS_SCORES_IN_HBM, workload=unfused)
+    if workload.zero_stage is None and stack in _REPLICATES and any(plan.degree("replica") > 1 for plan in chosen):
+        sharded = workload.model_copy(update={"zero_stage": 1})
+        add("ZeRO stage", "the ZeRO stage in the configuration", SHARDS_OPTIMIZER, workload=sharded)
+    if not network_stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
+        for factor, weight in SLOWER_NETWORKS.items():
+            add("network between nodes", "a chip file with its rate", weight, hardware=_slower(hardware, factor))
+    return found
+
+
+def _slower(hardware: Slice, factor: float) -> Slice:
+    network = hardware.chip.network
+    update = {"network": network.model_copy(update={"bandwidth": network.bandwidth * factor})}
+    return Slice(hardware.chip.model_copy(update=update), hardware.chips_per_slice, hardware.topology, hardware.slices)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Of each step: e-folds by which the mean of the readings lies above the first one, and their spread by setting."""
+
+    shift: Vector
+    spreads: dict[str, Vector]
+
+    @property
+    def spread(self) -> Vector:
+        """Standard deviation of ln(step) over all settings."""
+        return np.sqrt(sum((np.square(value) for value in self.spreads.values()), np.zeros_like(self.shift)))
+
+
+def mixture_of(base: Vector, read: Sequence[tuple[str, float | Vector, Vector]]) -> Mixture:
+    """The mixture.
+
+    Args:
+        base: ln(step) of the first reading, shape (cases,).
+        read: for each alternative its setting, its weight, and ln(step).
+    """
+    mean: dict[str, Vector] = {}
+    square: dict[str, Vector] = {}
+    for setting, weight, value in read:
+        mean[setting] = mean.get(setting, np.zeros_like(base)) + weight * (value - base)
+        square[setting] = square.get(setting, np.zeros_like(base)) + weight * np.square(value - base)
+    spreads = {name: np.sqrt(np.maximum(square[name] - np.square(mean[name]), 0.0)) for name in mean}
+    return Mixture(sum(mean.values(), np.zeros_like(base)), spreads)
