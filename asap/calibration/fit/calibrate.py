@@ -25,6 +25,7 @@ from asap.prediction.uncertainty.step_interval import StepInterval
 
 ANCHORED_EDGES = (0.6, 1.6, 3.1)
 Mask = NDArray[np.bool_]
+Vector = NDArray[np.float64]
 
 
 def calibrate(runs: Sequence[PublishedRun], date: str) -> Calibration:
@@ -49,7 +50,7 @@ def calibrate(runs: Sequence[PublishedRun], date: str) -> Calibration:
 
 
 def with_allocator_overheads(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
-    """A calibration with its allocator overheads fitted anew: no step time depends on them.
+    """A calibration with its allocator overheads fitted anew, and its error on what the runs are read as now.
 
     Args:
         calibration: keeps its constants and intervals.
@@ -60,8 +61,12 @@ def with_allocator_overheads(calibration: Calibration, runs: Sequence[PublishedR
         overheads = fit_allocator_overheads([run for run in runs if run.source != name])
         return fit.model_copy(update={"allocator_overheads": overheads})
 
+    timed = [run for run in runs if run.step_time is not None and not run.by_flops]
+    predicted = predict_each(timed, [calibration.fit_for(run.source) for run in timed])
+    residuals = np.log(_times(timed)) - np.log(predicted.step_time)
     return calibration.model_copy(
         update={
+            "error": error_of(residuals, [run.source for run in timed]),
             "full": refitted(calibration.full, None),
             "without": {name: refitted(fit, name) for name, fit in calibration.without.items()},
         }
@@ -120,19 +125,24 @@ def _with_residuals(
             }
         )
 
-    misses = np.abs(np.exp(-errors) - 1)
     return Calibration(
         date=date,
         rows=dict(sorted(Counter(sources.tolist()).items())),
-        error={
-            "macro_median_ape": round(macro_median(misses, sources.tolist()), 4),
-            "median_ape": round(float(np.median(misses)), 4),
-            "p90_ape": round(float(np.quantile(misses, 0.9)), 4),
-        },
+        error=error_of(errors, sources.tolist()),
         full=with_uncertainty(full, None),
         without={name: with_uncertainty(fit, name) for name, fit in without.items()},
         utilisation=_utilisation(timed),
     )
+
+
+def error_of(residuals: Vector, sources: Sequence[str]) -> dict[str, float]:
+    """Absolute percentage errors, from ln(measured / predicted)."""
+    misses = np.abs(np.exp(-residuals) - 1)
+    return {
+        "macro_median_ape": round(macro_median(misses, sources), 4),
+        "median_ape": round(float(np.median(misses)), 4),
+        "p90_ape": round(float(np.quantile(misses, 0.9)), 4),
+    }
 
 
 def _utilisation(timed: Sequence[PublishedRun]) -> dict[str, dict[str, float]]:
