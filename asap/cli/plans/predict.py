@@ -43,7 +43,7 @@ def predict(
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
-    from asap.cli.wishes import read_wishes
+    from asap.cli.shared.wishes import read_wishes
     from asap.experiments.create import Statement
 
     said = Statement(
