@@ -100,7 +100,7 @@ def _insufficient(reason: str, missing: tuple[Gap, ...], findings: tuple[Finding
     finding = Finding(
         rule="insufficient_evidence",
         kind=Bottleneck.INSUFFICIENT_EVIDENCE,
-        statement=f"{reason[0].upper()}{reason[1:]}: no bottleneck can be named.",
+        statement=f"{reason[0].upper()}{reason[1:]}: no bottleneck can be measured.",
         advice=next((gap.capture for gap in missing if gap.capture), NO_PROFILE.capture),
     )
     return Diagnosis(

@@ -42,9 +42,9 @@ BOTTLENECK_REASONS = {
 """Why a change helps against a bottleneck, by bottleneck, axis and direction."""
 
 
-def reasons(study: Study, plan: Plan) -> tuple[str, ...]:
-    """Why this plan, change by change, the bottleneck first."""
-    moved = changes(plan, study.plan or Plan())
+def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
+    """Why this plan, change by change: the bottleneck first, then the main strategy."""
+    moved = changes(plan, study.plan or Plan(), main)
     bottleneck = study.diagnosis.bottleneck
     keys = ((bottleneck, change.axis, change.direction) for change in moved)
     linked = [BOTTLENECK_REASONS[key] for key in keys if key in BOTTLENECK_REASONS]
@@ -55,9 +55,9 @@ def reasons(study: Study, plan: Plan) -> tuple[str, ...]:
     return (*linked, *(f"{change}: {change.principle.reason}." for change in moved))
 
 
-def trade_offs(study: Study, plan: Plan) -> tuple[str, ...]:
-    """What the plan costs or risks."""
-    moved = changes(plan, study.plan or Plan())
+def trade_offs(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
+    """What the plan costs or risks, the main strategy first."""
+    moved = changes(plan, study.plan or Plan(), main)
     costs = [f"{change}: {change.principle.trade_off}." for change in moved]
     topology = study.slice.topology if study.slice else None
     if topology and study.plan is not None:

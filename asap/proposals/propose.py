@@ -146,12 +146,12 @@ def draft(
     prediction, now = candidate.prediction, incumbent.step_time if incumbent else None
     return Proposal(
         rank=number,
-        title=title(candidate.plan, study.plan or Plan()),
+        title=title(candidate.plan, study.plan or Plan(), candidate.strategy),
         plan=candidate.plan,
         prediction=candidate.prediction,
-        reasoning=reasons(study, candidate.plan),
+        reasoning=reasons(study, candidate.plan, candidate.strategy),
         impact=impacts(study, candidate.prediction),
-        trade_offs=trade_offs(study, candidate.plan),
+        trade_offs=trade_offs(study, candidate.plan, candidate.strategy),
         citations=citations,
         confidence=confidence(study, candidate.prediction, citations),
         overrides=_overrides(study, candidate.plan),

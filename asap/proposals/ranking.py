@@ -13,13 +13,11 @@ from asap.levers.table import changed_levers
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.doubt import after_doubt, log_interval
-from asap.proposals.strategy import strategy
+from asap.proposals.strategy import ALONE, strategy
 
 COUNT = 3
 MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
-ALONE = " alone"
-"""Ends the strategy of a plan that changes one thing only."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
 SMALLEST_CHANGE = 0.2

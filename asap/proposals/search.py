@@ -20,7 +20,8 @@ from asap.prediction.predict_study import usual_axes
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.doubt import after_doubt_of_each
-from asap.proposals.ranking import ALONE, SMALLEST_CHANGE
+from asap.proposals.ranking import SMALLEST_CHANGE
+from asap.proposals.strategy import ALONE
 from asap.study.study import Study
 
 A_CHANGE = 0.005

@@ -10,6 +10,8 @@ from asap.plans.remat import Policy
 from asap.proposals.principles import PRINCIPLES, Direction, Principle
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
+ALONE = " alone"
+"""Ends the strategy of a plan that changes one thing only."""
 LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("host_activations", "more"): "activations in host memory",
     ("host_activations", "less"): "activations in HBM",
@@ -44,12 +46,17 @@ class PlanChange:
         """The principle behind this change."""
         return PRINCIPLES[self.axis, self.direction]
 
+    @property
+    def name(self) -> str:
+        """Of the axis or of the lever, as a plan says it."""
+        return "remat" if self.axis == "host_activations" else self.axis
+
     def __str__(self) -> str:
-        return f"{self.axis} {self.before}→{self.after}"
+        return f"{self.name} {self.before}→{self.after}"
 
 
-def changes(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
-    """Axes that differ, raised ones first, and levers."""
+def changes(plan: Plan, incumbent: Plan, main: str = "") -> tuple[PlanChange, ...]:
+    """Axes that differ, raised ones first, and levers; before them those of the main strategy."""
     found = [
         PlanChange(
             axis,
@@ -60,7 +67,9 @@ def changes(plan: Plan, incumbent: Plan) -> tuple[PlanChange, ...]:
         for axis in AXES
         if plan.degree(axis) != incumbent.degree(axis)
     ]
-    return (*sorted(found, key=lambda change: change.direction != "more"), *_levers(plan, incumbent))
+    ordered = (*sorted(found, key=lambda change: change.direction != "more"), *_levers(plan, incumbent))
+    named = main.removesuffix(ALONE).split("+")
+    return tuple(sorted(ordered, key=lambda one: not {one.name, f"{one.direction} {one.axis}"} & {*named}))
 
 
 def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
@@ -100,9 +109,9 @@ def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
     return frozenset((change.axis, change.direction) for change in changes(plan, incumbent))
 
 
-def title(plan: Plan, incumbent: Plan) -> str:
-    """``More data parallelism, less sequence parallelism``."""
-    text = ", ".join(_words(change) for change in changes(plan, incumbent))
+def title(plan: Plan, incumbent: Plan, main: str = "") -> str:
+    """``More data parallelism, less sequence parallelism``, the main strategy first."""
+    text = ", ".join(_words(change) for change in changes(plan, incumbent, main))
     return f"{text[0].upper()}{text[1:]}" if text else "Same sharding"
 
 

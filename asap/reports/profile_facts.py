@@ -62,9 +62,9 @@ def roofline_row(operation: Operation) -> tuple[str, ...]:
     return share, flops, moved, bound, efficiency, plain(name, NAME_WIDTH)
 
 
-def missing(gaps: tuple[Gap, ...]) -> str:
-    """What a profile does not tell, and the capture that would tell it."""
-    captures = list(dict.fromkeys(gap.capture for gap in gaps if gap.capture))
+def missing(gaps: tuple[Gap, ...], said: str = "") -> str:
+    """What a profile does not tell, and the capture that would tell it, where that was not said before."""
+    captures = list(dict.fromkeys(gap.capture for gap in gaps if gap.capture and gap.capture not in said))
     advice = f". Capture with {'; '.join(captures)}" if captures else ""
     return "; ".join(gap.what.rstrip(".") for gap in gaps) + advice + "."
 

@@ -33,7 +33,7 @@ _COSTS = {
     "remat": "the least recomputation that fits is assumed",
     "precision": "bf16 is assumed",
     "measured step": "predictions start from the architecture, with a wider interval",
-    "profile": "no bottleneck can be named",
+    "profile": "no bottleneck can be measured",
 }
 
 

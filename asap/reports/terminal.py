@@ -92,7 +92,7 @@ def _diagnosis(analysis: Analysis) -> Group:
     if hidden := len(sentences) - MOST_SENTENCES:
         lines += [_bullet(f"{hidden} more {REST}")] if hidden > 0 else []
     if diagnosis.missing:
-        lines.append(_bullet(f"Missing: {profile_facts.missing(diagnosis.missing)}"))
+        lines.append(_bullet(f"Missing: {profile_facts.missing(diagnosis.missing, ' '.join(sentences))}"))
     return Group(*lines)
 
 

@@ -18,7 +18,7 @@ from asap.proposals.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.options import options
 from asap.proposals.propose import propose, rank_candidates
 from asap.proposals.ranking import MEASURABLE, choose
-from asap.proposals.search import search
+from asap.proposals.search import best_plans, search
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share
 from asap.study.study import study_of
@@ -203,3 +203,10 @@ def test_no_plan_is_proposed_that_the_rules_of_the_configuration_have_no_axis_fo
     found = proposed(study_of(configured))
     assert found.proposals
     assert all(proposal.plan.degree("model") == proposal.plan.degree("seq") == 1 for proposal in found.proposals)
+
+
+def test_a_lever_on_request_is_in_the_list_of_predict_where_it_is_allowed():
+    study = run("data=256 microbatches=1 remat=full", batch=2048)
+    wished = replace(study, wishes=Wishes(frozenset({"weight_precision"})))
+    assert {plan.weight_precision for plan in best_plans(study, 5)} == {None}
+    assert "bf16" in {plan.weight_precision for plan in best_plans(wished, 5)}

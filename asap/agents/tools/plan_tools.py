@@ -98,11 +98,12 @@ def prediction_facts(prediction: Prediction) -> Answer:
 
 
 def _placed(ranked: RankedCandidates, prediction: Prediction) -> Answer:
-    ranks = (n for n, candidate in enumerate(ranked.candidates, 1) if candidate.plan == prediction.plan)
+    found = ((n, one.strategy) for n, one in enumerate(ranked.candidates, 1) if one.plan == prediction.plan)
+    rank, strategy = next(found, (None, ""))
     incumbent = ranked.study.plan
     return {
-        "rank": next(ranks, None),
-        "strategy": title(prediction.plan, incumbent) if incumbent else None,
+        "rank": rank,
+        "strategy": title(prediction.plan, incumbent, strategy) if incumbent else None,
         **prediction_facts(prediction),
     }
 
