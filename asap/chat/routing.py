@@ -13,6 +13,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.evidence import Claim, StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.markers import pretends
+from asap.chat.understanding.quantities import LARGEST_AMOUNT
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.questions import is_question
 from asap.chat.understanding.topics import Topic
@@ -97,6 +98,7 @@ def _wants_change(question: Question) -> bool:
 def _change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     answer.topic = Topic.WHAT_IF
     left = [amount for amount in question.unused if amount.unit not in {"other"}]
+    left += [amount for amount in question.amounts if amount.value >= LARGEST_AMOUNT]
     if left:
         small_talk.unread(answer, " and ".join(amount.text for amount in left))
         return

@@ -5,11 +5,12 @@ from typing import Any
 import yaml
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import bounded
+from asap.core.numbers import MOST_DIGITS, bounded
 from asap.core.text import plain
 
 _DEEPEST = 32
 _STANDARD = "tag:yaml.org,2002:"
+_LONGEST_NUMBER = 100
 _CONSTRUCTED = {f"{_STANDARD}{name}" for name in ("null", "bool", "int", "float")}
 _TEXT = {f"{_STANDARD}{name}" for name in ("str", "timestamp", "value", "merge")}
 
@@ -66,6 +67,8 @@ def _value(loader: _Loader, node: yaml.Node, where: str) -> Any:
     if node.tag not in _CONSTRUCTED:
         raise ConfigError(f"has a tag that is not read: {plain(node.tag, 80)}", where=place)
     try:
+        if node.tag == f"{_STANDARD}int" and len(node.value) > _LONGEST_NUMBER:
+            raise ValueError(f"a whole number of more than {MOST_DIGITS} digits")
         value = loader.construct_object(node)
         return bounded(value) if isinstance(value, int) else value
     except (yaml.YAMLError, ValueError, KeyError) as error:

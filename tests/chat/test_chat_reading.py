@@ -159,6 +159,12 @@ def test_what_is_no_fact_about_this_run_is_not_recorded(ask, text):
     assert answer.text
 
 
+def test_a_number_that_is_no_quantity_is_asked_about(ask):
+    text = ask(f"what if the batch is {'9' * 25}?").text
+    assert "I cannot place" in text
+    assert "1000000000000000000" not in text
+
+
 def test_what_data_was_taken_for_is_said_where_maxtexts_could_be_meant(ask, home):
     said = "data is FSDP here (sharded parameters); plain data parallelism, MaxText's data, is replica"
     assert said in ask("why not data=8 tensor=2?").text
