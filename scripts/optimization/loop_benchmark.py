@@ -32,7 +32,7 @@ def benchmark() -> dict[str, object]:
     """Mean and worst number of evaluations over tables, and over seeds where there is luck."""
     published = list(sweeps())
     found: dict[str, object] = {"published_sweeps": {"tables": len(published)} | _rivals(published, WITHIN)}
-    if DECODER.exists():
+    if DECODER.exists():  # measured by measure_decoder.py on a quiet machine
         decoder = _decoder()
         found["small_decoder_on_cpu"] = {"configurations": len(decoder.measured)} | _rivals([decoder], NOISE)
     if find_spec("optuna") is None:
