@@ -3,7 +3,7 @@
 import typer
 
 from asap.cli.analysis import analyze, chat, compare, report
-from asap.cli.plans import map, predict, verify
+from asap.cli.plans import map, optimize, predict, verify
 from asap.cli.scores import backtest, evaluate, ledger
 from asap.cli.services import ci, serve
 from asap.cli.sessions import cost, memory
@@ -37,6 +37,7 @@ app.add_typer(profile.app, name="profile")
 app.add_typer(trace.app, name="trace")
 app.add_typer(map.app, name="map")
 app.add_typer(memory.app, name="memory")
+app.add_typer(optimize.app, name="optimize")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(config.app, name="config")
 app.add_typer(serve.app, name="serve")
