@@ -1,7 +1,8 @@
 import pytest
 
+from asap.core.feedback import repaired
 from asap.mapping.check import check
-from asap.mapping.language.feedback import Code, repaired
+from asap.mapping.language.feedback import Code
 from asap.mapping.language.parse import LONGEST, LONGEST_LINE, MOST_DECISIONS
 from tests.mapping.programs import DENSE, EXPERTS, SLICE
 

@@ -53,8 +53,8 @@ def check(
         if not found:
             print(f"{len(checked.program.decisions)} decisions, nothing wrong")
     if repair and found:
+        from asap.core.feedback import repaired
         from asap.core.files import write_atomically
-        from asap.mapping.language.feedback import repaired
 
         write_atomically(file, repaired(text, found))
         warn(f"repaired: {sum(each.repair is not None for each in found)} of {len(found)}; check again")

@@ -1,10 +1,11 @@
 """What is wrong with a program: typed, with the place, a reason, advice, and a repair where there is one."""
 
-from collections.abc import Iterable
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from asap.core.feedback import END_OF_LINE, Repair
+from asap.core.feedback import Feedback as General
 from asap.mapping.language.position import Position
 
 
@@ -28,33 +29,12 @@ class Code(StrEnum):
     CONTRADICTION = "CONTRADICTION"
 
 
-class Repair(BaseModel):
-    """Text that replaces a part of one line; the whole line goes where nothing would be left of it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    line: int = Field(description="from 1")
-    column: int = Field(description="from 1")
-    end_column: int = Field(description="the column after the last that is replaced")
-    text: str
-
-
-class Feedback(BaseModel):
-    """One thing that is wrong, and what to do about it."""
-
-    model_config = ConfigDict(frozen=True)
+class Feedback(General, frozen=True):
+    """One thing that is wrong with a program, and what to do about it."""
 
     code: Code
     line: int = Field(description="from 1")
     column: int = Field(description="from 1")
-    explanation: str
-    suggestion: str
-    other_line: int | None = Field(default=None, description="of the other line, where two contradict each other")
-    other_column: int | None = None
-    repair: Repair | None = Field(default=None, description="an edit after which this is no longer wrong")
-
-    def __str__(self) -> str:
-        return f"{self.line}:{self.column}: {self.code}: {self.explanation}; {self.suggestion}"
 
 
 def feedback(
@@ -80,16 +60,4 @@ def replace(at: Position, text: str) -> Repair:
 
 def delete_line(line: int) -> Repair:
     """The repair that takes a decision back."""
-    return Repair(line=line, column=1, end_column=10**9, text="")
-
-
-def repaired(text: str, found: Iterable[Feedback]) -> str:
-    """The program after every repair; of several on one line only the first is made."""
-    lines, edited = text.split("\n"), set[int]()
-    for repair in (each.repair for each in found):
-        if repair is None or repair.line in edited:
-            continue
-        edited.add(repair.line)
-        line = lines[repair.line - 1]
-        lines[repair.line - 1] = line[: repair.column - 1] + repair.text + line[repair.end_column - 1 :]
-    return "\n".join(lines)
+    return Repair(line=line, column=1, end_column=END_OF_LINE, text="")

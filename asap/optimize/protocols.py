@@ -1,0 +1,37 @@
+"""The two sides of the loop: what evaluates a configuration, and what proposes the next."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from asap.optimize.outcome import Configuration, Outcome, Suggestion, Try
+
+
+class Evaluator(Protocol):
+    """Turns a configuration into an outcome: the model, the compiler, a run."""
+
+    @property
+    def name(self) -> str:
+        """``model``, ``compiler`` or ``run``."""
+        ...
+
+    def evaluate(self, configuration: Configuration, place: Path) -> Outcome:
+        """What comes of a configuration.
+
+        Args:
+            configuration: its text.
+            place: a folder of this try alone. Called with it again, after a kill, an evaluator continues what it began
+                there: what was paid for is never paid for twice.
+        """
+        ...
+
+
+class Proposer(Protocol):
+    """Learns from tries and proposes the next."""
+
+    def propose(self, tries: Sequence[Try]) -> Suggestion | None:
+        """The next configuration, given all tries with their outcomes and feedback; ``None``: nothing is left to try.
+
+        A configuration may be proposed again, to measure it better.
+        """
+        ...
