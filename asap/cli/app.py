@@ -2,6 +2,7 @@
 
 import typer
 
+from asap.cli import optimize
 from asap.cli.analysis import analyze, chat, compare, report
 from asap.cli.plans import map, predict, verify
 from asap.cli.scores import backtest, evaluate, ledger
@@ -37,6 +38,7 @@ app.add_typer(profile.app, name="profile")
 app.add_typer(trace.app, name="trace")
 app.add_typer(map.app, name="map")
 app.add_typer(memory.app, name="memory")
+app.add_typer(optimize.app, name="optimize")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(config.app, name="config")
 app.add_typer(serve.app, name="serve")

@@ -1,6 +1,5 @@
 """A measured step time without a profile: as somebody says it, or as a training log shows it."""
 
-import math
 import re
 from pathlib import Path
 from statistics import fmean, median, pstdev
@@ -12,18 +11,11 @@ from asap.core.files import is_file, user_path
 from asap.core.text import plain
 from asap.core.units import format_seconds
 from asap.experiments.documents import read_text
+from asap.experiments.step_log import StepLog
 
 _SAID = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|sec|seconds|ms|min)?", re.ASCII)
 _UNITS = {None: 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
-_NUMBER = r"([\d.]+(?:[eE][-+]?\d+)?)"
-_STEPS = (
-    (re.compile(rf"completed step: *\d+, *seconds: *{_NUMBER}"), 1.0),  # MaxText, metric_logger.py
-    (re.compile(rf"elapsed time per iteration \(ms\): *{_NUMBER}"), 1e-3),  # Megatron-LM, training.py
-    (re.compile(rf"train_step_timing in s[:=] *{_NUMBER}"), 1.0),  # NeMo, TimingCallback
-)
-_TOKENS = re.compile(rf"seconds: *{_NUMBER},.*?Tokens/s/device: *{_NUMBER}")
 _LARGEST_LOG = 50_000_000
-_LONGEST_LINE = 2000
 _FEWEST = 3
 _WARM = 1.1
 """A step of the warm-up takes this many times the median of the second half."""
@@ -82,12 +74,14 @@ def read_log(path: Path) -> MeasuredStep:
         NotFoundError: there is no such file.
         ConfigError: it has no steps, or too few.
     """
-    lines = [line[:_LONGEST_LINE] for line in read_text(path, _LARGEST_LOG).splitlines()]
-    times = _times(lines)
+    log = StepLog()
+    for line in read_text(path, _LARGEST_LOG).splitlines():
+        log.feed(line)
+    times = log.times
     if not times:
         hint = "MaxText writes 'completed step: 5, seconds: 2.31', Megatron-LM 'elapsed time per iteration (ms): 2310'"
         raise ConfigError("has no completed training step", where=str(path), hint=hint)
-    return steady_step(times, plain(path.name, 80), _tokens(lines), where=str(path))
+    return steady_step(times, plain(path.name, 80), log.tokens_per_device, where=str(path))
 
 
 def steady_step(
@@ -114,24 +108,3 @@ def steady_step(
         tokens_per_device=tokens_per_device,
         source=source,
     )
-
-
-def _times(lines: list[str]) -> list[float]:
-    for pattern, unit in _STEPS:
-        times = [_number(found[1]) * unit for line in lines if (found := pattern.search(line))]
-        if times:
-            return [time for time in times if 0 < time < math.inf]
-    return []
-
-
-def _tokens(lines: list[str]) -> float | None:
-    """Tokens of a device in a step: rate times seconds, the median over the log."""
-    found = [_number(f[1]) * _number(f[2]) for line in lines if (f := _TOKENS.search(line))]
-    return median(found) or None if found else None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

@@ -72,7 +72,7 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
             plan = found.plan(place)
             if plan == study.plan or plan in strategies or plan in refused:
                 continue
-            if (reason := _why_not_launched(study, plan)) is not None:
+            if (reason := why_not_launched(study, plan)) is not None:
                 refused[plan] = reason
                 continue
             strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
@@ -84,7 +84,7 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
 
 def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:
     """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
-    reasons_against = {plan: _why_not_launched(study, plan) for plan in candidate_plans(study)}
+    reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
     plans = [plan for plan, reason in reasons_against.items() if reason is None]
     left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:
@@ -154,7 +154,7 @@ def draft(
         trade_offs=trade_offs(study, candidate.plan),
         citations=citations,
         confidence=confidence(study, candidate.prediction, citations),
-        overrides=_overrides(study, candidate.plan),
+        overrides=overrides_of(study, candidate.plan),
         score=candidate.score,
         strategy=candidate.strategy,
         settings=changed_settings(candidate.plan, study.plan) if study.plan else (),
@@ -231,7 +231,8 @@ def _warnings(ranked: RankedCandidates) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _overrides(study: Study, plan: Plan) -> Overrides:
+def overrides_of(study: Study, plan: Plan) -> Overrides:
+    """What to paste for the run's own launcher to run a plan; raises like :func:`launcher_line`."""
     stack = stack_of(study.experiment.workload.framework)
     return Overrides.of(stack, launcher_line(study, plan), flags_for(study, plan).exports)
 
@@ -257,7 +258,8 @@ def launcher_line(study: Study, plan: Plan) -> str:
     )
 
 
-def _why_not_launched(study: Study, plan: Plan) -> str | None:
+def why_not_launched(study: Study, plan: Plan) -> str | None:
+    """Why the run's own launcher has no words for a plan; ``None`` if it has."""
     experiment = study.experiment
     layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
     stack = stack_of(experiment.workload.framework)

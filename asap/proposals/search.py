@@ -63,10 +63,12 @@ class Search:
         """What decides between places: gain after doubt, less what each change has to bring."""
         index = tuple(places.T)
         gain = self.evaluation.gain[index] + self.precedents[places[:, _MESH]]
-        changed = np.count_nonzero(places, axis=1)
+        return after_doubt_of_each(gain, self.evaluation.half_width(index)) - self.effort(places)
+
+    def effort(self, places: Places) -> NDArray[np.float64]:
+        """What the changes of each place have to bring, in ``ln(step time)``."""
         each = A_CHANGE if self.fits_now else SMALLEST_CHANGE
-        worth = after_doubt_of_each(gain, self.evaluation.half_width(index))
-        return worth - each * changed - A_CHANGE * self._moved[places[:, _MESH]]
+        return each * np.count_nonzero(places, axis=1) + A_CHANGE * self._moved[places[:, _MESH]]
 
     def kinds(self, places: Places) -> list[str]:
         """What most of each place's gain comes from: a lever, or the direction in which the mesh moves; and whether it

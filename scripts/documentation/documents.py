@@ -17,6 +17,7 @@ from asap.ledger.ledger import Ledger
 from asap.mapping.explain import Explanation
 from asap.mapping.report import CheckReport, FormatReport
 from asap.mapping.space import Space
+from asap.optimize.report import OptimizationReport
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import Calibration
 from asap.replay.replay import Replay
@@ -76,6 +77,7 @@ DOCUMENTS = (
     ),
     Document(RunComparison, "`asap compare --format json`"),
     Document(Ledger, "`asap ledger --format json`"),
+    Document(OptimizationReport, "`asap optimize --format json`"),
     Document(_document("asap.doctor/1", checks=tuple[Check, ...]), "`asap doctor --format json`"),
     Document(Verification, "`asap verify --format json`"),
     Document(CiReport, "`asap ci --format json`"),

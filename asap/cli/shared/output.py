@@ -40,6 +40,11 @@ def set_verbosity(verbosity: Verbosity) -> None:
     _verbosity = verbosity
 
 
+def verbosity() -> Verbosity:
+    """How much is said."""
+    return _verbosity
+
+
 class Format(StrEnum):
     """How a result is printed."""
 

@@ -1,0 +1,189 @@
+"""``asap optimize``: evaluate, learn, propose again, stop in time."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from asap.cli.completion import experiments, session_names
+from asap.cli.output import STEP_TIME, Plain, print_json, progress, warn
+
+if TYPE_CHECKING:
+    from asap.optimize.report import OptimizationReport
+    from asap.optimize.request import Request
+    from asap.optimize.session import Session
+    from asap.study.study import Study
+
+
+class _Group(TyperGroup):
+    """``asap optimize EXPERIMENT`` is ``asap optimize run EXPERIMENT``."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Group, no_args_is_help=True, help="Find the fastest configuration that runs, in few evaluations."
+)
+
+Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking.")]
+SessionName = Annotated[str, typer.Argument(help="Name of a session.", autocompletion=session_names)]
+_STEPS = 20
+
+
+@app.command()
+def run(
+    experiment: Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)],
+    evaluate: Annotated[
+        Literal["model", "compiler", "run"],
+        typer.Option(help="What judges: the model, the TPU compiler, or runs of your command."),
+    ] = "model",
+    budget: Annotated[
+        str | None, typer.Option(help="Most evaluations, or most time: 8, 30m, 2h. Needed beyond the model.")
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option(help="What starts a run: './train.sh {overrides}'; also {plan}, {try}, {folder}.")
+    ] = None,
+    wait_for: Annotated[
+        str | None,
+        typer.Option(help="Where the command returns at once: what follows the job and prints its log, with {try}."),
+    ] = None,
+    cancel: Annotated[str | None, typer.Option(help="What ends such a job before its time, with {try}.")] = None,
+    steps: Annotated[int, typer.Option(min=3, help="Steps behind the warm-up after which a run is stopped.")] = _STEPS,
+    time_limit: Annotated[str, typer.Option(help="Most time of one run: 90s, 30m.")] = "1h",
+    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="A lever on request: first_moment. May be repeated.")] = None,
+    steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a try worth?")] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
+    yes: Yes = False,
+    form: Form = Plain.TERMINAL,
+) -> None:
+    """Search every configuration, and evaluate the best until no more is worth it."""
+    from dataclasses import replace
+
+    from asap.cli.wishes import read_wishes
+    from asap.core.errors import UsageError
+    from asap.experiments import ExperimentStore
+    from asap.experiments.create import Statement, amend
+    from asap.study.study import open_study
+
+    wishes = read_wishes(allow or [], steps_to_go, prices)
+    if evaluate != "run" and command is not None:
+        raise UsageError("a command is for --evaluate run", where="--command")
+    if evaluate != "model" and budget is None:
+        hint = "--budget 8 for so many evaluations, --budget 30m for so much time"
+        raise UsageError("an evaluation costs something: say how much may be spent", where="--budget", hint=hint)
+    with progress() as show:
+        show("searching configurations")
+        opened = open_study(experiment, ExperimentStore(), lambda record: amend(record, Statement(step_time=step_time)))
+        study = replace(opened, wishes=wishes)
+        if evaluate == "model":
+            from asap.optimize.by_model import optimize_by_model
+
+            _print(optimize_by_model(study), form)
+    for warning in study.warnings:
+        warn(warning)
+    if evaluate == "model":
+        return
+    from asap.optimize.request import Budget, Request
+    from asap.optimize.session import Session
+    from asap.sharding_memory import new_session_name
+
+    limit = Budget.parse(time_limit).seconds
+    if limit is None:
+        raise UsageError("is no time", where="--time-limit", hint="90s, 30m, 2h")
+    request = Request(
+        experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
+        wait_for=wait_for, cancel=cancel, folder=str(Path.cwd()), steps=steps, try_seconds=limit,
+        allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),
+        currency=wishes.currency,
+    )  # fmt: skip
+    request.evaluator("check", lambda line: None)
+    _ask(request, study, yes)
+    _go(request, Session.start(session or new_session_name(), request.model_dump(mode="json")), form)
+
+
+@app.command()
+def resume(
+    session: SessionName,
+    budget: Annotated[str | None, typer.Option(help="Another budget, of the whole session.")] = None,
+    command: Annotated[str | None, typer.Option(help="Another command to start runs with.")] = None,
+    yes: Yes = False,
+    form: Form = Plain.TERMINAL,
+) -> None:
+    """Go on with a session, from where it was stopped or killed."""
+    from asap.optimize.request import Budget
+
+    opened = _opened(session)
+    changes = {"budget": Budget.parse(budget)} if budget else {}
+    request = opened[0].model_copy(update=changes | ({"command": command} if command else {}))
+    request.evaluator("check", lambda line: None)
+    _ask(request, request.study, yes)
+    _go(request, opened[1], form)
+
+
+@app.command()
+def show(session: SessionName, form: Form = Plain.TERMINAL) -> None:
+    """Show every try of a session and the best so far."""
+    from asap.optimize.by_evaluation import report_of
+
+    _print(report_of(*_opened(session)), form)
+
+
+def _opened(name: str) -> "tuple[Request, Session]":
+    from asap.optimize.request import Request
+    from asap.optimize.session import Session
+    from asap.sharding_memory import readable
+
+    session = Session.resume(name)
+    with readable(name):
+        return Request.model_validate(session.settings), session
+
+
+def _go(request: "Request", session: "Session", form: Plain) -> None:
+    import sys
+
+    from asap.cli.live import LiveTable
+    from asap.optimize.by_evaluation import optimize_by_evaluation
+
+    with LiveTable(sys.stderr, session.name) as live:
+        found = optimize_by_evaluation(request, session, show=live.show, report=live.report)
+    _print(found, form)
+    if found.best is None:
+        raise typer.Exit(5)
+    if found.stopped is not None and found.stopped.reason == "interrupted":
+        raise typer.Exit(130)
+
+
+def _ask(request: "Request", study: "Study", yes: bool) -> None:
+    """Say what may be spent, and ask; on a pipe there is nobody to ask."""
+    import sys
+
+    from asap.core.errors import UsageError
+    from asap.core.text import plain
+
+    if yes or request.evaluate != "run":
+        return
+    chips = f" on {study.slice.chips} x {study.slice.chip.title}" if study.slice else ""
+    print(f"This runs, {request.budget.phrase}{chips}: {plain(request.command, 300)}", file=sys.stderr)
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is here to agree to the cost", where="asap optimize", hint="--yes agrees to it")
+    if not typer.confirm("Spend it?", err=True):
+        raise typer.Exit(1)
+
+
+def _print(found: "OptimizationReport", form: Plain) -> None:
+    if form is Plain.JSON:
+        print_json(found)
+        return
+    from asap.cli.output import console
+    from asap.optimize.table import print_report
+
+    print_report(found, console())

@@ -1,0 +1,94 @@
+"""The loop over the configurations of a run: session, evaluator, proposer and rule put together."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+from asap.core.units import format_percent
+from asap.optimize.loop import optimize
+from asap.optimize.outcome import Suggestion, Try
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.study_prior import Searched
+from asap.optimize.protocols import Proposer
+from asap.optimize.report import OptimizationReport, best_measured, spent_on
+from asap.optimize.request import Request
+from asap.optimize.session import Session, only_session
+from asap.optimize.stopping import Stopped, Worth
+
+Show = Callable[[OptimizationReport, Worth | None], None]
+Making = Callable[[ModelGuided], Proposer]
+_WORTH_SAYING = 0.03
+
+
+def optimize_by_evaluation(
+    request: Request,
+    session: Session,
+    *,
+    show: Show = lambda report, worth: None,
+    report: Callable[[str], None] = lambda line: None,
+    proposer: Making = lambda guided: guided,
+) -> OptimizationReport:
+    """Run the loop, from where the session stands to its end.
+
+    Args:
+        request: what was asked for.
+        session: new or resumed.
+        show: called after each change.
+        report: called with what a try is doing.
+        proposer: makes the proposer; the built-in one by default.
+
+    Raises:
+        InsufficientEvidenceError: too little is known to search configurations.
+        UsageError: another session measures the same experiment.
+    """
+    searched = Searched.of(request.study)
+    guided = searched.proposer()
+
+    def told(session: Session, suggestion: Suggestion | None, worth: Worth | None) -> None:
+        del suggestion
+        show(_report(request, session, guided, searched.found.considered, None), worth)
+
+    measures = request.evaluate == "run"
+    with only_session(request.experiment.id) if measures else nullcontext():
+        evaluator = request.evaluator(session.name, report)
+        stopped = optimize(session, proposer(guided), evaluator, request.rule(searched.modelled_s), told)
+    return _report(request, session, guided, searched.found.considered, stopped)
+
+
+def report_of(request: Request, session: Session) -> OptimizationReport:
+    """The report of a session as it stands; raises like :func:`optimize_by_evaluation`."""
+    searched = Searched.of(request.study)
+    return _report(request, session, searched.proposer(), searched.found.considered, session.stopped)
+
+
+def _report(
+    request: Request, session: Session, guided: ModelGuided, considered: int, stopped: Stopped | None
+) -> OptimizationReport:  # fmt: skip
+    def lines(configuration: str) -> str:
+        return "\n".join(request.overrides(configuration).lines)
+
+    return OptimizationReport(
+        experiment=request.experiment.id,
+        session=session.name,
+        evaluator=request.evaluate,
+        considered=considered,
+        tries=tuple(session.tries),
+        best=best_measured(session.tries, guided.known, guided.first, lines),
+        stopped=stopped,
+        spent=spent_on(session.tries),
+        learnt=tuple(_learnt(guided, session.tries)),
+    )
+
+
+def _learnt(guided: ModelGuided, tries: list[Try]) -> list[str]:
+    """How the measured steps lie against the model's, where there are several."""
+    ratios = sorted(guided.against_the_model(tries))
+    if len(ratios) < 2:
+        return []
+    low, high = ratios[0] - 1, ratios[-1] - 1
+    if max(abs(low), abs(high)) < _WORTH_SAYING:
+        return [f"measured within {format_percent(_WORTH_SAYING, 0)} of the model"]
+    return [f"measured {_signed(low)} to {_signed(high)} against the model; what was tried later allows for it"]
+
+
+def _signed(share: float) -> str:
+    return f"{'+' if share >= 0 else '-'}{format_percent(abs(share), 0)}"

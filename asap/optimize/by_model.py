@@ -1,0 +1,89 @@
+"""The best configuration by the model alone: all of the space, in one pass."""
+
+from asap.core.feedback import Feedback
+from asap.core.provenance import Provenance
+from asap.core.units import format_bytes
+from asap.optimize.codes import Code
+from asap.optimize.feedback import feedback
+from asap.optimize.outcome import Cost, Expectation, Outcome, Try
+from asap.optimize.report import Best, OptimizationReport
+from asap.optimize.stopping import Stopped
+from asap.prediction.prediction import MemoryPrediction, Prediction
+from asap.proposals.proposal import Proposal
+from asap.proposals.propose import propose, rank_candidates
+from asap.study.study import Study
+
+
+def optimize_by_model(study: Study) -> OptimizationReport:
+    """What to run by the model, without a session and without precedents.
+
+    Raises:
+        InsufficientEvidenceError: too little is known to predict any plan.
+    """
+    found = propose(rank_candidates(study, {}), lambda study, plan: ())
+    now, first = found.incumbent, next(iter(found.proposals), None)
+    tries = [_try(1, now, "what runs now")] if now else []
+    first_new = len(tries) + 1
+    tries += [_try(number, each.prediction, each.title) for number, each in enumerate(found.proposals, first_new)]
+    keeps = found.recommendation.keep_incumbent
+    situation = found.situation.statement if found.situation else ""
+    kept = (found.recommendation.statement,) if keeps else ()
+    return OptimizationReport(
+        experiment=study.experiment.id,
+        evaluator="model",
+        considered=found.considered,
+        tries=tuple(tries),
+        best=_kept(now) if keeps and now else _proposed(first) if first else None,
+        stopped=Stopped(reason="nothing_left", statement=situation or found.recommendation.statement),
+        spent=Cost(seconds=0.0),
+        learnt=(*kept, *found.warnings),
+    )
+
+
+def _try(number: int, prediction: Prediction, why: str) -> Try:
+    step, memory = prediction.step_time, prediction.memory
+    held = memory.total.value if memory else None
+    too_large = memory is not None and not memory.fits
+    return Try(
+        number=number,
+        configuration=str(prediction.plan),
+        why=why,
+        predicted=Expectation(
+            step_time_s=step.value if step else None, low_s=step.low if step else None,
+            high_s=step.high if step else None, hbm_bytes=held,
+        ),
+        outcome=Outcome(
+            status="rejected" if too_large else "done",
+            step_time_s=step.value if step else None,
+            hbm_bytes=held,
+            provenance=Provenance.MODELLED,
+            feedback=(_too_large(memory),) if memory and too_large else (),
+        ),
+        cost=Cost(seconds=0.0),
+    )  # fmt: skip
+
+
+def _too_large(memory: MemoryPrediction) -> Feedback:
+    over = format_bytes(memory.total.value - memory.capacity_bytes)
+    most = max(memory.parts, key=lambda part: part.size_bytes, default=None)
+    of = f", most of it {most.name}" if most else ""
+    return feedback(Code.OUT_OF_MEMORY, f"does not fit: {over} too much for {format_bytes(memory.capacity_bytes)}{of}")
+
+
+def _kept(now: Prediction) -> Best:
+    return Best(
+        configuration=str(now.plan), step_time_s=now.step_time.value if now.step_time else None,
+        provenance=Provenance.MODELLED, evidence="it is what runs now", saves=0.0, lines=(),
+    )  # fmt: skip
+
+
+def _proposed(proposal: Proposal) -> Best:
+    step, relative = proposal.prediction.step_time, proposal.prediction.relative_step_time
+    return Best(
+        configuration=str(proposal.plan),
+        step_time_s=step.value if step else None,
+        provenance=Provenance.MODELLED,
+        evidence="the model alone; --evaluate compiler or --evaluate run tests it",
+        saves=1 - relative.value if relative and not proposal.makes_fit else None,
+        lines=proposal.overrides.lines,
+    )

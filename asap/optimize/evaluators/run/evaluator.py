@@ -1,0 +1,179 @@
+"""Evaluates a configuration by running it: until enough steps are timed, it ends, or its time is over."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from asap.core.errors import ConfigError
+from asap.core.feedback import Feedback
+from asap.core.provenance import Provenance
+from asap.core.text import plain
+from asap.core.units import format_percent, format_seconds
+from asap.experiments.measured_step import MeasuredStep, steady_step
+from asap.optimize.codes import Code
+from asap.optimize.evaluators.run.command import Command, asked_settings
+from asap.optimize.evaluators.run.failures import why_it_died
+from asap.optimize.evaluators.run.log import MOST_BYTES, RunLog
+from asap.optimize.evaluators.run.process import Process
+from asap.optimize.feedback import feedback
+from asap.optimize.outcome import Configuration, Outcome, Status
+from asap.proposals.proposal import Overrides
+
+_POLL_S = 0.05
+_THROTTLED = 1.1
+"""Median of the last third of the steps over that of the first from which on they are said to grow longer."""
+_NOISY = 0.03
+"""Standard error of the mean above which it says little: undisturbed steps vary by as much each
+(:data:`asap.diagnosis.facts.STEP_TIME_VARIATION`)."""
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """When a try has shown enough.
+
+    Args:
+        steps: behind the warm-up.
+        seconds: of a try.
+    """
+
+    steps: int = 20
+    seconds: float = 3600.0
+
+
+@dataclass(frozen=True)
+class RunEvaluator:
+    """Runs the user's command.
+
+    Args:
+        command: with places to fill in.
+        session: makes names of tries that no other session has.
+        overrides: the launcher's words for a configuration.
+        tokens: of a device in a step.
+        limits: of a try.
+        folder: that the command runs in.
+        report: called with what is going on.
+    """
+
+    command: Command
+    session: str
+    overrides: Callable[[Configuration], Overrides]
+    tokens: float | None
+    limits: RunLimits
+    folder: Path
+    report: Callable[[str], None] = lambda line: None
+    name: str = "run"
+
+    def evaluate(self, configuration: Configuration, place: Path) -> Outcome:
+        """Start the command, or find it started, and follow it to its end."""
+        overrides, name = self.overrides(configuration), f"{self.session}-{place.name}"
+        process = Process(place)
+        log = RunLog(process.log, asked_settings(overrides), self.tokens)
+        began = time.time()
+        process.start(self.command.script(overrides, configuration, name, place), self.folder)
+        over = None
+        try:
+            over = self._follow(process, log)
+        finally:
+            cut_short = process.runs
+            process.stop()
+            if cut_short and (cancellation := self.command.cancellation(name, place)):
+                _cancel(cancellation, place, self.folder)
+        log.read(to_end=True)
+        seconds = max((process.ended or time.time()) - (process.began or began), 0.0)
+        return self._outcome(process, log, over, cut_short, seconds)
+
+    def _follow(self, process: Process, log: RunLog) -> Feedback | None:
+        """Wait for enough steps or the end; what was wrong if it had to be stopped."""
+        began = process.began or time.time()
+        while True:
+            running = process.runs
+            if log.read():
+                if wrong := _wrong(log):
+                    return wrong
+                if (steady := _steady(log)) is not None and (steady.steps or 0) >= self.limits.steps:
+                    return None
+                self.report(_progress(log))
+            if log.size > MOST_BYTES:
+                return feedback(Code.CRASHED, "it wrote a log of gigabytes", "let it log less")
+            if not running:
+                return None
+            if time.time() - began > self.limits.seconds:
+                return feedback(Code.HANG, f"it was stopped after {format_seconds(self.limits.seconds)}")
+            time.sleep(_POLL_S)
+
+    def _outcome(
+        self, process: Process, log: RunLog, over: Feedback | None, cut_short: bool, seconds: float
+    ) -> Outcome:  # fmt: skip
+        steady, wrong = _steady(log), over or _wrong(log)
+        said: list[Feedback] = []
+        if steady is not None and over is not None and over.code == Code.HANG:
+            said, wrong = [over], None
+        enough = steady is not None and (steady.steps or 0) >= self.limits.steps
+        died = not cut_short and not (process.code == 0 or (process.code is None and enough))
+        status: Status = "done"
+        if died or (wrong is None and steady is None):
+            code = process.code if not cut_short else None
+            status, reason = why_it_died(log.tail, code, len(log.times))
+            said = [reason]
+        elif wrong is not None:
+            status, said = "failed", [wrong]
+        elif steady is not None and (grown := _growth(steady, log.times)) > _THROTTLED:
+            status, said = "failed", [feedback(Code.THROTTLED, f"its steps grew by {format_percent(grown - 1, 0)}")]
+        timed = steady if status == "done" else None
+        error = (timed.deviation or 0.0) / math.sqrt(timed.steps or 1) if timed else None
+        if timed and error and error > _NOISY * timed.seconds:
+            share = format_percent(error / timed.seconds, 0)
+            said.append(feedback(Code.NOISE, f"the mean of its steps is known to ± {share} only"))
+        if timed and log.asked and not log.shown:
+            said.append(feedback(Code.UNCHECKED))
+        return Outcome(
+            status=status, step_time_s=timed.seconds if timed else None, standard_error_s=error,
+            steps=timed.steps if timed else None, hbm_bytes=log.reserved_bytes, provenance=Provenance.MEASURED,
+            feedback=tuple(said), seconds=seconds,
+        )  # fmt: skip
+
+
+def _steady(log: RunLog) -> MeasuredStep | None:
+    try:
+        return steady_step(log.times, "log") if log.times else None
+    except ConfigError:
+        return None
+
+
+def _wrong(log: RunLog) -> Feedback | None:
+    """What makes a result worthless, however fast it is."""
+    if log.not_a_number:
+        return feedback(Code.WRONG_RESULT)
+    if ignored := log.ignored():
+        name, (asked, shown) = next(iter(ignored.items()))
+        return feedback(
+            Code.IGNORED_OVERRIDE,
+            f"the log shows {plain(name, 60)}={plain(shown, 40)}, asked for was {plain(asked, 40)}",
+        )
+    return None
+
+
+def _growth(steady: MeasuredStep, times: list[float]) -> float:
+    kept = times[steady.left_out :]
+    third = len(kept) // 3
+    return median(kept[-third:]) / median(kept[:third]) if third >= 2 else 1.0
+
+
+def _progress(log: RunLog) -> str:
+    times = log.times
+    return f"{len(times)} step(s), the last {format_seconds(times[-1])}" if times else "no step yet"
+
+
+def _cancel(script: str, place: Path, folder: Path) -> None:
+    """Run the cancellation, for a while."""
+    own = place / "cancel"
+    own.mkdir(exist_ok=True)
+    cancelling = Process(own)
+    cancelling.start(script, folder)
+    until = time.monotonic() + 60.0
+    while cancelling.runs and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    cancelling.stop()

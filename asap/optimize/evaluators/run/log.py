@@ -1,0 +1,113 @@
+"""The log of a try, read as it grows: step times, settings that it shows, memory, and its end."""
+
+import math
+import re
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+from asap.experiments.step_log import LONGEST_LINE, StepLog
+
+_SETTING = re.compile(
+    r"(?:Config param |^\s*|[\s{,]\"?|--)([A-Za-z_][\w.]{0,80})\"?(?: ?\.{3,} ?|\s*[:=]\s*)\"?([^\s,\"{}\[\]]{1,80})"
+)  # MaxText, pyconfig.py; Megatron-LM, arguments.py; torchtitan's configuration as JSON
+_NOT_A_NUMBER = re.compile(r"\bloss:? *(?:nan|inf)\b", re.IGNORECASE)
+_RESERVED = (
+    (re.compile(r"\bmax reserved: ([\d.]{1,20})"), 2.0**20),  # Megatron-LM, report_memory, MB
+    (re.compile(r"\bmemory: *([\d.]{1,20})GiB\("), 2.0**30),  # torchtitan
+)
+_TAIL = 200
+_CHUNK = 1 << 20
+MOST_BYTES = 4 << 30
+"""A log that grows beyond this is of no run that goes well."""
+
+
+class RunLog:
+    """Reads what was added since the last call; keeps what is needed and no more.
+
+    Args:
+        path: of the log.
+        asked: settings that were asked for, by name.
+        tokens: of a device in a step.
+    """
+
+    def __init__(self, path: Path, asked: Mapping[str, str], tokens: float | None):
+        self._path = path
+        self.asked = {key.casefold(): value for key, value in asked.items()}
+        self._offset = 0
+        self._rest = b""
+        self._steps = StepLog(tokens)
+        self.tail: deque[str] = deque(maxlen=_TAIL)
+        self.shown: dict[str, str] = {}
+        self.not_a_number = False
+        self.reserved_bytes: float | None = None
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of each step so far."""
+        return self._steps.times
+
+    @property
+    def size(self) -> int:
+        """Bytes that were read."""
+        return self._offset
+
+    def read(self, to_end: bool = False) -> bool:
+        """Read what was added; whether there was anything. ``to_end``: the last line too, though it has no end."""
+        grown = False
+        with self._path.open("rb") as stream:
+            stream.seek(self._offset)
+            while chunk := stream.read(_CHUNK):
+                grown = True
+                self._offset += len(chunk)
+                *whole, self._rest = (self._rest + chunk).replace(b"\r", b"\n").split(b"\n")
+                self._rest = self._rest[:LONGEST_LINE]
+                for line in whole:
+                    self._feed(line)
+                if self._offset > MOST_BYTES:
+                    break
+        if to_end and self._rest:
+            self._feed(self._rest)
+            self._rest = b""
+        return grown
+
+    def ignored(self) -> dict[str, tuple[str, str]]:
+        """Settings that the log shows otherwise than asked: name → asked, shown."""
+        pairs = ((key, self.asked[key], shown) for key, shown in self.shown.items())
+        return {key: (asked, shown) for key, asked, shown in pairs if not _same(asked, shown)}
+
+    def _feed(self, raw: bytes) -> None:
+        line = raw[:LONGEST_LINE].decode("utf-8", "replace")
+        self.tail.append(line)
+        completed = self._steps.feed(line)
+        if _NOT_A_NUMBER.search(line):
+            self.not_a_number = True
+        for pattern, unit in _RESERVED:
+            if found := pattern.search(line):
+                self.reserved_bytes = max(self.reserved_bytes or 0.0, _number(found[1]) * unit)
+        if not completed and not self.times:
+            for name, value in _SETTING.findall(line):
+                if (key := self._key(name)) is not None:
+                    self.shown[key] = value
+
+    def _key(self, name: str) -> str | None:
+        """The asked setting that a shown name is: itself, or its last part, as in JSON with sections."""
+        bare = name.casefold()
+        if bare in self.asked:
+            return bare
+        ends = [key for key in self.asked if key.rpartition(".")[2] == bare and "." in key]
+        return ends[0] if len(ends) == 1 else None
+
+
+def _same(asked: str, shown: str) -> bool:
+    try:
+        return math.isclose(float(asked), float(shown))
+    except ValueError:
+        return asked.casefold().strip("'") == shown.casefold().strip("'")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,162 @@
+"""The built-in proposer: the model as prior, evaluations correct it, and the next is what is expected to save most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from asap.core.units import format_percent
+from asap.optimize.outcome import Configuration, Expectation, Suggestion, Try
+from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
+from asap.optimize.proposers.prior import Array, Prior
+from asap.optimize.proposers.step_belief import Kernel, StepBelief, believe
+from asap.optimize.results import Result, ended, results
+from asap.proposals.doubt import Z_90
+
+MOST_LOST = 2
+"""Times that a configuration which was lost is proposed again."""
+UNSURE = 0.1
+"""Probability that two results are in the wrong order above which the better is measured again."""
+MOST_REPEATS = 3
+LIKELY = 0.5
+
+
+@dataclass
+class ModelGuided:
+    """Proposes by expected improvement (Jones, Schonlau & Welch 1998): likely to be faster, or not well known.
+
+    Args:
+        prior: the model's word on each configuration.
+        kernel: how residuals of step times go together.
+        memory: of the factor on modelled HBM.
+        capacity: bytes of HBM of a device.
+        first: what to evaluate first, as what runs now.
+        known: measured before the session began.
+    """
+
+    prior: Prior
+    kernel: Kernel
+    memory: MemoryKernel = UNBIASED
+    capacity: float = 1.0
+    first: Configuration | None = None
+    known: tuple[Result, ...] = ()
+    _distances: dict[int, Array] = field(default_factory=dict)
+
+    def propose(self, tries: Sequence[Try]) -> Suggestion | None:
+        """The next configuration; ``None`` where none is left that may be faster."""
+        if not tries and not self.known and self.first is not None and self.first in self.prior.index:
+            place = self.prior.index[self.first]
+            if probability_fits(self.prior, self.memory, (), self.capacity)[place] >= LIKELY:
+                return self._suggestion(place, self.belief(tries), "what runs now, to compare with", None)
+        found = [*self.known, *results(tries)]
+        return self._again(found, tries) or self._new(found, tries)
+
+    def belief(self, tries: Sequence[Try]) -> StepBelief:
+        """What is believed of every step time after these tries."""
+        found = [result for result in (*self.known, *results(tries)) if result.configuration in self.prior.index]
+        return believe(
+            self.prior, self.kernel, found, [self._distance(self.prior.index[r.configuration]) for r in found]
+        )
+
+    def against_the_model(self, tries: Sequence[Try]) -> list[float]:
+        """Measured over modelled step time of each configuration that was timed."""
+        found = (r for r in (*self.known, *results(tries)) if r.configuration in self.prior.index)
+        return [r.step_time_s / float(np.exp(self.prior.log_time[self.prior.index[r.configuration]])) for r in found]
+
+    def _new(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
+        belief = self.belief(tries)
+        fits = probability_fits(self.prior, self.memory, tries, self.capacity) * self._runs(tries)
+        best = min((result.step_time_s for result in found), default=None)
+        if best is None:
+            score = np.where(fits >= LIKELY, -(belief.mean + self.prior.effort), -np.inf)
+            saving = np.full(len(score), np.nan)
+        else:
+            saving = fits * expected_saving(np.log(best) - belief.mean - self.prior.effort, belief.deviation)
+            score = saving
+        score = np.where(self._tried(tries), -np.inf, score)
+        for place in np.argsort(-score, kind="stable"):
+            if not np.isfinite(score[place]):
+                return None
+            if self.prior.refused(int(place)) is None:
+                expected = None if np.isnan(saving[place]) else float(saving[place])
+                return self._suggestion(int(place), belief, self._why(int(place), belief, best), expected)
+        return None
+
+    def _again(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
+        """The better of two whose order the noise leaves open, unless they are as good as equal or well measured."""
+        if len(found) < 2:
+            return None
+        first, second = sorted(found, key=lambda result: result.step_time_s)[:2]
+        error = float(np.hypot(first.log_error, second.log_error))
+        gap = float(np.log(second.step_time_s / first.step_time_s))
+        if not error or _upper_tail(gap / error) < UNSURE or error < self.kernel.deviation / 10:
+            return None
+        worse = max((first, second), key=lambda result: (result.log_error, result.configuration))
+        if worse.tries >= MOST_REPEATS or worse.configuration not in self.prior.index:
+            return None
+        saving = float(expected_saving(np.array([-gap]), np.array([error]))[0])
+        why = f"again: noise leaves open which of the best two is faster ({format_percent(gap)} apart)"
+        return self._suggestion(self.prior.index[worse.configuration], self.belief(tries), why, saving)
+
+    def _tried(self, tries: Sequence[Try]) -> np.ndarray:
+        """Configurations that need no further try: those on record, and those that were not merely lost."""
+        done = {result.configuration for result in self.known}
+        lost: dict[Configuration, int] = {}
+        for each, outcome in ended(tries):
+            if outcome.status == "lost":
+                lost[each.configuration] = lost.get(each.configuration, 0) + 1
+            if outcome.status != "lost" or lost[each.configuration] > MOST_LOST:
+                done.add(each.configuration)
+        mask = np.zeros(len(self.prior.configurations), dtype=bool)
+        mask[[self.prior.index[each] for each in done if each in self.prior.index]] = True
+        return mask
+
+    def _runs(self, tries: Sequence[Try]) -> Array:
+        """That a configuration runs at all: the nearer to one that could not, the less likely."""
+        odds = np.ones(len(self.prior.configurations))
+        for each, outcome in ended(tries):
+            place = self.prior.index.get(each.configuration)
+            died = outcome.status == "failed" or (outcome.status == "rejected" and "OUT_OF_MEMORY" not in outcome.codes)
+            if died and place is not None:
+                odds = odds * (1 - self.kernel.correlation(self._distance(place)))
+        return odds
+
+    def _distance(self, place: int) -> Array:
+        if place not in self._distances:
+            self._distances[place] = self.prior.distance(place)
+        return self._distances[place]
+
+    def _why(self, place: int, belief: StepBelief, best: float | None) -> str:
+        if best is None:
+            return "the fastest by the model"
+        gain = 1 - float(np.exp(belief.mean[place])) / best
+        if gain > 0:
+            return f"expected to take {format_percent(gain)} less than the best so far"
+        return f"not well known: it may be faster, although {format_percent(-gain)} more is expected"
+
+    def _suggestion(self, place: int, belief: StepBelief, why: str, saving: float | None) -> Suggestion:
+        mean, half = float(belief.mean[place]), Z_90 * float(belief.deviation[place])
+        fill = None if self.prior.log_fill is None else float(np.exp(self.prior.log_fill[place])) * self.capacity
+        low, value, high = (float(np.exp(mean + side * half)) for side in (-1, 0, 1))
+        predicted = Expectation(step_time_s=value, low_s=low, high_s=high, hbm_bytes=fill)
+        return Suggestion(
+            configuration=self.prior.configurations[place], why=why, predicted=predicted, saving=saving
+        )  # fmt: skip
+
+
+def expected_saving(gain: Array, deviation: Array) -> Array:
+    """Share of a step time that is expected to be saved where ``ln(step time)`` falls by ``gain``, more or less.
+
+    The partial expectation of :mod:`asap.proposals.test_worth`, over arrays: what is slower is not kept.
+    """
+    from scipy.special import ndtr
+
+    safe = np.maximum(deviation, 1e-12)
+    kept = np.exp(np.minimum(safe**2 / 2 - gain, 50.0)) * ndtr((gain - safe**2) / safe)
+    return np.maximum(ndtr(gain / safe) - kept, 0.0)
+
+
+def _upper_tail(z: float) -> float:
+    from scipy.special import ndtr
+
+    return float(ndtr(-z))

@@ -1,0 +1,38 @@
+"""What is believed of configurations before any is evaluated, as arrays over a list of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.optimize.outcome import Configuration
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Configurations that may be tried, and the model's word on each.
+
+    Args:
+        configurations: their texts, of shape (n,).
+        log_time: ``ln`` of the modelled step in seconds.
+        log_fill: ``ln`` of modelled HBM over that of a device; ``None`` where memory plays no part.
+        effort: what a configuration has to bring to be worth its changes, in ``ln(step time)``.
+        distance: from one configuration to all, in doublings (:func:`plan_distance`).
+        allowed: why a configuration cannot be launched; ``None`` if it can.
+    """
+
+    configurations: tuple[Configuration, ...]
+    log_time: Array
+    log_fill: Array | None
+    effort: Array
+    distance: Callable[[int], Array]
+    refused: Callable[[int], str | None] = lambda index: None
+
+    @cached_property
+    def index(self) -> dict[Configuration, int]:
+        """Where each configuration stands."""
+        return {configuration: index for index, configuration in enumerate(self.configurations)}

@@ -1,0 +1,86 @@
+"""Step times after what was measured: the model as prior, its residuals carried over to configurations near by.
+
+Residuals ``ln(measured / modelled)`` are a Gaussian process whose correlation falls with the distance between two
+configurations (kriging: Cressie, *Statistics for Spatial Data*, section 3.2). Range and variance come from the
+calibration: the shares of a residual that published pairs of runs had in common, and the error of the anchored step.
+What exceeds the largest common residual belongs to the machine and shifts all alike (:class:`ResidualTransfer`). Where
+residuals scatter more than in the calibration, the variance grows with them: an inverse-gamma prior on it (Gelman et
+al., *Bayesian Data Analysis*, section 3.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from asap.optimize.proposers.prior import Array, Prior
+from asap.optimize.results import Result
+from asap.prediction.uncertainty.calibration import Fit
+from asap.proposals.doubt import Z_90
+
+WEIGHT = 4.0
+"""Residuals that the calibrated variance counts as, against those of the session."""
+_LEAST_NOISE = 1e-3
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How residuals go together: their standard deviation, how far it takes them to part, and what all share.
+
+    Args:
+        deviation: of a residual.
+        reach: doublings at which the correlation has fallen to 1/e.
+        limit: residual within which nine in ten runs lie.
+    """
+
+    deviation: float
+    reach: float
+    limit: float
+
+    @classmethod
+    def of(cls, fit: Fit) -> "Kernel":
+        """As published runs have it."""
+        transfer, edges = fit.residual_transfer, (0.0, *fit.residual_transfer.edges)
+        middles = [(low + high) / 2 for low, high in pairwise(edges)]
+        shares = [max(share, 1e-3) for share in transfer.shares[: len(middles)]]
+        reach = float(np.median([middle / -np.log(share) for middle, share in zip(middles, shares, strict=True)]))
+        return cls(fit.step_widths.half_widths[0] / Z_90, reach, transfer.limit)
+
+    def correlation(self, distance: Array) -> Array:
+        """Of two residuals this far apart."""
+        return np.exp(-distance / self.reach)
+
+
+@dataclass(frozen=True)
+class StepBelief:
+    """Mean and standard deviation of ``ln(step time)`` of every configuration of a prior."""
+
+    mean: Array
+    deviation: Array
+
+
+def believe(prior: Prior, kernel: Kernel, found: Sequence[Result], distances: Sequence[Array]) -> StepBelief:
+    """What to believe after measurements.
+
+    Args:
+        prior: the model's word.
+        kernel: how residuals go together.
+        found: what was measured, of configurations of the prior.
+        distances: from each of these to all configurations.
+    """
+    if not found:
+        return StepBelief(prior.log_time, np.full(len(prior.log_time), kernel.deviation))
+    rows = [prior.index[result.configuration] for result in found]
+    residuals = np.array([np.log(result.step_time_s) for result in found]) - prior.log_time[rows]
+    middle = float(np.median(residuals))
+    shift = middle - float(np.clip(middle, -kernel.limit, kernel.limit))
+    rest = residuals - shift
+    to_all = kernel.correlation(np.stack(distances))
+    noise = np.array([max(result.log_error, _LEAST_NOISE) for result in found])
+    among = to_all[:, rows] + np.diag((noise / kernel.deviation) ** 2)
+    solved = np.linalg.solve(among, np.column_stack([rest, to_all]))
+    spread = (WEIGHT + rest @ solved[:, 0] / kernel.deviation**2) / (WEIGHT + len(found))
+    left = np.clip(1.0 - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0, 1.0)
+    deviation = kernel.deviation * np.sqrt(spread * left)
+    return StepBelief(prior.log_time + shift + to_all.T @ solved[:, 0], deviation)

@@ -1,0 +1,114 @@
+"""The model's word on the configurations of a run, and the proposer that starts from it."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.hardware import Slice
+from asap.optimize.proposers.memory_belief import MemoryKernel
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.prior import Prior
+from asap.optimize.proposers.step_belief import Kernel
+from asap.optimize.results import Result
+from asap.prediction.predict_study import expect
+from asap.prediction.step_model.groups import allocator_class
+from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.residual_transfer import plan_distance
+from asap.proposals.propose import why_not_launched
+from asap.proposals.search import Places, Search, search
+from asap.study.study import Study
+
+MOST = 2000
+"""Configurations that are kept: the best by the model. Beyond them its order would have to be off by more than ever."""
+_HOPELESS = 1.5
+"""Modelled HBM over that of a device above which nothing is tried: no published run needed so much less."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A run whose configurations were all evaluated by the model.
+
+    Args:
+        study: the run.
+        found: every configuration.
+        modelled_s: the model's step time of the plan that runs.
+    """
+
+    study: Study
+    found: Search
+    modelled_s: float
+
+    @classmethod
+    def of(cls, study: Study) -> "Searched":
+        """Search a run.
+
+        Raises:
+            InsufficientEvidenceError: plan, rematerialisation, architecture, batch, sequence or hardware is not known.
+        """
+        bare = replace(study, profile=None)
+        found = search(bare, lambda meshes: np.zeros(len(meshes)))
+        if found is None or study.plan is None:
+            raise InsufficientEvidenceError(
+                "the configurations cannot be searched: plan, rematerialisation, model, batch, sequence and hardware"
+                " have to be known",
+                where=study.experiment.id, hint="asap experiments add ID --config FILE --hardware NAME",
+            )  # fmt: skip
+        step = expect(bare, [study.plan])[0].step_time
+        assert step is not None
+        return cls(study, replace(found, fits_now=True), step.value)
+
+    def proposer(self) -> ModelGuided:
+        """The built-in proposer, with what was measured before."""
+        calibration, experiment = load_calibration().full, self.study.experiment
+        allocator = allocator_class(experiment.workload.framework, self._slice.chip.kind)
+        return ModelGuided(
+            prior=self.prior(),
+            kernel=Kernel.of(calibration),
+            memory=MemoryKernel.of(calibration.overhead(allocator)),
+            capacity=self.capacity,
+            first=str(self.study.plan),
+            known=self._known(),
+        )
+
+    def prior(self) -> Prior:
+        """The best configurations by the model, what runs now among them."""
+        evaluation, places = self.found.evaluation, self._places()
+        index = tuple(places.T)
+        plans = [self.found.plan(place) for place in places]
+        return Prior(
+            configurations=tuple(map(str, plans)),
+            log_time=math.log(self.modelled_s) - evaluation.gain[index],
+            log_fill=np.log(evaluation.hbm[index] / self.capacity),
+            effort=self.found.effort(places),
+            distance=lambda place: np.array([plan_distance(plans[place], plan) for plan in plans]),
+            refused=lambda place: why_not_launched(self.study, plans[place]),
+        )
+
+    @property
+    def capacity(self) -> float:
+        """HBM of a device, bytes."""
+        return self._slice.chip.hbm_bytes / self._slice.chip.devices
+
+    @property
+    def _slice(self) -> Slice:
+        assert self.study.slice is not None
+        return self.study.slice
+
+    def _places(self) -> Places:
+        evaluation = self.found.evaluation
+        places = np.argwhere(evaluation.valid & (evaluation.hbm <= _HOPELESS * self.capacity))
+        worth = self.found.worth(places)
+        kept = np.argsort(-worth, kind="stable")[:MOST]
+        now, others = np.zeros((1, places.shape[1]), dtype=np.int64), places[kept]
+        return np.concatenate([now, others[np.any(others != 0, axis=1)]])
+
+    def _known(self) -> tuple[Result, ...]:
+        """The step time on record."""
+        profile, plan = self.study.profile, self.study.plan
+        if profile is None or plan is None or not profile.kpis.step_time_s:
+            return ()
+        kpis = profile.kpis
+        error = (kpis.step_time_stddev_s or 0.0) / math.sqrt(kpis.steps or 1)
+        return (Result(str(plan), kpis.step_time_s or 0.0, error, 1),)

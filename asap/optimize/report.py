@@ -1,0 +1,89 @@
+"""The result of an optimization: a contract for other tools (``asap.optimization/1``)."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.provenance import Provenance
+from asap.optimize.outcome import Configuration, Cost, Try
+from asap.optimize.results import Result, best_of
+from asap.optimize.stopping import Stopped
+
+
+class Best(BaseModel, frozen=True):
+    """The best configuration so far, and what to paste."""
+
+    configuration: Configuration
+    step_time_s: float | None
+    standard_error_s: float | None = None
+    provenance: Provenance
+    evidence: str = Field(description="in words")
+    saves: float | None = Field(default=None, description="share of the step time of what runs now; null: unknown")
+    lines: tuple[str, ...] = Field(description="for the launcher; empty: it is what runs now")
+
+
+class OptimizationReport(BaseModel):
+    """Every try, the best, why it ended, and what was spent."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    schema_: Literal["asap.optimization/1"] = Field(default="asap.optimization/1", alias="schema")
+    experiment: str
+    session: str | None = Field(default=None, description="null where nothing was evaluated but by the model")
+    evaluator: str
+    considered: int | None = Field(default=None, description="configurations beside the present one that can run")
+    tries: tuple[Try, ...]
+    best: Best | None = Field(description="null: nothing that was tried runs")
+    stopped: Stopped | None = Field(description="null: it goes on")
+    spent: Cost
+    learnt: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The contract as text."""
+        return self.model_dump_json(by_alias=True, indent=2)
+
+
+def spent_on(tries: Sequence[Try]) -> Cost:
+    """The cost of all tries together."""
+    costs = [each.cost for each in tries if each.cost is not None]
+    money = [cost.money for cost in costs if cost.money is not None]
+    return Cost(
+        seconds=sum(cost.seconds for cost in costs),
+        chip_hours=sum(cost.chip_hours for cost in costs),
+        money=sum(money) if money else None,
+        currency=next((cost.currency for cost in costs if cost.currency), None),
+    )
+
+
+def best_measured(
+    tries: Sequence[Try], known: Sequence[Result], now: Configuration | None, lines: Callable[[Configuration], str]
+) -> Best | None:
+    """The fastest of tries and of what was measured before, with the line to paste.
+
+    Args:
+        tries: of the session.
+        known: results from before it.
+        now: the configuration that runs now.
+        lines: what to paste for a configuration.
+    """
+    found = best_of(tries)
+    before = next((result for result in known if result.configuration == now), None)
+    if found is None or (before is not None and before.step_time_s <= found.step_time_s):
+        found = before
+    if found is None:
+        return None
+    timed = [each.outcome for each in tries if each.outcome and each.configuration == found.configuration]
+    first = next((outcome for outcome in timed if outcome.step_time_s), None)
+    present = before or next((r for r in (best_of(t for t in tries if t.configuration == now),) if r), None)
+    steps = sum(outcome.steps or 0 for outcome in timed)
+    counted = f"{steps} steps in {found.tries} run(s)" if steps else "the record" if found is before else "the compiler"
+    return Best(
+        configuration=found.configuration,
+        step_time_s=found.step_time_s,
+        standard_error_s=found.standard_error_s or None,
+        provenance=first.provenance if first else Provenance.MEASURED,
+        evidence=counted,
+        saves=1 - found.step_time_s / present.step_time_s if present else None,
+        lines=() if found.configuration == now else tuple(lines(found.configuration).splitlines()),
+    )

@@ -1,0 +1,125 @@
+"""What was asked for: everything that a session needs to go on after a kill, as it is kept in its log."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.errors import UsageError
+from asap.core.text import plain
+from asap.core.units import format_seconds
+from asap.experiments import Experiment, ExperimentStore
+from asap.optimize.evaluators.run.command import Command
+from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
+from asap.optimize.outcome import Configuration
+from asap.optimize.protocols import Evaluator
+from asap.optimize.stopping import Machine, StoppingRule
+from asap.plans import Plan
+from asap.proposals.proposal import Overrides
+from asap.proposals.propose import overrides_of
+from asap.study.study import Study, reopen_study
+from asap.study.wishes import Wishes
+
+How = Literal["model", "compiler", "run"]
+_BUDGET = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *(s|m|min|h)?", re.ASCII)
+_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_WARM_UP_STEPS = 5
+
+
+class Budget(BaseModel, frozen=True):
+    """Most tries, or most time."""
+
+    evaluations: int | None = None
+    seconds: float | None = None
+
+    @property
+    def phrase(self) -> str:
+        """``at most 8 times``."""
+        if self.evaluations is not None:
+            return f"at most {self.evaluations} times"
+        return f"for at most {format_seconds(self.seconds or 0.0)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Budget":
+        """``8`` tries, or ``90s``, ``30m``, ``2h``.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        found = _BUDGET.fullmatch(text.strip())
+        if not found or float(found[1]) <= 0 or (found[2] is None and "." in found[1]):
+            hint = "8 for so many evaluations, or 30m, 2h for so much time"
+            raise UsageError(f"{plain(text, 40)!r} is no budget", where="--budget", hint=hint)
+        if found[2] is None:
+            return cls(evaluations=int(found[1]))
+        return cls(seconds=float(found[1]) * _SECONDS[found[2]])
+
+
+class Request(BaseModel):
+    """What is optimized, by what it is evaluated, and how much may be spent."""
+
+    model_config = ConfigDict(frozen=True)
+
+    experiment: Experiment
+    evaluate: How
+    budget: Budget
+    command: str | None = None
+    wait_for: str | None = None
+    cancel: str | None = None
+    folder: str = "."
+    steps: int = 20
+    try_seconds: float = 3600.0
+    allowed: tuple[str, ...] = ()
+    steps_to_go: int | None = None
+    prices: dict[str, float] = Field(default_factory=dict, description="of a chip-hour, by chip")
+    currency: str = "USD"
+
+    @cached_property
+    def study(self) -> Study:
+        """The run as it was when the session began."""
+        wishes = Wishes(frozenset(self.allowed), self.steps_to_go, self.prices, self.currency)
+        return replace(reopen_study(self.experiment, ExperimentStore()), wishes=wishes)
+
+    def evaluator(self, session: str, report: Callable[[str], None]) -> Evaluator:
+        """What evaluates.
+
+        Raises:
+            UsageError: a run without a command.
+        """
+        if self.command is None:
+            raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
+        tokens, slice_ = self.study.experiment.workload.tokens, self.study.slice
+        return RunEvaluator(
+            command=Command(self.command, self.wait_for, self.cancel),
+            session=session,
+            overrides=self.overrides,
+            tokens=tokens / slice_.devices if tokens and slice_ else None,
+            limits=RunLimits(self.steps, self.try_seconds),
+            folder=Path(self.folder),
+            report=report,
+        )
+
+    def rule(self, modelled_s: float) -> StoppingRule:
+        """When it ends. ``modelled_s``: of a step, by the model."""
+        slice_ = self.study.slice
+        chips = slice_.chips if slice_ else 0
+        price = self.prices.get(slice_.chip.name) if slice_ else None
+        on_machine = self.evaluate == "run"
+        guess = min(modelled_s * (self.steps + _WARM_UP_STEPS), self.try_seconds) if on_machine else 0.0
+        return StoppingRule(
+            evaluations=self.budget.evaluations,
+            seconds=self.budget.seconds,
+            steps_to_go=self.steps_to_go,
+            training_chips=chips,
+            machine=Machine(chips, price, self.currency) if on_machine else Machine(),
+            first_guess_s=guess if math.isfinite(guess) else 0.0,
+        )
+
+    def overrides(self, configuration: Configuration) -> Overrides:
+        """What to paste for a configuration."""
+        return overrides_of(self.study, Plan.parse(configuration))

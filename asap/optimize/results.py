@@ -1,0 +1,59 @@
+"""What tries have shown so far: one result for each configuration, of all tries that timed it, and the best."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from asap.optimize.outcome import Configuration, Outcome, Try
+
+
+@dataclass(frozen=True)
+class Result:
+    """A configuration that was timed.
+
+    Args:
+        configuration: its text.
+        step_time_s: mean over its tries, weighted by steps.
+        standard_error_s: of that mean; 0 where nothing varies.
+        tries: how many timed it.
+    """
+
+    configuration: Configuration
+    step_time_s: float
+    standard_error_s: float
+    tries: int
+
+    @property
+    def log_error(self) -> float:
+        """Standard error of ``ln(step time)``."""
+        return self.standard_error_s / self.step_time_s
+
+
+def results(tries: Iterable[Try]) -> list[Result]:
+    """One for each configuration that was timed, fastest first."""
+    timed: dict[Configuration, list[Outcome]] = {}
+    for each in tries:
+        if each.outcome is not None and each.outcome.step_time_s is not None and each.outcome.status == "done":
+            timed.setdefault(each.configuration, []).append(each.outcome)
+    found = [_pooled(configuration, outcomes) for configuration, outcomes in timed.items()]
+    return sorted(found, key=lambda result: result.step_time_s)
+
+
+def best_of(tries: Iterable[Try]) -> Result | None:
+    """The fastest so far."""
+    return next(iter(results(tries)), None)
+
+
+def ended(tries: Iterable[Try]) -> list[tuple[Try, Outcome]]:
+    """Tries that have an outcome, with it."""
+    return [(each, each.outcome) for each in tries if each.outcome is not None]
+
+
+def _pooled(configuration: Configuration, outcomes: Sequence[Outcome]) -> Result:
+    weights = [outcome.steps or 1 for outcome in outcomes]
+    times = [outcome.step_time_s or 0.0 for outcome in outcomes]
+    total = sum(weights)
+    mean = sum(weight * time for weight, time in zip(weights, times, strict=True)) / total
+    inside = sum((w / total * (o.standard_error_s or 0.0)) ** 2 for w, o in zip(weights, outcomes, strict=True))
+    between = sum((time - mean) ** 2 for time in times) / len(times) / max(len(times) - 1, 1)
+    return Result(configuration, mean, math.sqrt(max(inside, between)), len(outcomes))

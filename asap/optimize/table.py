@@ -1,0 +1,111 @@
+"""An optimization for people: every try in a line, what was learnt, and the best so far with what to paste."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from asap.core.text import plain
+from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.optimize.outcome import Outcome, Try
+from asap.optimize.report import Best, OptimizationReport
+from asap.optimize.stopping import Worth
+
+_COLUMNS = ("#", "configuration", "why", "predicted", "outcome", "against the first")
+_STYLES = {"done": "", "rejected": "yellow", "failed": "red", "lost": "dim"}
+
+
+def print_report(report: OptimizationReport, console: Console) -> None:
+    """All of it; what is to be pasted on lines that nothing breaks."""
+    for part in _parts(report):
+        console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def rendered(report: OptimizationReport, note: str = "") -> RenderableType:
+    """The table, the best and why it ended; ``note`` while it runs."""
+    return Group(*_parts(report), *([Text(plain(note), style="cyan")] if note else []))
+
+
+def _parts(report: OptimizationReport) -> list[RenderableType]:
+    parts: list[RenderableType] = [tries_table(report.tries)]
+    parts += [Text(f"· {plain(line)}") for line in dict.fromkeys(report.learnt)]
+    if report.best is not None:
+        parts += ["", *_best(report.best)]
+    if report.stopped is not None:
+        parts.append(Text(plain(report.stopped.statement)))
+    if report.spent.seconds:
+        parts.append(Text(f"spent: {_spent(report)}", style="dim"))
+    if report.session is not None:
+        parts.append(Text(f"session {plain(report.session)}", style="dim"))
+    return parts
+
+
+def tries_table(tries: Iterable[Try]) -> Table:
+    """One line for each try."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
+    for column in _COLUMNS:
+        table.add_column(column, overflow="fold")
+    first = None
+    for each in tries:
+        outcome = each.outcome
+        timed = outcome.step_time_s if outcome and outcome.status == "done" else None
+        first = first or timed
+        style = _STYLES[outcome.status] if outcome else "cyan"
+        against = f"{format_percent(timed / first - 1)}" if timed and first and timed != first else ""
+        cells = (each.number, each.configuration, each.why, _predicted(each), _outcome(outcome), against)
+        table.add_row(*(Text(plain(cell), style=style) for cell in cells))
+    return table
+
+
+def line_of(each: Try) -> str:
+    """A try in one line, for a pipe."""
+    return f"{each.number}: {plain(each.configuration)}: {_outcome(each.outcome)} ({plain(each.why)})"
+
+
+def worth_in_words(worth: Worth) -> str:
+    """``may save 3.2 % of a step, 120 chip-hours in all, and costs 2.1 chip-hours``."""
+    parts = [f"may save {format_percent(worth.saving_share)} of a step"] if worth.saving_share is not None else []
+    parts += [f"{significant(worth.saving_chip_hours)} chip-hours in all"] if worth.saving_chip_hours else []
+    cost = worth.cost
+    price = f", {significant(cost.money)} {plain(cost.currency or '')}" if cost.money is not None else ""
+    parts += [f"costs about {significant(cost.chip_hours)} chip-hours{price}"] if cost.chip_hours else []
+    return ", ".join(parts)
+
+
+def _predicted(each: Try) -> str:
+    step = each.predicted.step_time_s
+    return format_seconds(step) if step else ""
+
+
+def _outcome(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "running"
+    parts = []
+    if outcome.status == "done" and outcome.step_time_s:
+        error = outcome.standard_error_s
+        parts.append(format_seconds(outcome.step_time_s) + (f" ± {format_seconds(error)}" if error else ""))
+    if outcome.hbm_bytes:
+        parts.append(f"{format_bytes(outcome.hbm_bytes)} HBM")
+    parts += [plain(each.explanation, 160) for each in outcome.feedback]
+    return "; ".join(parts) or outcome.status
+
+
+def _best(best: Best) -> Iterable[RenderableType]:
+    time = f", {format_seconds(best.step_time_s)} a step" if best.step_time_s else ""
+    saves = f", {format_percent(best.saves)} less than what runs now" if best.saves and best.saves > 0 else ""
+    yield Text(
+        f"best: {plain(best.configuration)}{time}{saves} ({best.provenance.value}: {plain(best.evidence)})",
+        style="bold",
+    )
+    if best.lines:
+        yield Text("paste:")
+        yield from (Text(f"  {plain(line)}", style="green") for line in best.lines)
+
+
+def _spent(report: OptimizationReport) -> str:
+    spent = report.spent
+    parts = [f"{len(report.tries)} evaluation(s)", format_seconds(spent.seconds)]
+    parts += [f"{significant(spent.chip_hours)} chip-hours"] if spent.chip_hours else []
+    parts += [f"{significant(spent.money)} {plain(spent.currency or '')}"] if spent.money is not None else []
+    return ", ".join(parts)

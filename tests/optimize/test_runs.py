@@ -1,0 +1,151 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from asap.core.errors import UsageError
+from asap.optimize.codes import Code
+from asap.optimize.evaluators.run.command import Command, asked_settings, words
+from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
+from asap.optimize.evaluators.run.process import Process
+from asap.plans import Plan
+from asap.proposals.proposal import Overrides
+
+TRAINER = Path(__file__).with_name("trainer.py")
+PLAN = str(Plan.parse("data=8 remat=full"))
+pytestmark = pytest.mark.process
+
+
+def evaluator(
+    mode: str, *, seconds: float = 20.0, wait_for: str | None = None, cancel: str | None = None, start: str = ""
+):
+    command = start or f'"{sys.executable}" "{TRAINER}" "{mode}" {{overrides}}'
+    return RunEvaluator(
+        command=Command(command, wait_for, cancel),
+        session="tests",
+        overrides=lambda plan: Overrides(maxtext="ici_fsdp_parallelism=8 remat_policy=full"),
+        tokens=None,
+        limits=RunLimits(steps=10, seconds=seconds),
+        folder=Path.cwd(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "code", "says"),
+    [
+        ("memory", "rejected", Code.OUT_OF_MEMORY, "needs 22.2 GiB of 15.8 GiB"),
+        ("refuses", "rejected", Code.INVALID, "ValueError: batch [31m512 is not divisible by 3"),
+        ("crashes", "failed", Code.CRASHED, "exit code 3: RuntimeError: the moon is full"),
+        ("preempted", "lost", Code.PREEMPTED, "DUE TO PREEMPTION"),
+        ("nothing", "failed", Code.NO_STEP_TIME, "no step time that can be read"),
+        ("failed well", "failed", Code.NO_STEP_TIME, "OSError: no such bucket"),
+        ("garbage", "failed", Code.NO_STEP_TIME, "no step time"),
+        ("not a number", "failed", Code.WRONG_RESULT, "not a number"),
+        ("ignores", "failed", Code.IGNORED_OVERRIDE, "shows ici_fsdp_parallelism=1, asked for was 8"),
+        ("slower", "failed", Code.THROTTLED, "grew"),
+    ],
+)
+def test_what_dies_dies_with_a_reason(tmp_path, mode, status, code, says):
+    limits = 40 if mode == "slower" else 10
+    tried = evaluator(mode)
+    tried = RunEvaluator(**{**vars(tried), "limits": RunLimits(limits, 20.0)})
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.step_time_s) == (status, None)
+    (found,) = outcome.feedback
+    assert found.code == code
+    assert says in found.explanation
+    assert "\x1b" not in found.explanation
+
+
+def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
+    outcome = evaluator("good").evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.feedback) == ("done", ())
+    assert outcome.step_time_s == pytest.approx(0.1 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
+    assert 10 <= (outcome.steps or 0) < 40
+
+
+def test_a_hang_ends_with_everything_that_was_started(tmp_path):
+    outcome = evaluator("hangs", seconds=1.0).evaluate(PLAN, tmp_path)
+    assert outcome.status == "failed"
+    assert outcome.codes == {Code.HANG}
+    assert _group_is_gone(tmp_path)
+
+
+def test_a_child_that_a_run_leaves_is_ended_too(tmp_path):
+    assert evaluator("leaves a child").evaluate(PLAN, tmp_path).status == "done"
+    assert _group_is_gone(tmp_path)
+
+
+def test_the_log_of_a_job_elsewhere_is_waited_for_and_the_job_cancelled(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    waits = f'"{sys.executable}" "{TRAINER}" good remat_policy=full'
+    tried = evaluator(
+        "", start=f"echo {{try}} {{overrides}} > {elsewhere}", wait_for=waits, cancel=f"echo {{try}} >> {elsewhere}"
+    )
+    outcome = tried.evaluate(PLAN, _folder(tmp_path, "3"))
+    assert outcome.status == "done"
+    assert elsewhere.read_text().splitlines() == ["tests-3 ici_fsdp_parallelism=8 remat_policy=full", "tests-3"]
+
+
+def test_a_second_evaluation_in_the_same_place_pays_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
+    first = evaluator("good").evaluate(PLAN, _folder(tmp_path, "1"))
+    again = evaluator("good").evaluate(PLAN, tmp_path / "1")
+    assert again.step_time_s == first.step_time_s
+    assert len((tmp_path / "starts").read_text().splitlines()) == 1
+
+
+def test_a_run_whose_group_was_killed_is_lost_and_not_blamed(tmp_path):
+    process = Process(tmp_path)
+    process.start("sleep 300", tmp_path)
+    while process.began is None:
+        time.sleep(0.01)
+    os.killpg(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    outcome = evaluator("good").evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.codes) == ("lost", {Code.PREEMPTED})
+
+
+def test_a_command_that_takes_no_overrides_is_refused():
+    with pytest.raises(UsageError, match="every try would be the same"):
+        Command("./train.sh")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "arguments", "settings"),
+    [
+        (
+            Overrides(maxtext="a=1 'b=x y'"),
+            "a=1 'b=x y'",
+            {"a": "1", "b": "x y"},
+        ),
+        (
+            Overrides(megatron="--tensor-model-parallel-size 4 --sequence-parallel"),
+            "--tensor-model-parallel-size 4 --sequence-parallel",
+            {"tensor_model_parallel_size": "4", "sequence_parallel": "true"},
+        ),
+        (
+            Overrides(torchtitan="[parallelism]\ntensor_parallel_degree = 2"),
+            "--parallelism.tensor_parallel_degree=2",
+            {"parallelism.tensor_parallel_degree": "2"},
+        ),
+    ],
+)
+def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):
+    assert words(overrides) == arguments
+    assert asked_settings(overrides) == settings
+
+
+def _folder(parent: Path, name: str) -> Path:
+    (parent / name).mkdir()
+    return parent / name
+
+
+def _group_is_gone(place: Path) -> bool:
+    group = (place / "pid").read_text().strip()
+    found = subprocess.run(["ps", "-e", "-o", "pgid=,stat="], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in found.stdout.splitlines()]
+    return not any(row[0] == group and not row[1].startswith("Z") for row in rows)
