@@ -55,6 +55,12 @@ def run(
     cancel: Annotated[str | None, typer.Option(help="What ends such a job before its time, with {try}.")] = None,
     steps: Annotated[int, typer.Option(min=3, help="Steps behind the warm-up after which a run is stopped.")] = _STEPS,
     time_limit: Annotated[str, typer.Option(help="Most time of one run: 90s, 30m.")] = "1h",
+    train_step: Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")] = None,
+    maxtext: Annotated[bool, typer.Option("--maxtext", help="Compile MaxText's own step, as on record.")] = False,
+    python: Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")] = "",
+    engine: Annotated[
+        str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
+    ] = "local",
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="A lever on request: first_moment. May be repeated.")] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a try worth?")] = None,
@@ -101,7 +107,9 @@ def run(
         raise UsageError("is no time", where="--time-limit", hint="90s, 30m, 2h")
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
-        wait_for=wait_for, cancel=cancel, folder=str(Path.cwd()), steps=steps, try_seconds=limit,
+        wait_for=wait_for, cancel=cancel,
+        train_step=train_step, maxtext=maxtext, python=python, engine=engine,
+        folder=str(Path.cwd()), steps=steps, try_seconds=limit,
         allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),
         currency=wishes.currency,
     )  # fmt: skip

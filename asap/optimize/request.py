@@ -74,6 +74,10 @@ class Request(BaseModel):
     folder: str = "."
     steps: int = 20
     try_seconds: float = 3600.0
+    train_step: str | None = None
+    maxtext: bool = False
+    python: str = ""
+    engine: str = "local"
     allowed: tuple[str, ...] = ()
     steps_to_go: int | None = None
     prices: dict[str, float] = Field(default_factory=dict, description="of a chip-hour, by chip")
@@ -91,6 +95,8 @@ class Request(BaseModel):
         Raises:
             UsageError: a run without a command.
         """
+        if self.evaluate == "compiler":
+            return self._compiler(report)
         if self.command is None:
             raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
         tokens, slice_ = self.study.experiment.workload.tokens, self.study.slice
@@ -103,6 +109,16 @@ class Request(BaseModel):
             folder=Path(self.folder),
             report=report,
         )
+
+    def _compiler(self, report: Callable[[str], None]) -> Evaluator:
+        from asap.compiler.programs.options import CompileLimits, CompileOptions
+        from asap.optimize.evaluators.compiler import CompilerEvaluator
+
+        options = CompileOptions(
+            train_step=self.train_step, maxtext=self.maxtext, python=self.python, engine=self.engine,
+            limits=CompileLimits(seconds=self.try_seconds),
+        )  # fmt: skip
+        return CompilerEvaluator(self.study.experiment, options, report)
 
     def rule(self, modelled_s: float) -> StoppingRule:
         """When it ends. ``modelled_s``: of a step, by the model."""

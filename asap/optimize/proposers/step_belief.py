@@ -3,7 +3,7 @@
 Residuals ``ln(measured / modelled)`` are a Gaussian process whose correlation falls with the distance between two
 configurations (kriging: Cressie, *Statistics for Spatial Data*, section 3.2). Range and variance come from the
 calibration: the shares of a residual that published pairs of runs had in common, and the error of the anchored step.
-What exceeds the largest common residual belongs to the machine and shifts all alike (:class:`ResidualTransfer`). Where
+Beyond the largest usual residual it belongs to the machine and shifts all alike, as in :class:`ResidualTransfer`. Where
 residuals scatter more than in the calibration, the variance grows with them: an inverse-gamma prior on it (Gelman et
 al., *Bayesian Data Analysis*, section 3.2).
 """
@@ -47,6 +47,10 @@ class Kernel:
         reach = float(np.median([middle / -np.log(share) for middle, share in zip(middles, shares, strict=True)]))
         return cls(fit.step_widths.half_widths[0] / Z_90, reach, transfer.limit)
 
+    def common(self, residual: float) -> float:
+        """What of a residual belongs to the machine: none within the limit, all from twice the limit on."""
+        return residual * float(np.clip(abs(residual) / self.limit - 1, 0.0, 1.0))
+
     def correlation(self, distance: Array) -> Array:
         """Of two residuals this far apart."""
         return np.exp(-distance / self.reach)
@@ -73,8 +77,7 @@ def believe(prior: Prior, kernel: Kernel, found: Sequence[Result], distances: Se
         return StepBelief(prior.log_time, np.full(len(prior.log_time), kernel.deviation))
     rows = [prior.index[result.configuration] for result in found]
     residuals = np.array([np.log(result.step_time_s) for result in found]) - prior.log_time[rows]
-    middle = float(np.median(residuals))
-    shift = middle - float(np.clip(middle, -kernel.limit, kernel.limit))
+    shift = kernel.common(float(np.median(residuals)))
     rest = residuals - shift
     to_all = kernel.correlation(np.stack(distances))
     noise = np.array([max(result.log_error, _LEAST_NOISE) for result in found])

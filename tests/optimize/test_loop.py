@@ -1,0 +1,137 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import BadInputError, UsageError
+from asap.core.feedback import Feedback, Repair, repaired
+from asap.core.provenance import Provenance
+from asap.optimize.codes import Code
+from asap.optimize.feedback import feedback
+from asap.optimize.loop import optimize
+from asap.optimize.outcome import Outcome, Suggestion
+from asap.optimize.request import Budget
+from asap.optimize.session import Session
+from asap.optimize.stopping import Machine, StoppingRule
+from asap.plans import Plan
+from asap.sharding_memory import Kind, Worklog, verify_session
+
+
+class Counting:
+    """An evaluator that takes its answers from a list, and interrupts where there is ``None``."""
+
+    name = "list"
+
+    def __init__(self, *answers: Outcome | None):
+        self.answers, self.places = list(answers), []
+
+    def evaluate(self, configuration, place):
+        self.places.append(place.name)
+        answer = self.answers.pop(0)
+        if answer is None:
+            raise KeyboardInterrupt
+        return answer
+
+
+class InTurn:
+    """Proposes ``1``, ``2``, …, with an expected saving."""
+
+    def __init__(self, saving: float | None = 0.5, most: int = 9):
+        self.saving, self.most = saving, most
+
+    def propose(self, tries):
+        number = len(tries) + 1
+        return Suggestion(configuration=str(number), why="next", saving=self.saving) if number <= self.most else None
+
+
+def took(seconds: float, wall: float = 36.0) -> Outcome:
+    return Outcome(status="done", step_time_s=seconds, provenance=Provenance.MEASURED, seconds=wall)
+
+
+def failed(code: Code) -> Outcome:
+    return Outcome(status="failed", provenance=Provenance.MEASURED, feedback=(feedback(code),), seconds=1.0)
+
+
+def test_it_ends_with_the_budget_and_everything_is_on_record(home):
+    session = Session.start("s", {"of": "tests"})
+    stopped = optimize(session, InTurn(), Counting(took(3), took(2), took(4)), StoppingRule(evaluations=3))
+    assert stopped.reason == "budget"
+    again = Session.resume("s")
+    assert again.tries == session.tries
+    assert again.stopped == stopped
+    assert again.settings == {"of": "tests"}
+    assert verify_session("s").ok
+
+
+def test_an_interrupted_try_is_lost_and_the_session_goes_on(home):
+    session = Session.start("s", {})
+    stopped = optimize(session, InTurn(), Counting(took(3), None), StoppingRule(evaluations=5))
+    assert stopped.reason == "interrupted"
+    resumed = Session.resume("s")
+    assert [each.outcome.status for each in resumed.tries if each.outcome] == ["done", "lost"]
+    assert optimize(resumed, InTurn(most=3), Counting(took(1)), StoppingRule()).reason == "nothing_left"
+
+
+def test_a_try_without_an_outcome_is_finished_in_its_own_place(home):
+    session = Session.start("s", {})
+    session.begin(Suggestion(configuration="1", why="first"))
+    resumed, evaluator = Session.resume("s"), Counting(took(3), took(2))
+    optimize(resumed, InTurn(most=2), evaluator, StoppingRule())
+    assert evaluator.places == ["1", "2"]
+    assert [each.configuration for each in resumed.tries] == ["1", "2"]
+
+
+def test_nothing_is_spent_where_it_cannot_be_written_down(home):
+    session, evaluator = Session.start("s", {}), Counting()
+    path = home / "sessions" / "s.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"settings", b"sittings"))
+    with pytest.raises(BadInputError):
+        optimize(Session(Worklog("s"), {}, []), InTurn(), evaluator, StoppingRule())
+    assert evaluator.places == []
+    assert session.tries == []
+
+
+def test_a_session_of_another_kind_is_refused(home):
+    Worklog("other").append(Kind.NOTE, {"event": "opened"})
+    with pytest.raises(BadInputError, match="is no optimization"):
+        Session.resume("other")
+
+
+@pytest.mark.parametrize(
+    ("saving", "to_go", "reason"),
+    [(0.5, 100_000, "budget"), (0.5, 10, "not_worth_it"), (0.0001, None, "not_worth_it"), (0.01, None, "budget")],
+)
+def test_it_ends_when_the_next_costs_more_than_it_saves(home, saving, to_go, reason):
+    rule = StoppingRule(evaluations=3, steps_to_go=to_go, training_chips=8, machine=Machine(8, 2.0, "USD"))
+    session = Session.start("s", {})
+    stopped = optimize(session, InTurn(saving), Counting(*[took(1.0)] * 3), rule)
+    assert stopped.reason == reason
+    first = session.tries[0].cost
+    assert first is not None
+    assert (first.chip_hours, first.money) == (0.08, 0.16)
+
+
+def test_it_ends_when_tries_fail_alike(home):
+    answers = [took(1.0), failed(Code.CRASHED), failed(Code.NO_STEP_TIME), failed(Code.NO_STEP_TIME), took(1.0)]
+    session = Session.start("s", {})
+    stopped = optimize(session, InTurn(), Counting(*answers), StoppingRule(evaluations=9))
+    assert stopped.reason == "failing"
+    assert "no step time" in stopped.statement
+    assert len(session.tries) == 4
+
+
+@given(st.integers(1, 999), st.sampled_from(["", "s", "m", "h"]))
+def test_a_budget_is_a_number_of_tries_or_a_time(count, unit):
+    found = Budget.parse(f"{count}{unit}")
+    assert found.evaluations == (None if unit else count)
+    assert found.seconds == (count * {"s": 1, "m": 60, "h": 3600}[unit] if unit else None)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-3", "1.5", "8 runs", "٣", "1e9", "inf", "0m"])
+def test_what_is_no_budget_is_refused(text):
+    with pytest.raises(UsageError, match="is no budget"):
+        Budget.parse(text)
+
+
+def test_a_repair_makes_another_plan_of_a_plan():
+    found = Feedback(code="OUT_OF_MEMORY", explanation="x", suggestion="y", repair=Repair(text="data=8 remat=full"))
+    assert Plan.parse(repaired("data=8 remat=none", [found])) == Plan.parse("data=8 remat=full")

@@ -1,0 +1,141 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.provenance import Provenance
+from asap.optimize.codes import Code
+from asap.optimize.feedback import feedback
+from asap.optimize.outcome import Outcome, Status, Try
+from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
+from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
+from asap.optimize.proposers.prior import Prior
+from asap.optimize.proposers.step_belief import Kernel, believe
+from asap.optimize.results import Result, best_of
+from asap.prediction.uncertainty.calibration import load_calibration
+from asap.proposals.test_worth import expected_share
+
+KERNEL = Kernel.of(load_calibration().full)
+MEMORY = MemoryKernel(0.0, 0.2)
+
+
+def line(times: list[float], fill: list[float] | None = None) -> Prior:
+    """Configurations ``0``, ``1``, … along a line, one doubling apart."""
+    places = np.arange(len(times), dtype=float)
+    return Prior(
+        configurations=tuple(map(str, range(len(times)))),
+        log_time=np.log(times),
+        log_fill=None if fill is None else np.log(fill),
+        effort=np.zeros(len(times)),
+        distance=lambda place: np.abs(places - place),
+    )
+
+
+def done(number: int, place: int, seconds: float, error: float | None = None) -> Try:
+    outcome = Outcome(
+        status="done", step_time_s=seconds, standard_error_s=error, steps=20, provenance=Provenance.MEASURED
+    )
+    return Try(number=number, configuration=str(place), why="", outcome=outcome)
+
+
+def died(number: int, place: int, status: Status, code: Code) -> Try:
+    outcome = Outcome(status=status, provenance=Provenance.MEASURED, feedback=(feedback(code),))
+    return Try(number=number, configuration=str(place), why="", outcome=outcome)
+
+
+def play(prior: Prior, truth: list[float], most: int) -> list[int]:
+    proposer, tries = ModelGuided(prior, KERNEL), list[Try]()
+    while len(tries) < most and (suggestion := proposer.propose(tries)) is not None:
+        place = int(suggestion.configuration)
+        tries.append(done(len(tries) + 1, place, truth[place]))
+    return [int(each.configuration) for each in tries]
+
+
+times = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=12)
+
+
+@given(times, st.data())
+def test_every_configuration_is_tried_once_and_the_best_is_found(predicted, data):
+    truth = data.draw(st.lists(st.floats(0.1, 10.0), min_size=len(predicted), max_size=len(predicted)))
+    tried = play(line(predicted), truth, 100)
+    assert sorted(tried) == list(range(len(predicted)))
+    assert predicted[tried[0]] == pytest.approx(min(predicted))
+
+
+@given(times, st.data())
+def test_what_was_measured_is_believed(predicted, data):
+    place = data.draw(st.integers(0, len(predicted) - 1))
+    seconds = data.draw(st.floats(0.05, 20.0))
+    prior = line(predicted)
+    belief = believe(prior, KERNEL, [Result(str(place), seconds, 0.0, 1)], [prior.distance(place)])
+    assert belief.mean[place] == pytest.approx(math.log(seconds), abs=1e-3)
+    assert belief.deviation[place] < 0.05 * KERNEL.deviation
+    assert np.all(belief.deviation <= KERNEL.deviation * 3)
+
+
+def test_a_machine_that_is_ten_times_slower_changes_no_order():
+    predicted = [1.0, 1.1, 1.2, 1.3]
+    prior = line(predicted)
+    belief = believe(prior, KERNEL, [Result("0", 10.0, 0.0, 1)], [prior.distance(0)])
+    assert list(np.argsort(belief.mean)) == [0, 1, 2, 3]
+    assert belief.mean[3] == pytest.approx(math.log(13.0), abs=KERNEL.limit)
+
+
+def test_a_disappointment_moves_its_neighbours_more_than_what_is_far():
+    prior = line([1.0] * 8)
+    belief = believe(prior, KERNEL, [Result("0", 1.2, 0.0, 1)], [prior.distance(0)])
+    assert np.all(np.diff(belief.mean) < 0)
+    assert np.all(np.diff(belief.deviation) > 0)
+
+
+@given(st.floats(-1, 1), st.floats(0.01, 1))
+def test_the_saving_is_that_of_a_test_of_one_plan(gain, deviation):
+    half_width = 1.6448536269514722 * deviation
+    found = float(expected_saving(np.array([gain]), np.array([deviation]))[0])
+    assert found == pytest.approx(expected_share(gain, half_width), abs=1e-6)
+
+
+def test_out_of_memory_is_a_lesson_for_what_needs_as_much():
+    prior = line([1.0, 1.0, 1.0], fill=[0.5, 0.9, 1.0])
+    before = probability_fits(prior, MEMORY, (), 1.0)
+    after = probability_fits(prior, MEMORY, [died(1, 1, "rejected", Code.OUT_OF_MEMORY)], 1.0)
+    assert np.all(np.diff(before) < 0)
+    assert np.all(after <= before)
+    assert after[2] < 0.1 < 0.9 < after[0]
+    ran = probability_fits(prior, MEMORY, [done(1, 2, 1.0)], 1.0)
+    assert np.all(ran >= before)
+
+
+def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_tried_again():
+    proposer = ModelGuided(line([1.0, 1.0, 1.0]), KERNEL)
+    refused = [died(1, 0, "rejected", Code.INVALID)]
+    suggestion = proposer.propose(refused)
+    assert suggestion is not None
+    assert suggestion.configuration != "0"
+    lost = proposer.propose([died(1, 0, "lost", Code.PREEMPTED)])
+    assert lost is not None
+    assert lost.configuration == "0"
+    again = [died(number, 0, "lost", Code.PREEMPTED) for number in (1, 2, 3)]
+    assert (found := proposer.propose(again)) is not None
+    assert found.configuration != "0"
+
+
+def test_noise_that_leaves_the_winner_open_is_measured_again():
+    proposer = ModelGuided(line([1.0, 1.01]), KERNEL)
+    tries = [done(1, 0, 1.0, 0.05), done(2, 1, 1.01, 0.05)]
+    suggestion = proposer.propose(tries)
+    assert suggestion is not None
+    assert suggestion.why.startswith("again")
+    tries.append(done(3, int(suggestion.configuration), 1.0, 0.05))
+    assert (best := best_of(tries)) is not None
+    assert best.step_time_s == pytest.approx(1.0, abs=0.01)
+
+
+def test_what_the_launcher_has_no_words_for_is_not_proposed():
+    prior = line([1.0, 2.0])
+    refusing = Prior(**{**vars(prior), "refused": lambda place: "no words" if place == 0 else None})
+    suggestion = ModelGuided(refusing, KERNEL).propose([])
+    assert suggestion is not None
+    assert suggestion.configuration == "1"
