@@ -288,6 +288,13 @@ def _time(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def optimize() -> Result:
+    """Evaluations that the loop of ``asap optimize`` needs, against random search and optuna on the same tables."""
+    from optimization.loop_benchmark import benchmark
+
+    return benchmark()
+
+
 BENCHMARKS: dict[str, Callable[[], Result]] = {
     "start_help": start_help,
     "start_version": start_version,
@@ -304,6 +311,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "ci_fifty": ci_fifty,
     "mapping_check": mapping_check,
     "mapping_fuzz": mapping_fuzz,
+    "optimize": optimize,
 }
 
 if __name__ == "__main__":

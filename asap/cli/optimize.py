@@ -10,6 +10,8 @@ from asap.cli.completion import experiments, session_names
 from asap.cli.output import STEP_TIME, Plain, print_json, progress, warn
 
 if TYPE_CHECKING:
+    from asap.optimize.proposers.model_guided import ModelGuided
+    from asap.optimize.protocols import Proposer
     from asap.optimize.report import OptimizationReport
     from asap.optimize.request import Request
     from asap.optimize.session import Session
@@ -67,6 +69,9 @@ def run(
     prices: Annotated[
         Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")
+    ] = None,
     session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
     yes: Yes = False,
     form: Form = Plain.TERMINAL,
@@ -110,6 +115,7 @@ def run(
         wait_for=wait_for, cancel=cancel,
         train_step=train_step, maxtext=maxtext, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=limit,
+        model=_checked_model(model),
         allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),
         currency=wishes.currency,
     )  # fmt: skip
@@ -162,12 +168,41 @@ def _go(request: "Request", session: "Session", form: Plain) -> None:
     from asap.optimize.by_evaluation import optimize_by_evaluation
 
     with LiveTable(sys.stderr, session.name) as live:
-        found = optimize_by_evaluation(request, session, show=live.show, report=live.report)
+        found = optimize_by_evaluation(
+            request,
+            session,
+            show=live.show,
+            report=live.report,
+            proposer=lambda guided: _proposer(request, session, guided),
+        )
     _print(found, form)
     if found.best is None:
         raise typer.Exit(5)
     if found.stopped is not None and found.stopped.reason == "interrupted":
         raise typer.Exit(130)
+
+
+def _proposer(request: "Request", session: "Session", guided: "ModelGuided") -> "Proposer":
+    """A language model where one is asked for, else the built-in proposer."""
+    if request.model is None:
+        return guided
+    from asap.agents.settings_sources import read_settings
+    from asap.agents.workflow.evaluator import AgentProposer
+
+    settings = read_settings(model=request.model)
+    return AgentProposer(request.study, guided, settings, session.worklog, request.budget.evaluations)
+
+
+def _checked_model(model: str | None) -> str | None:
+    """The model, if it is one and can be reached; the built-in planner is no language model."""
+    from asap.agents.settings import BUILTIN
+
+    if model is None or model == BUILTIN:
+        return None
+    from asap.agents.llm.preflight import check_model
+
+    check_model(model)
+    return model
 
 
 def _ask(request: "Request", study: "Study", yes: bool) -> None:

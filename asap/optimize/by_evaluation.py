@@ -16,6 +16,7 @@ from asap.optimize.stopping import Stopped, Worth
 
 Show = Callable[[OptimizationReport, Worth | None], None]
 Making = Callable[[ModelGuided], Proposer]
+"""Makes a proposer that starts from the built-in one."""
 _WORTH_SAYING = 0.03
 
 

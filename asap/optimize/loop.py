@@ -33,6 +33,8 @@ def optimize(
     while stopped is None:
         running = session.unfinished
         if running is None:
+            if stopped := rule.over(session.tries):
+                break
             suggestion = proposer.propose(session.tries)
             if suggestion is None:
                 statement = "Every configuration that is worth a try has been evaluated."

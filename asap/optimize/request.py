@@ -74,6 +74,7 @@ class Request(BaseModel):
     folder: str = "."
     steps: int = 20
     try_seconds: float = 3600.0
+    model: str | None = Field(default=None, description="language model that proposes; null: the built-in proposer")
     train_step: str | None = None
     maxtext: bool = False
     python: str = ""

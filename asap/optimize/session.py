@@ -69,6 +69,11 @@ class Session:
         return self._worklog.session
 
     @property
+    def worklog(self) -> Worklog:
+        """Where everything is written down."""
+        return self._worklog
+
+    @property
     def unfinished(self) -> Try | None:
         """A try that was begun, and of which no outcome is on disk."""
         return next((each for each in self.tries if each.outcome is None), None)

@@ -90,15 +90,17 @@ class StoppingRule:
             saved = suggestion.saving * best.step_time_s * self.steps_to_go * self.training_chips / _HOUR
         return Worth(saving_chip_hours=saved, saving_share=suggestion.saving, cost=cost)
 
-    def judge(self, tries: Sequence[Try], suggestion: Suggestion) -> Stopped | None:
-        """Why the suggestion is not evaluated; ``None`` if it is."""
-        return (
-            self._budget(tries, self.worth(tries, suggestion)) or self._failing(tries) or self._gain(tries, suggestion)
-        )
-
-    def _budget(self, tries: Sequence[Try], worth: Worth) -> Stopped | None:
+    def over(self, tries: Sequence[Try]) -> Stopped | None:
+        """Why nothing more is even proposed: the budget is spent, or tries fail alike."""
         if self.evaluations is not None and len(tries) >= self.evaluations:
             return Stopped(reason="budget", statement=f"The budget of {self.evaluations} evaluation(s) is spent.")
+        return self._failing(tries)
+
+    def judge(self, tries: Sequence[Try], suggestion: Suggestion) -> Stopped | None:
+        """Why the suggestion is not evaluated; ``None`` if it is."""
+        return self._time(tries, self.worth(tries, suggestion)) or self._gain(tries, suggestion)
+
+    def _time(self, tries: Sequence[Try], worth: Worth) -> Stopped | None:
         spent = sum(outcome.seconds for _, outcome in ended(tries))
         if self.seconds is not None and spent + worth.cost.seconds > self.seconds:
             left = format_seconds(max(self.seconds - spent, 0.0))

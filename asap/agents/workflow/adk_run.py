@@ -1,10 +1,15 @@
-"""What every run on google-adk needs: one kind of error, and a quiet terminal."""
+"""What every run on google-adk needs: one kind of error, a quiet terminal, a question with its answer."""
 
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 
+from google.adk.agents.run_config import RunConfig
+from google.adk.runners import Runner
+from google.genai import types
+
+from asap.agents.workflow.sessions import USER
 from asap.core.errors import AsapError, ServiceError
 from asap.core.secrets import redacted
 from asap.core.text import plain
@@ -40,3 +45,22 @@ def suppress_adk_output() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]")
         yield
+
+
+async def ask(runner: Runner, session: str, message: str) -> str:
+    """The words of one answer, without thoughts.
+
+    Raises:
+        ServiceError: the model reports an error.
+    """
+    config, words = RunConfig(max_llm_calls=NO_LIMIT), ""
+    events = runner.run_async(
+        user_id=USER, session_id=session, new_message=types.UserContent(message), run_config=config
+    )
+    async with aclosing(events):
+        async for event in events:
+            if event.error_code:
+                raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
+            parts = (event.content.parts if event.content else None) or ()
+            words += "".join(part.text for part in parts if part.text and not part.thought)
+    return words

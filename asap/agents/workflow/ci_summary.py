@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 from google.adk.agents import LlmAgent
-from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
-from google.genai import types
 
 from asap.agents.guardrails.guard import Complaint, Transcript, complaints, sanitize
 from asap.agents.llm.budget import UsageMeter
@@ -17,14 +15,14 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.results import Answer, harmless
-from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, suppress_adk_output
+from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
 from asap.ci.render.comment import headline
 from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
 from asap.core.errors import ServiceError, UsageError
 from asap.core.files import data_folder
-from asap.core.text import fenced, plain
+from asap.core.text import fenced
 from asap.sharding_memory import Kind, Worklog
 
 REVIEWER = "reviewer"
@@ -65,7 +63,7 @@ async def _converse(app: App, session: str, facts: Answer, instruction: str) -> 
     message = fenced(json.dumps(facts, ensure_ascii=False), "report")
     try:
         for _ in range(ATTEMPTS):
-            words = sanitize(await _ask(runner, session, message))
+            words = sanitize(await ask(runner, session, message))
             wrong = complaints("what you wrote", words, transcript, (instruction,))
             if words and not wrong:
                 return words
@@ -74,20 +72,6 @@ async def _converse(app: App, session: str, facts: Answer, instruction: str) -> 
         with suppress(Exception):
             await runner.close()
     raise ServiceError("the model stated figures that are not in the report", where=app.name)
-
-
-async def _ask(runner: Runner, session: str, message: str) -> str:
-    config, words = RunConfig(max_llm_calls=NO_LIMIT), ""
-    events = runner.run_async(
-        user_id=USER, session_id=session, new_message=types.UserContent(message), run_config=config
-    )
-    async with aclosing(events):
-        async for event in events:
-            if event.error_code:
-                raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
-            parts = (event.content.parts if event.content else None) or ()
-            words += "".join(part.text for part in parts if part.text and not part.thought)
-    return words
 
 
 def _complaint(one: Complaint) -> str:

@@ -51,6 +51,26 @@ class ModelGuided:
         found = [*self.known, *results(tries)]
         return self._again(found, tries) or self._new(found, tries)
 
+    def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion | None:
+        """What is expected of a configuration, whoever proposes it; ``None`` where the prior leaves it out."""
+        place = self.prior.index.get(configuration)
+        if place is None or self.prior.refused(place) is not None:
+            return None
+        saving = self._savings([*self.known, *results(tries)], tries)[place]
+        return self._suggestion(place, self.belief(tries), "", None if np.isnan(saving) else float(saving))
+
+    def best(self, tries: Sequence[Try], count: int) -> list[Suggestion]:
+        """The most promising that were not tried, best first."""
+        found, belief = [*self.known, *results(tries)], self.belief(tries)
+        savings = self._savings(found, tries)
+        order = np.where(self._tried(tries), np.inf, belief.mean if np.isnan(savings).all() else -savings)
+        places = [int(place) for place in np.argsort(order, kind="stable") if np.isfinite(order[place])][:count]
+        fastest = min((result.step_time_s for result in found), default=None)
+        return [
+            self._suggestion(place, belief, self._why(place, belief, fastest), float(savings[place]))
+            for place in places
+        ]  # fmt: skip
+
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
         found = [result for result in (*self.known, *results(tries)) if result.configuration in self.prior.index]
@@ -64,15 +84,11 @@ class ModelGuided:
         return [r.step_time_s / float(np.exp(self.prior.log_time[self.prior.index[r.configuration]])) for r in found]
 
     def _new(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
-        belief = self.belief(tries)
-        fits = probability_fits(self.prior, self.memory, tries, self.capacity) * self._runs(tries)
+        belief, saving = self.belief(tries), self._savings(found, tries)
         best = min((result.step_time_s for result in found), default=None)
+        score = saving
         if best is None:
-            score = np.where(fits >= LIKELY, -(belief.mean + self.prior.effort), -np.inf)
-            saving = np.full(len(score), np.nan)
-        else:
-            saving = fits * expected_saving(np.log(best) - belief.mean - self.prior.effort, belief.deviation)
-            score = saving
+            score = np.where(self._odds(tries) >= LIKELY, -(belief.mean + self.prior.effort), -np.inf)
         score = np.where(self._tried(tries), -np.inf, score)
         for place in np.argsort(-score, kind="stable"):
             if not np.isfinite(score[place]):
@@ -81,6 +97,17 @@ class ModelGuided:
                 expected = None if np.isnan(saving[place]) else float(saving[place])
                 return self._suggestion(int(place), belief, self._why(int(place), belief, best), expected)
         return None
+
+    def _savings(self, found: Sequence[Result], tries: Sequence[Try]) -> Array:
+        """Expected share of the best step that each configuration saves; NaN where nothing was timed."""
+        if not found:
+            return np.full(len(self.prior.configurations), np.nan)
+        belief, best = self.belief(tries), min(result.step_time_s for result in found)
+        return self._odds(tries) * expected_saving(np.log(best) - belief.mean - self.prior.effort, belief.deviation)
+
+    def _odds(self, tries: Sequence[Try]) -> Array:
+        """That each configuration fits and runs."""
+        return probability_fits(self.prior, self.memory, tries, self.capacity) * self._runs(tries)
 
     def _again(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         """The better of two whose order the noise leaves open, unless they are as good as equal or well measured."""

@@ -1,0 +1,184 @@
+"""The evaluator agent: a language model that proposes what ``asap optimize`` tries next.
+
+It sees what the built-in proposer sees: tries, feedback, candidates. It says what and why; every figure stays the
+engine's, a proposal that cannot be used goes back to it, and the loop alone decides whether anything is spent.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from pydantic import BaseModel, Field, ValidationError
+
+from asap.agents.guardrails.guard import Transcript, complaints, sanitize
+from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.models import language_model
+from asap.agents.llm.usage import usage_entry
+from asap.agents.settings import Settings
+from asap.agents.tools.results import Answer, harmless
+from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
+from asap.agents.workflow.memory_plugin import MemoryPlugin
+from asap.agents.workflow.sessions import USER
+from asap.core.errors import PlanError
+from asap.core.files import data_folder
+from asap.core.text import fenced, plain
+from asap.optimize.outcome import Expectation, Suggestion, Try
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.results import best_of
+from asap.optimize.stopping import WORTH_KNOWING
+from asap.plans import Plan
+from asap.prediction.predict_study import expect
+from asap.proposals.propose import why_not_launched
+from asap.sharding_memory import Kind, Worklog
+from asap.study.study import Study, read_plan
+
+EVALUATOR = "evaluator"
+ATTEMPTS = 3
+CANDIDATES = 10
+_LONGEST_REASON = 300
+
+
+class Choice(BaseModel):
+    """What the model answers."""
+
+    configuration: str = Field(default="", max_length=400)
+    faster: bool = True
+    reason: str = Field(default="", max_length=4000)
+
+
+class UnusableError(Exception):
+    """A choice that cannot be tried; the message goes back to the model."""
+
+
+@dataclass
+class AgentProposer:
+    """A proposer that asks a language model.
+
+    Args:
+        study: the run.
+        guided: the built-in proposer: its candidates, its expectations, and what is proposed where the model fails.
+        settings: of the model.
+        worklog: of the session.
+        evaluations: budget of the session; ``None`` where it is a time.
+    """
+
+    study: Study
+    guided: ModelGuided
+    settings: Settings
+    worklog: Worklog
+    evaluations: int | None = None
+    _expected_faster: dict[int, bool] = field(default_factory=dict)
+
+    def propose(self, tries: Sequence[Try]) -> Suggestion | None:
+        """What the model proposes; the built-in proposer's choice after three that cannot be used.
+
+        Raises:
+            ServiceError: the model failed, or reached a limit.
+        """
+        engine = self.guided.propose(tries)
+        if engine is None or not tries:
+            return engine
+        facts = harmless(self._facts(tries))
+        meter = UsageMeter(self.settings.model, self.settings)
+        with suppress_adk_output(), as_service_error(self.settings.model):
+            try:
+                found = asyncio.run(self._converse(tries, facts, meter))
+            finally:
+                self.worklog.append(Kind.NOTE, usage_entry(meter.usage))
+        if found is None:
+            why = f"{engine.why} (the language model proposed nothing that can be tried)"
+            return engine.model_copy(update={"why": why})
+        return found if found.configuration else None
+
+    async def _converse(self, tries: Sequence[Try], facts: Answer, meter: UsageMeter) -> Suggestion | None:
+        instruction = (data_folder("prompts") / f"{EVALUATOR}.md").read_text(encoding="utf-8")
+        model = language_model(self.settings, meter)
+        agent = LlmAgent(name=EVALUATOR, model=model, static_instruction=instruction, output_schema=Choice)
+        app = App(name="optimize", root_agent=agent, plugins=[MemoryPlugin(self.worklog)])
+        sessions, session = InMemorySessionService(), self.worklog.session
+        await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
+        runner = Runner(app=app, session_service=sessions)
+        message = fenced(json.dumps(facts, ensure_ascii=False), "optimization")
+        transcript = Transcript()
+        transcript.record("optimization", facts)
+        try:
+            for _ in range(ATTEMPTS):
+                answer = await ask(runner, session, message)
+                try:
+                    return self._suggestion(answer, tries, transcript, instruction)
+                except UnusableError as wrong:
+                    message = json.dumps({"complaint": plain(wrong, 600)}, ensure_ascii=False)
+        finally:
+            with suppress(Exception):
+                await runner.close()
+        return None
+
+    def _suggestion(self, answer: str, tries: Sequence[Try], transcript: Transcript, instruction: str) -> Suggestion:
+        try:
+            choice = Choice.model_validate_json(answer)
+        except ValidationError as error:
+            raise UnusableError("the answer is not of the schema: configuration, faster, reason") from error
+        if not choice.configuration.strip():
+            return Suggestion(configuration="", why="")
+        try:
+            plan = read_plan(self.study, choice.configuration)
+        except PlanError as error:
+            raise UnusableError(f"the configuration cannot be used: {error}") from error
+        if refused := why_not_launched(self.study, plan):
+            raise UnusableError(f"the configuration cannot be launched: {refused}")
+        configuration = str(plan)
+        expected = self.guided.expected(configuration, tries) or self._predicted(plan)
+        if any(each.configuration == configuration for each in tries if not _may_be_repeated(each)):
+            raise UnusableError("this configuration was tried")
+        if expected.saving is not None and expected.saving <= WORTH_KNOWING:
+            raise UnusableError("the engine expects this configuration to save nothing that is worth an evaluation")
+        reason = sanitize(choice.reason)
+        if wrong := complaints("the reason", reason, transcript, (instruction,)):
+            raise UnusableError("; ".join(f"{one.what}: {one.why}; {one.right}" for one in wrong))
+        self._expected_faster[len(tries) + 1] = choice.faster
+        return expected.model_copy(update={"why": plain(reason, _LONGEST_REASON) or "proposed by the language model"})
+
+    def _predicted(self, plan: Plan) -> Suggestion:
+        """What the model of the step says of a plan that the built-in proposer does not consider."""
+        found = expect(self.study, [plan])[0]
+        step, held = found.step_time, found.memory
+        predicted = Expectation(
+            step_time_s=step.value if step else None, low_s=step.low if step else None,
+            high_s=step.high if step else None, hbm_bytes=held.total.value if held else None,
+        )  # fmt: skip
+        return Suggestion(configuration=str(plan), why="", predicted=predicted)
+
+    def _facts(self, tries: Sequence[Try]) -> Answer:
+        best = best_of(tries)
+        left = None if self.evaluations is None else self.evaluations - len(tries)
+        candidates = [each.model_dump(mode="json", exclude_none=True) for each in self.guided.best(tries, CANDIDATES)]
+        return {
+            "tries": [each.model_dump(mode="json", exclude_none=True) for each in tries],
+            "best": {"configuration": best.configuration, "step_time_s": best.step_time_s} if best else None,
+            "candidates": candidates,
+            "left": left,
+            "your_last": self._verdict(tries),
+        }
+
+    def _verdict(self, tries: Sequence[Try]) -> str | None:
+        """Whether the last expectation came true."""
+        last, expected = tries[-1], self._expected_faster.get(len(tries))
+        if expected is None or last.outcome is None:
+            return None
+        before, now = best_of(tries[:-1]), last.outcome.step_time_s
+        was = now is not None and (before is None or now < before.step_time_s)
+        return f"you expected it to be {_words(expected)}; it was {_words(was) if now else 'not timed'}"
+
+
+def _may_be_repeated(each: Try) -> bool:
+    return each.outcome is not None and (each.outcome.status == "lost" or "NOISE" in each.outcome.codes)
+
+
+def _words(faster: bool) -> str:
+    return "faster than the best" if faster else "not faster than the best"

@@ -1,0 +1,60 @@
+"""Published sweeps as an evaluator: groups of runs with several shardings, predicted without their source."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from asap.calibration.dataset.inferred_settings import with_inferred_remat
+from asap.calibration.dataset.pairs import grouped
+from asap.calibration.dataset.rows import read_models, read_rows
+from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.calibration.fit.predicted_runs import predict_each
+from asap.optimize.proposers.prior import Prior
+from asap.optimize.proposers.step_belief import Kernel
+from asap.plans import Plan
+from asap.prediction.uncertainty.calibration import Fit, load_calibration
+from asap.prediction.uncertainty.residual_transfer import plan_distance
+
+DATA = Path(__file__).resolve().parents[2] / "tests" / "data" / "measurements"
+FEWEST = 4
+
+
+@dataclass(frozen=True)
+class Table:
+    """Measured step times of configurations, in seconds, and what the model says of them before."""
+
+    prior: Prior
+    kernel: Kernel
+    measured: dict[str, float]
+
+
+def table_of(plans: list[Plan], modelled: list[float], measured: list[float], fit: Fit) -> Table:
+    """A table, one row for each plan."""
+    prior = Prior(
+        configurations=tuple(map(str, plans)),
+        log_time=np.log(modelled),
+        log_fill=None,
+        effort=np.zeros(len(plans)),
+        distance=lambda place: np.array([plan_distance(plans[place], plan) for plan in plans]),
+    )
+    return Table(prior, Kernel.of(fit), dict(zip(prior.configurations, measured, strict=True)))
+
+
+def sweeps() -> Iterator[Table]:
+    """Every group with at least four shardings; runs of one sharding count as their mean."""
+    found = read_runs(read_rows(DATA / "runs.jsonl.gz"), read_models(DATA / "models.jsonl"))
+    runs = [run for run in with_inferred_remat([r for r in found if isinstance(r, PublishedRun)]) if run.step_time]
+    calibration = load_calibration()
+    fits = [calibration.fit_for(run.source) for run in runs]
+    predicted = predict_each(runs, fits).step_time
+    for members in grouped(runs):
+        plans: dict[Plan, list[int]] = defaultdict(list)
+        for row in members:
+            plans[runs[row].plan].append(row)
+        if len(plans) >= FEWEST:
+            modelled = [float(np.mean(predicted[rows])) for rows in plans.values()]
+            measured = [float(np.mean([runs[row].step_time or 0.0 for row in rows])) for rows in plans.values()]
+            yield table_of(list(plans), modelled, measured, fits[members[0]])

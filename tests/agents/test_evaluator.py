@@ -1,0 +1,124 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from asap.agents.settings_sources import read_settings
+from asap.agents.workflow.evaluator import AgentProposer
+from asap.core.errors import ServiceError
+from asap.core.provenance import Provenance
+from asap.experiments import ExperimentStore
+from asap.optimize.codes import Code
+from asap.optimize.feedback import feedback
+from asap.optimize.loop import optimize
+from asap.optimize.outcome import Outcome
+from asap.optimize.proposers.study_prior import Searched
+from asap.optimize.session import Session
+from asap.optimize.stopping import StoppingRule
+from asap.plans import Plan
+from asap.sharding_memory import new_session_name
+from asap.study.study import open_study
+from tests.language_models.server import ModelServer, Question, Reply, Say
+
+GOOD = "data=64 model=4 microbatches=1 remat=full"
+WORSE = "data=32 model=8 microbatches=1 remat=full"
+
+
+class ByDegree:
+    """The less tensor parallelism, the faster; without rematerialisation it does not fit."""
+
+    name = "table"
+
+    def __init__(self):
+        self.asked: list[str] = []
+
+    def evaluate(self, configuration, place):
+        self.asked.append(configuration)
+        plan = Plan.parse(configuration)
+        if plan.remat is not None and plan.remat.value == "none":
+            reason = feedback(Code.OUT_OF_MEMORY, "needs more </data> than there is")
+            return Outcome(status="rejected", provenance=Provenance.MEASURED, feedback=(reason,))
+        return Outcome(status="done", step_time_s=4.0 + plan.degree("model"), provenance=Provenance.MEASURED)
+
+
+@pytest.fixture
+def played(home, tmp_path, monkeypatch):
+    """A session of three evaluations in which a script proposes; what was evaluated, and the questions."""
+    monkeypatch.setenv("GOOGLE_API_KEY", "planted")
+    monkeypatch.chdir(tmp_path)
+    Path("asap.toml").write_text("[agents.retries]\nattempts = 1\n")
+    study = open_study("llama-8b-tensor-16", ExperimentStore())
+    guided = Searched.of(study).proposer()
+
+    def play(script, budget: int = 3):
+        session, evaluator = Session.start(new_session_name(), {}), ByDegree()
+        with ModelServer(script) as server:
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+            settings = read_settings(model="gemini-2.5-flash")
+            proposer = AgentProposer(study, guided, settings, session.worklog, budget)
+            stopped = optimize(session, proposer, evaluator, StoppingRule(evaluations=budget))
+        assert "planted" not in (home / "sessions" / f"{session.name}.jsonl").read_text()
+        return session, stopped, server.questions
+
+    return play
+
+
+def choice(configuration: str, reason: str = "Less tensor parallelism.", faster: bool = True) -> Say:
+    return Say(json.dumps({"configuration": configuration, "faster": faster, "reason": reason}))
+
+
+def test_what_the_model_proposes_is_tried_and_it_learns_what_came_of_it(played):
+    said = iter([choice(GOOD), choice(WORSE, faster=False)])
+    session, stopped, questions = played(lambda question: next(said), budget=3)
+    assert [each.configuration for each in session.tries[1:]] == [GOOD, WORSE]
+    assert session.tries[1].why == "Less tensor parallelism."
+    assert session.tries[1].predicted.step_time_s is not None
+    assert stopped.reason == "budget"
+    assert "you expected it to be faster than the best; it was faster than the best" in questions[1].asked
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (Say("try more chips"), "not of the schema"),
+        (choice("data=16 model=16 microbatches=1 remat=full"), "was tried"),
+        (choice("data=7"), "cannot be used"),
+        (choice("warp=9"), "cannot be used"),
+        (choice(GOOD, "It is 73.9 % faster."), "73.9 %"),
+    ],
+)
+def test_what_cannot_be_used_goes_back_to_the_model(played, wrong, complaint):
+    said = iter([wrong, choice(GOOD)])
+    session, _, questions = played(lambda question: next(said), budget=2)
+    assert session.tries[1].configuration == GOOD
+    assert complaint in questions[1].asked
+
+
+def test_a_model_that_is_always_wrong_spends_nothing_more_than_the_budget(played):
+    session, stopped, questions = played(lambda question: Say("I obey no schema"), budget=3)
+    assert len(session.tries) == 3
+    assert stopped.reason == "budget"
+    assert all("proposed nothing that can be tried" in each.why for each in session.tries[1:])
+    assert len(questions) == 6
+
+
+def test_a_model_may_stop(played):
+    session, stopped, _ = played(lambda question: choice(""), budget=9)
+    assert len(session.tries) == 1
+    assert stopped.reason == "nothing_left"
+
+
+def test_feedback_reaches_the_model_as_data(played):
+    remat_none = "data=256 microbatches=1 remat=none"
+
+    def script(question: Question) -> Say:
+        return choice(GOOD if "OUT_OF_MEMORY" in question.asked else remat_none)
+
+    session, _, questions = played(script, budget=3)
+    assert [each.configuration for each in session.tries[1:]] == [remat_none, GOOD]
+    assert "needs more ‹/data› than there is" in questions[-1].asked
+
+
+def test_a_model_that_fails_ends_the_session_without_a_loss(played):
+    with pytest.raises(ServiceError):
+        played(lambda question: Reply(500, {"error": {"code": 500, "message": "no", "status": "FAILED"}}), budget=3)
