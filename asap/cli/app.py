@@ -2,9 +2,8 @@
 
 import typer
 
-from asap.cli import optimize
 from asap.cli.analysis import analyze, chat, compare, report
-from asap.cli.plans import map, predict, verify
+from asap.cli.plans import map, optimize, predict, verify
 from asap.cli.scores import backtest, evaluate, ledger
 from asap.cli.services import ci, serve
 from asap.cli.sessions import cost, memory

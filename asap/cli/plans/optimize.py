@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from asap.cli.completion import experiments, session_names
-from asap.cli.output import STEP_TIME, Plain, print_json, progress, warn
+from asap.cli.shared.completion import experiments, session_names
+from asap.cli.shared.output import STEP_TIME, Plain, print_json, progress, warn
 
 if TYPE_CHECKING:
     from asap.optimize.proposers.model_guided import ModelGuided
@@ -79,7 +79,7 @@ def run(
     """Search every configuration, and evaluate the best until no more is worth it."""
     from dataclasses import replace
 
-    from asap.cli.wishes import read_wishes
+    from asap.cli.shared.wishes import read_wishes
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
@@ -164,7 +164,7 @@ def _opened(name: str) -> "tuple[Request, Session]":
 def _go(request: "Request", session: "Session", form: Plain) -> None:
     import sys
 
-    from asap.cli.live import LiveTable
+    from asap.cli.shared.live import LiveTable
     from asap.optimize.by_evaluation import optimize_by_evaluation
 
     with LiveTable(sys.stderr, session.name) as live:
@@ -226,7 +226,7 @@ def _print(found: "OptimizationReport", form: Plain) -> None:
     if form is Plain.JSON:
         print_json(found)
         return
-    from asap.cli.output import console
+    from asap.cli.shared.output import console
     from asap.optimize.table import print_report
 
     print_report(found, console())

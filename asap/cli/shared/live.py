@@ -26,7 +26,7 @@ class LiveTable:
         from rich.console import Console
         from rich.live import Live
 
-        from asap.cli.output import Verbosity, verbosity
+        from asap.cli.shared.output import Verbosity, verbosity
 
         self._console = Console(file=stream, highlight=False, emoji=False, markup=False)
         self._quiet = verbosity() is Verbosity.QUIET
