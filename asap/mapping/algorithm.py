@@ -1,5 +1,6 @@
 """The distributed algorithms that a program may choose, their grids, and the settings that each has."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,3 +54,19 @@ def most_even_grid(algorithm: Algorithm, devices: int) -> tuple[int, ...] | None
     """The most even grid of some devices that an algorithm can use, the longest side last."""
     usable = (grid for grid in grids(len(algorithm.grid), devices) if len({grid[a] for a in algorithm.equal}) < 2)
     return min(usable, key=lambda grid: (max(grid) / min(grid), grid), default=None)
+
+
+def grid_of_copies(devices: int, shifts: bool) -> tuple[int, ...] | None:
+    """The 2.5D algorithm's square layers with the fewest copies; for shifts as many as divide the rows."""
+    for side in range(math.isqrt(devices), 0, -1):
+        copies, rest = divmod(devices, side * side)
+        if not rest and side % copies == 0:
+            return copies, side, side
+    return None if shifts else (1, *(most_even_grid(ALGORITHMS["summa"], devices) or (1, devices)))
+
+
+def textbook_grid(name: str, devices: int, exchange: str) -> tuple[int, ...] | None:
+    """The grid of an algorithm where no line says one; ``None`` if it cannot use that many devices."""
+    if name == "solomonik":
+        return grid_of_copies(devices, exchange == "permute")
+    return most_even_grid(ALGORITHMS[name], devices)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asap.mapping.algorithm import ALGORITHMS, most_even_grid
+from asap.mapping.algorithm import ALGORITHMS, textbook_grid
 from asap.mapping.language.program import Program, Setting, TensorSetting
 
 
@@ -48,10 +48,11 @@ def choices_of(program: Program, devices: int) -> Choices:
     algorithm = ALGORITHMS[chosen.word]
     grid, overlap = program.setting("grid"), program.setting("overlap")
     exchange, stationary = program.setting("exchange"), program.setting("stationary")
+    way = exchange.word if exchange else next(iter(algorithm.exchanges), "")
     return Choices(
         algorithm=chosen.word,
-        grid=_counts(grid) or most_even_grid(algorithm, devices) or (devices,),
-        exchange=exchange.word if exchange else next(iter(algorithm.exchanges), ""),
+        grid=_counts(grid) or textbook_grid(chosen.word, devices, way) or (devices,),
+        exchange=way,
         stationary=stationary.word if stationary else "C",
         panels=_count(program.setting("panels")),
         halo=_count(program.setting("halo")),

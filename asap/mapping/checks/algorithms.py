@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from asap.hardware import Slice
-from asap.mapping.algorithm import ALGORITHMS, most_even_grid
+from asap.mapping.algorithm import ALGORITHMS, textbook_grid
 from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, replace
 from asap.mapping.language.nearest import nearest
 from asap.mapping.language.program import Keyword, Program, Setting, TensorSetting
@@ -80,9 +80,8 @@ def _check_grid(setting: Setting, program: Program, name: str, devices: int | No
     at = setting.counts[0].at.to(setting.counts[-1].at)
     lengths = ",".join(map(str, sides))
     devices = devices or math.prod(sides)
-    right = most_even_grid(algorithm, devices) if devices <= _LARGEST else None
-    if name == "solomonik" and right is not None:
-        right = _grid_of_copies(program, devices)
+    exchange = "permute" if _shifts(program) else "gather"
+    right = textbook_grid(name, devices, exchange) if devices <= _LARGEST else None
     repair = replace(at, ", ".join(map(str, right))) if right else delete_line(setting.at.line)
     advice = f"write grid ({', '.join(map(str, right))})" if right else f"{name} cannot use {devices} devices"
     if len(sides) != len(algorithm.grid):
@@ -108,15 +107,6 @@ def _equal(name: str, program: Program) -> tuple[int, ...]:
 def _shifts(program: Program) -> bool:
     exchange = program.setting("exchange")
     return exchange is None or exchange.word == "permute"
-
-
-def _grid_of_copies(program: Program, devices: int) -> tuple[int, ...] | None:
-    """The square layers with the fewest copies, as many as divide the rows for shifts."""
-    for side in range(math.isqrt(devices), 0, -1):
-        copies, rest = divmod(devices, side * side)
-        if not rest and side % copies == 0:
-            return copies, side, side
-    return None if _shifts(program) else (1, *(most_even_grid(ALGORITHMS["summa"], devices) or (1, devices)))
 
 
 def _check_replication(program: Program, grid: Setting, name: str) -> Iterator[Feedback]:

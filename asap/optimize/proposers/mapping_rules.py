@@ -6,6 +6,8 @@ wrong (``explain``), or its repair as well (``suggest``).
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import prod
 from typing import Literal
 
 from asap.core.feedback import Feedback, repaired
@@ -75,6 +77,8 @@ class MappingRules:
         if self._use == "suggest":
             for best in done[:3]:
                 yield from _repairs(best)
+            for best in done[:5]:
+                yield from self._neighbours(best, named_only=True)
         for best in done[:2]:
             yield from self._neighbours(best)
         for _ in range(_DRAWS):
@@ -103,7 +107,7 @@ class MappingRules:
                 for option in self._ranks[key]:
                     yield self._space.text({**chosen, key: option}), f"another {key} for {each.code}"
 
-    def _neighbours(self, best: Try) -> Iterator[tuple[Configuration, str]]:
+    def _neighbours(self, best: Try, named_only: bool = False) -> Iterator[tuple[Configuration, str]]:
         """One decision changed: first those that the feedback names, or all in an order of their own."""
         chosen = _chosen(self._space, best.configuration)
         keys = list(self._ranks)
@@ -111,11 +115,19 @@ class MappingRules:
         if self._use != "none" and best.outcome is not None:
             named = [word for each in best.outcome.feedback for word in DECIDES.get(each.code, ())]
             keys.sort(key=lambda key: named.index(key.split()[0]) if key.split()[0] in named else len(named))
+            keys = [key for key in keys if key.split()[0] in named] if named_only else keys
         options = [(key, option) for key in keys for option in self._ranks[key]]
         if self._use == "none":
             self._draw.shuffle(options)
         for key, option in options:
+            if self._use == "suggest" and key == "grid" and _places(option) != _places(chosen[key]):
+                continue
             yield self._space.text({**chosen, key: option}), f"another {key}"
+
+
+def _places(grid: str) -> int:
+    """Places of a grid: one that was accepted says how many devices there are."""
+    return prod(int(side) for side in grid.strip("()").split(","))
 
 
 def _repairs(best: Try) -> Iterator[tuple[Configuration, str]]:
@@ -126,13 +138,14 @@ def _repairs(best: Try) -> Iterator[tuple[Configuration, str]]:
 
 def _chosen(space: AlgorithmSpace, text: Configuration) -> dict[str, str]:
     """What a program says for each decision; the first option where it says nothing."""
-    said = [format_decision(decision) for decision in parse(text)[0].decisions]
+    said = _meaning(text)
     return {
         key: next((line.removeprefix(f"{key} ") for line in said if line.startswith(f"{key} ")), options[0])
         for key, options in space.options.items()
     }
 
 
+@lru_cache(maxsize=10_000)
 def _meaning(text: Configuration) -> frozenset[str]:
     return frozenset(format_decision(decision) for decision in parse(text)[0].decisions) or frozenset((text,))
 
