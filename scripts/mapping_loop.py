@@ -153,7 +153,7 @@ def _choices(table: Table, text: str) -> dict[str, str]:
 
 def optuna_search(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
     """Tree-structured Parzen estimator, multivariate; of the legal space one list of grids, as all else is free."""
-    import optuna
+    import optuna  # pyright: ignore[reportMissingImports]
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, warn_independent_sampling=False)
@@ -167,7 +167,7 @@ def optuna_search(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> N
 
 def nevergrad_search(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
     """The discrete (1+1) evolution strategy."""
-    import nevergrad
+    import nevergrad  # pyright: ignore[reportMissingImports]
 
     options = _options(table, legal)
     space = nevergrad.p.Dict(**{key: nevergrad.p.Choice(list(values)) for key, values in options.items()})

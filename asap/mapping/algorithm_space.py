@@ -8,12 +8,22 @@ from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS, grids
 from asap.mapping.check import check
 
-ORDERS = (
-    "row", "col", "fold", "block(2, 2)", "block(2, 1)", "block(4, 2)",
-    "f(i, j) = i * 4 + (i % 2 ? 3 - j : j)",
-    "f(i, j) = i * 4 + (i + j) % 4",
-)  # fmt: skip
-"""Orders of a torus of 4 by 4 that differ; the last two are a snake and a skew."""
+_WALKS = ("row", "col", "fold")
+_BLOCKS = ("block(2, 2)", "block(2, 1)", "block(4, 2)")
+
+
+def orders(topology: tuple[int, ...]) -> tuple[str, ...]:
+    """Orders of a torus that differ: walks and, on a flat one, blocks, a snake and a skew."""
+    if len(topology) != 2:
+        return _WALKS
+    rows, columns = topology
+    blocks = tuple(block for block in _BLOCKS if rows % int(block[6]) == 0 and columns % int(block[9]) == 0)
+    snake = f"f(i, j) = i * {columns} + (i % 2 ? {columns - 1} - j : j)"
+    return (*_WALKS, *blocks, snake, f"f(i, j) = i * {columns} + (i + j) % {columns}")
+
+
+ORDERS = orders((4, 4))
+"""Those of the torus that the tables are for."""
 
 NO_ORDERS = ("f(i, j) = i * 4 + 2 * j", "f(i, j) = i + j", "block(3, 2)")
 """What looks like an order of that torus and is none."""
@@ -57,6 +67,13 @@ def raw_space(algorithm: str) -> AlgorithmSpace:
     known = ALGORITHMS[algorithm]
     sides = product(_SIDES, repeat=len(known.grid)) if len(known.grid) > 1 else ((side,) for side in _SIDES)
     return AlgorithmSpace(algorithm, _options(algorithm, sides, (*ORDERS, *NO_ORDERS)))
+
+
+def machine_space(algorithm: str, hardware: Slice) -> AlgorithmSpace:
+    """Every decision with the options that a machine has; not all of them go together."""
+    every = grids(len(ALGORITHMS[algorithm].grid), hardware.devices_per_slice)
+    options = _options(algorithm, every, orders(hardware.topology or ()))
+    return AlgorithmSpace(algorithm, {**options, "overlap": ("on", "off")})
 
 
 def legal_space(algorithm: str, hardware: Slice) -> list[tuple[AlgorithmSpace, dict[str, str]]]:

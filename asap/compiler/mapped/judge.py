@@ -17,7 +17,7 @@ from asap.compiler.toolchain.compile import compile_all
 from asap.core.errors import BadInputError
 from asap.core.feedback import Feedback
 from asap.hardware import Slice
-from asap.mapping.algorithm_space import ORDERS
+from asap.mapping.algorithm_space import orders
 from asap.mapping.check import check
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
@@ -99,15 +99,10 @@ def judged(text: str, choices: Choices, outcome: CompileOutcome, hardware: Slice
     said = parse(text)[0].order
     own = format_order(said) if said else "row"
     timeline = program.timeline(own)
-    orders = sorted(
-        ((order, program.timeline(order).seconds) for order in ORDERS if not _wrong(order, hardware)),
+    others = sorted(
+        ((order, program.timeline(order).seconds) for order in orders(hardware.topology or ())),
         key=lambda each: each[1],
     )
-    feedback = explain_schedule(text, choices, program, timeline, outcome, orders)
+    feedback = explain_schedule(text, choices, program, timeline, outcome, others)
     peak = outcome.memory.hbm_peak if outcome.memory else None
     return Judged("done", feedback, timeline.seconds, peak)
-
-
-def _wrong(order: str, hardware: Slice) -> bool:
-    """Whether an order is none of this torus."""
-    return bool(check(f"order {order}", None, hardware).feedback)
