@@ -128,6 +128,8 @@ def _once(decision: Setting) -> str:
         "algorithm": f"the distributed algorithm {text}",
         "stationary": f"operand {text} stays where it is",
         "panels": f"operands are sent in {text} panels",
+        "exchange": f"blocks and halos travel by {text}",
+        "halo": f"halos are {text} cells wide and are exchanged once in {text} steps",
         "replication": f"{text} copies of the operands",
         "overlap": "sends overlap with products" if text == "on" else "sends and products take turns",
     }[decision.keyword]

@@ -17,6 +17,7 @@ from asap.ledger.ledger import Ledger
 from asap.mapping.explain import Explanation
 from asap.mapping.report import CheckReport, FormatReport
 from asap.mapping.space import Space
+from asap.optimize.by_mapping import MappingOptimization
 from asap.optimize.report import OptimizationReport
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import Calibration
@@ -106,6 +107,7 @@ DOCUMENTS = (
     Document(FormatReport, "`asap map format --format json`", "format"),
     Document(Explanation, "`asap map explain --format json`", "explain"),
     Document(Space, "`asap map space --format json`", "space"),
+    Document(MappingOptimization, "`asap map optimize --format json`", "optimize"),
     Document(Calibration, "the constants of the step model: `scripts/calibrate`"),
 )
 

@@ -50,7 +50,8 @@ def decisions():
         st.builds("{} {}".format, st.sampled_from(["microbatches", "pipeline_repeats", "panels"]), COUNTS),
         st.sampled_from(ALGORITHMS).map("algorithm {}".format),
         counts.map("grid {}".format),
-        st.sampled_from(["stationary A", "stationary B", "stationary C", "overlap on", "overlap off"]),
+        st.sampled_from(["stationary A", "stationary B", "stationary C", "overlap on", "overlap off", "halo 4",
+                         "exchange gather", "exchange all_to_all"]),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from asap.mapping.check import Checked
     from asap.mapping.explain import Laid
     from asap.mapping.language.feedback import Feedback
+    from asap.optimize.outcome import Try
 
 app = typer.Typer(no_args_is_help=True, help="Programs that map a training step to a machine (docs/mapping.md).")
 
@@ -164,6 +165,52 @@ def write(
     print(format_program(program), end="")
     if left_out:
         warn(f"rules of MaxText that the language has no words for: {', '.join(left_out)}")
+
+
+@app.command()
+def optimize(
+    file: File,
+    on: Annotated[str, typer.Option("--on", help="The machine: v5e:4x4.")],
+    budget: Annotated[int, typer.Option(min=1, help="Most programs that are tried.")] = 10,
+    write: Annotated[bool, typer.Option("--write", help="Write the best program into the file.")] = False,
+    form: Form = Plain.TERMINAL,
+) -> None:
+    """Find a faster program of a distributed algorithm: each is run on virtual devices, then compiled."""
+    from asap.core.files import write_atomically
+    from asap.core.units import format_percent, format_seconds
+    from asap.hardware import resolve_hardware
+    from asap.optimize.by_mapping import optimize_program
+    from asap.optimize.session import Session
+    from asap.sharding_memory import new_session_name
+
+    text, hardware = _read(file), resolve_hardware(on).slice
+    settings = {"program": text, "on": on, "budget": budget}
+    found = optimize_program(
+        text, hardware, budget, lambda: Session.start(new_session_name(), settings),
+        watch=lambda each: warn(_tried(each)),
+    )  # fmt: skip
+    if form is Plain.JSON:
+        print_json(found)
+    elif found.best is not None and found.best_seconds is not None:
+        print(found.best.strip())
+        saved = f", {format_percent(found.gain)} less than the first" if found.gain else ""
+        print(f"# modelled time {format_seconds(found.best_seconds)}{saved}; {found.stopped.statement}")
+    if found.best is None:
+        raise typer.Exit(5)
+    if write:
+        write_atomically(file, found.best.strip() + "\n")
+
+
+def _tried(each: "Try") -> str:
+    from asap.core.text import plain
+    from asap.core.units import format_seconds
+
+    outcome = each.outcome
+    assert outcome is not None
+    time = f"{format_seconds(outcome.step_time_s)} modelled" if outcome.step_time_s else outcome.status
+    lines = "; ".join(line for line in each.configuration.splitlines() if line.strip())
+    codes = ", ".join(dict.fromkeys(found.code for found in outcome.feedback))
+    return plain(f"{each.number}. {time}: {lines} ({each.why}) -> {codes}")
 
 
 def _facts(experiment: str | None, model: str | None, on: str | None) -> "ProgramFacts":

@@ -32,9 +32,11 @@ def lower_step(request: CompileRequest, mesh: "Mesh | None", folder: Path) -> tu
 
 
 def _lower(request: CompileRequest, mesh: "Mesh") -> Any:
-    function, arguments = _step(request, mesh)
     try:
+        function, arguments = _step(request, mesh)
         return function.lower(*arguments)
+    except StepError:
+        raise
     except Exception as error:
         raise StepError(_user_error(error)) from error
 
@@ -49,6 +51,8 @@ def _lower_maxtext(request: CompileRequest, folder: Path) -> tuple[Any, dict[str
 
 
 def _step(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
+    if request.problem is not None:
+        return _algorithm(request, mesh)
     if request.train_step is None:
         from asap.compiler.reference.target import program_lines
         from asap.compiler.reference.train_step import reference_step
@@ -64,6 +68,16 @@ def _step(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
     except Exception as error:
         raise StepError(_user_error(error)) from error
     return function, tuple(arguments)
+
+
+def _algorithm(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
+    from asap.compiler.algorithms.build import build
+    from asap.compiler.algorithms.choices import choices_of
+    from asap.compiler.algorithms.on_grid import step_on
+    from asap.mapping.language.parse import parse
+
+    choices = choices_of(parse(request.mapping)[0], mesh.size)
+    return step_on(build(choices, request.problem or {}), mesh, "bfloat16")
 
 
 def _user_error(error: BaseException) -> str:

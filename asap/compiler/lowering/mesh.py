@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asap.compiler.algorithms.choices import choices_of
+from asap.compiler.algorithms.on_grid import grid_of
 from asap.compiler.programs.request import CompileRequest
 from asap.mapping.device_order import places
 from asap.mapping.language.parse import parse
@@ -19,7 +21,7 @@ def slice_name(request: CompileRequest) -> str:
 
 
 def describe_mesh(request: CompileRequest) -> "Mesh":
-    """The mesh of a request, with the axes of its plan."""
+    """The mesh of a request, with the axes of its plan; of an algorithm its grid."""
     import jax
     from jax.experimental import mesh_utils, topologies
     from jax.sharding import Mesh
@@ -33,7 +35,11 @@ def describe_mesh(request: CompileRequest) -> "Mesh":
         options["chip_config_name"] = "megacore"
     devices = topologies.get_topology_desc(slice_name(request), "tpu", **options).devices
     ici, dcn = request.plan.ici.degrees, request.plan.dcn.degrees
-    order = parse(request.mapping)[0].order
+    program = parse(request.mapping)[0]
+    order = program.order
+    if request.problem is not None:
+        in_rows = sorted(devices, key=lambda device: tuple(device.coords))
+        return grid_of(choices_of(program, len(devices)), in_rows, program, request.topology)
     if order is not None:
         placed = _ordered(devices, places(order.by, request.topology)).reshape(ici)
     elif request.slices > 1:

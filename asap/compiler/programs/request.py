@@ -37,7 +37,13 @@ class CompileRequest(BaseModel):
     model: Architecture | None = None
     workload: Workload = Workload()
     train_step: str | None = Field(default=None, description="package.module:function of the user")
-    mapping: str = Field(default="", description="lines of a mapping program beyond the plan, for the reference step")
+    mapping: str = Field(
+        default="",
+        description="lines of a mapping program: of an algorithm all, for the reference step those beyond the plan",
+    )
+    problem: dict[str, int] | None = Field(
+        default=None, description="sizes of the distributed algorithm that the mapping program chooses; null: a step"
+    )
     maxtext: dict[str, Any] | None = Field(default=None, description="MaxText settings, to compile MaxText's own step")
     step_source: str = Field(default="", description="SHA-256 of the sources of the user's step")
     python: str = Field(default="", description="interpreter to compile with; this one by default")
@@ -58,12 +64,13 @@ class CompileRequest(BaseModel):
     @property
     def is_reference(self) -> bool:
         """Whether the program is the reference step."""
-        return self.train_step is None and self.maxtext is None
+        return self.train_step is None and self.maxtext is None and self.problem is None
 
     def fingerprint(self, versions: dict[str, str]) -> str:
         """Cache key: equal for the same program, plan, slice, flags and compiler version."""
         source = _sources("compiler/reference") if self.is_reference else ""
         source += _sources("mapping") if self.mapping else ""
+        source += _sources("compiler/algorithms") if self.problem is not None else ""
         canonical = self._canonical() if self.is_reference else self
         in_workload = {"loss_chunks", "first_moment", "weight_precision"}
         program = canonical.model_dump_json(

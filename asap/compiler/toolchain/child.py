@@ -85,6 +85,8 @@ def _compile(request: CompileRequest, folder: Path) -> CompileOutcome:
     axes: tuple[tuple[str, int], ...] = ()
     if mesh is None:
         mesh, axes = mesh_of(compiled)
+    elif request.problem is not None:
+        axes = tuple(mesh.shape.items())
     with gzip.open(folder / "program.hlo.gz", "wt", encoding="utf-8") as stream:
         stream.write(compiled.as_text() or "")
     devices = list(mesh.devices.flat)

@@ -37,7 +37,7 @@ class RefusedError(Exception):
 
 
 _SETTINGS = get_args(Keyword)
-_WORDS = ("memory", "stored", "type", "precision", "known", "operand", "switch")
+_WORDS = ("memory", "stored", "type", "precision", "known", "operand", "way", "switch")
 
 
 class Builder(Transformer_NonRecursive):

@@ -39,7 +39,7 @@ def format_decision(decision: Decision) -> str:
     if isinstance(decision, Mesh):
         return " ".join(("mesh", *(_degree(degree) for degree in decision.degrees)))
     if isinstance(decision, Order):
-        return f"order {_order(decision)}"
+        return f"order {format_order(decision)}"
     if isinstance(decision, Setting):
         return f"{decision.keyword} {_value(decision.value)}"
     layers = f" {_layers(decision.layers)}" if decision.layers else ""
@@ -79,7 +79,8 @@ def _degree(degree: Degree) -> str:
     return f"{'dcn.' if degree.network == 'dcn' else ''}{degree.axis.text}={degree.degree.value}"
 
 
-def _order(order: Order) -> str:
+def format_order(order: Order) -> str:
+    """What follows the word ``order``."""
     if isinstance(order.by, Block):
         return f"block{_value(order.by.sides)}"
     if isinstance(order.by, IndexMap):

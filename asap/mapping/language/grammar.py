@@ -9,6 +9,7 @@ from asap.plans import Remat
 from asap.plans.remat import TENSORS, Offload, StatePrecision
 
 ALGORITHMS = ("cannon", "summa", "pumma", "johnson", "solomonik", "cosma", "stencil", "circuit", "pennant")
+EXCHANGES = ("gather", "reduce", "permute", "all_to_all")
 MEMORIES = ("device", "pinned_host")
 """Memory kinds of JAX."""
 
@@ -25,8 +26,8 @@ def _any_of(words: tuple[str, ...]) -> str:
 GRAMMAR = rf"""
 line: [decision] [COMMENT]
 ?decision: mesh | order | shard | constrain | remat | place | layout | dtype | microbatches | pipeline_repeats
-         | loss_chunks | first_moment | weight_precision | algorithm | grid | stationary | panels | replication
-         | overlap
+         | loss_chunks | first_moment | weight_precision | algorithm | grid | stationary | exchange | panels
+         | replication | halo | overlap
 
 mesh: "mesh" degree+
 degree: [DCN] NAME "=" COUNT
@@ -62,6 +63,9 @@ stationary: "stationary" operand
 !operand: "A" | "B" | "C"
 panels: "panels" COUNT
 replication: "replication" COUNT
+halo: "halo" COUNT
+exchange: "exchange" way
+!way: {_any_of(EXCHANGES)}
 overlap: "overlap" switch
 !switch: "on" | "off"
 counts: "(" COUNT ("," COUNT)* ")"

@@ -129,7 +129,9 @@ Keyword = Literal[
     "grid",
     "stationary",
     "panels",
+    "exchange",
     "replication",
+    "halo",
     "overlap",
 ]
 

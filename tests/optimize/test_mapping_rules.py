@@ -1,0 +1,63 @@
+import pytest
+
+from asap.hardware import resolve_hardware
+from asap.mapping.algorithm import ALGORITHMS
+from asap.mapping.algorithm_space import legal_space, machine_space
+from asap.mapping.check import check
+from asap.optimize.outcome import Try
+from asap.optimize.proposers.mapping_rules import MappingRules
+from mapping_loop import HELD_OUT, SEARCHES, Table, measure
+
+
+@pytest.fixture(scope="module")
+def table():
+    return Table("pumma")
+
+
+def _proposed(table, proposer, count):
+    tries = []
+    while len(tries) < count and (found := proposer.propose(tries)) is not None:
+        outcome = table.outcome(found.configuration)
+        tries.append(Try(number=len(tries) + 1, configuration=found.configuration, why=found.why, outcome=outcome))
+    return tries
+
+
+def test_what_is_wrong_is_repaired_next(table):
+    start = "algorithm pumma\ngrid (2, 8)\norder row\nexchange permute\noverlap off\n"
+    _, second = _proposed(table, MappingRules(table.space, start=start), 2)
+    assert second.why == "repairs NEEDS_SQUARE"
+    assert second.outcome.status == "done"
+
+
+def test_nothing_is_tried_twice_and_a_seed_says_all(table):
+    tries = _proposed(table, MappingRules(table.space, start=table.textbook, seed=3), 40)
+    again = _proposed(table, MappingRules(table.space, start=table.textbook, seed=3), 40)
+    assert [each.configuration for each in tries] == [each.configuration for each in again]
+    assert len({frozenset(each.configuration.split("\n")) for each in tries}) == len(tries) == 40
+
+
+@pytest.mark.slow
+def test_feedback_reaches_the_optimum_where_none_does_not(table):
+    suggest = measure(table, SEARCHES["rules, suggest"], False)
+    assert suggest["to_1_percent_worst"] <= 10
+    assert suggest["throughput_after_10_worst"] == 1.0
+    assert measure(table, SEARCHES["random"], False)["missed"] > 0
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_tables_hold_every_legal_program(name):
+    found = Table(name)
+    assert set(found.programs) == {space.text(chosen) for space, chosen in legal_space(name, found.hardware)}
+    assert found.legal(found.textbook)
+    assert {"libtpu", "problem", "machine"} <= set(found.made_by)
+
+
+def test_a_machine_has_options_that_the_checks_pass():
+    hardware = resolve_hardware("v5e:8x8").slice
+    for name in ALGORITHMS:
+        for order in machine_space(name, hardware).options["order"]:
+            assert check(f"algorithm {name}\norder {order}", None, hardware).feedback == ()
+
+
+def test_two_benchmarks_are_held_out():
+    assert set(HELD_OUT) < set(ALGORITHMS)
