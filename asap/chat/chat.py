@@ -3,10 +3,12 @@
 from asap.agents.settings import BUILTIN
 from asap.chat.answer_message import answer_message
 from asap.chat.commands import command
-from asap.chat.reply import Reply
+from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
+from asap.chat.testimony import Testimony, parse, with_testimony
 from asap.chat.understanding.markers import pretends
+from asap.chat.understanding.statements import Statements
 from asap.core.errors import ServiceError
 from asap.sharding_memory import Kind
 
@@ -38,23 +40,36 @@ class Chat(ChatSession):
         return answer
 
     def _say(self, text: str, show: Show) -> Reply:
+        parsed = Statements() if self.model == BUILTIN else parse(self.conversation, text)
         answer = self._ask_engine(text)
         if self.model == BUILTIN:
             show(f"{answer.text}\n")
             return answer
-        from asap.agents.workflow.conversation_turn import EngineAnswer, ask_model
-
         if answer.evidence or answer.retracted:
             show(f"{answer.text}\n")
         try:
-            facts = tuple(answer.model_dump(mode="json")["facts"])
-            engine = EngineAnswer(answer.text, facts, quotable=not pretends(text))
-            words = ask_model(self.settings, self.conversation.studies(), self.worklog, text, engine, show)
+            return self._ask_model(text, parsed, answer, show)
         except ServiceError as error:
             self.failure = error
             self.worklog.append(Kind.ERROR, {"where": "chat", "type": type(error).__name__, "message": str(error)})
             show(f"! {error}. The engine's own answer:\n{answer.text}\n")
             return answer
+
+    def _ask_model(self, text: str, parsed: Statements, answer: Reply, show: Show) -> Reply:
+        """The model's words for the engine's answer, with the facts that it put on record meanwhile."""
+        from asap.agents.workflow.conversation_turn import EngineAnswer, ask_model
+
+        def note(found: ReplyBuilder) -> None:
+            nonlocal answer
+            self._record(found)
+            show(f"{found.text}\n")
+            answer = with_testimony(self.conversation, answer, found)
+
+        facts = tuple(answer.model_dump(mode="json")["facts"])
+        engine = EngineAnswer(answer.text, facts, quotable=not pretends(text))
+        studies = self.conversation.studies()
+        testimony = Testimony(self.conversation, text, parsed, studies, note, interactive=self.interactive)
+        words = ask_model(self.settings, studies, self.worklog, text, engine, show, testimony.tools)
         return answer.model_copy(update={"text": words})
 
     def _ask_engine(self, text: str) -> Reply:
@@ -66,7 +81,7 @@ class Chat(ChatSession):
         self._record(answer)
         return answer
 
-    def _record(self, answer: Reply) -> None:
+    def _record(self, answer: Reply | ReplyBuilder) -> None:
         for item in answer.retracted:
             self.worklog.append(Kind.NOTE, {"event": RETRACTION, "fact": item.model_dump(mode="json")})
         for item in answer.evidence:

@@ -110,10 +110,14 @@ class Conversation:
     def studies(self) -> StudyCache:
         """The studies that tools read: the run with the evidence applied."""
         studies = StudyCache(self.store)
+        self.refresh(studies)
+        return studies
+
+    def refresh(self, studies: StudyCache) -> None:
+        """Bring studies that tools read up to the evidence."""
         studies.add(self.study)
         with suppress(InsufficientEvidenceError):
             studies.replace_candidates(self.revised.ranked)
-        return studies
 
     def candidate(self, plan: Plan) -> tuple[int, Candidate] | None:
         """Rank among all candidates, and the candidate; ``None`` if the plan is none."""

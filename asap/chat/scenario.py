@@ -10,7 +10,8 @@ from asap.plans import Mesh, Plan
 from asap.plans.validity import require_valid
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.study.study import Study, study_of
+from asap.study.changed import without_step_time
+from asap.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
         changes.append(_settings(stretched, after))
     if settings_only:
         return Scenario(study, after, before, tuple(changes), tuple(notes), settings_only=True)
-    return Scenario(_without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
+    return Scenario(without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
 
 
 def predict_scenario(scenario: Scenario) -> Prediction:
@@ -205,11 +206,3 @@ def _settings(before: Plan, after: Plan) -> str:
     if after.microbatches != before.microbatches:
         said.append(f"microbatches={after.microbatches}")
     return " and ".join(said)
-
-
-def _without_step_time(study: Study, experiment: Experiment) -> Study:
-    """The study of a changed record: the measured shares of the step still hold, its duration does not."""
-    profile = study.profile
-    if profile is not None:
-        profile = profile.model_copy(update={"kpis": profile.kpis.model_copy(update={"step_time_s": None})})
-    return study_of(experiment.model_copy(update={"measured": None}), profile)

@@ -115,6 +115,9 @@ class Proposal(BaseModel):
     makes_fit: bool = Field(default=False, description="it fits into HBM where the plan that runs does not")
     test_worth: TestWorth | None = Field(default=None, description="null unless the steps to go are said")
     engine_rank: int | None = Field(default=None, description="rank among all candidates of the engine")
+    agents_idea: bool = Field(
+        default=False, description="not listed by the engine: proposed by the agent, then checked"
+    )
     regret: Quantity | None = Field(default=None, description="what the engine expects to be lost against its first")
     prose: str | None = Field(default=None, description="what the agent wrote for it; every figure was checked")
 

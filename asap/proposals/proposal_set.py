@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.prediction.prediction import Prediction
+from asap.proposals.agent_words import AgentWords
 from asap.proposals.modelled_step import ModelledStep
 from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
@@ -22,3 +23,4 @@ class ProposalSet(BaseModel):
     situation: Situation | None = None
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
+    agents: AgentWords | None = Field(default=None, description="what the agents wrote about the run as a whole")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.experiments.maxtext.reader import OF_MODEL
@@ -80,6 +80,19 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
     incumbent, *predictions = expect(study, [study.plan, *strategies])
     candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent))
     return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), found.considered)
+
+
+def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
+    """A valid plan that is not among the candidates, scored as they are.
+
+    Raises:
+        PlanError: the launcher has no words for it.
+    """
+    study = ranked.study
+    if (reason := why_not_launched(study, plan)) is not None:
+        raise PlanError(reason, where=str(plan), hint="choose another")
+    fits_now = ranked.incumbent is None or fits(ranked.incumbent)
+    return rank(expect(study, [plan]), study.plan, fits_now=fits_now)[0]
 
 
 def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:

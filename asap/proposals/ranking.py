@@ -102,7 +102,7 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
         return fitting[:count]
     chosen: list[Candidate] = []
     for candidate in fitting:
-        if len(chosen) < count and _is_worth(candidate) and not any(_same(candidate, c, incumbent) for c in chosen):
+        if len(chosen) < count and is_worth(candidate) and not any(_same(candidate, c, incumbent) for c in chosen):
             chosen.append(candidate)
     return sorted(chosen, key=lambda candidate: -candidate.score)
 
@@ -130,7 +130,7 @@ def _worth(relative: Quantity, precedent: float) -> float:
     return after_doubt(gain + precedent, half_width)
 
 
-def _is_worth(candidate: Candidate) -> bool:
+def is_worth(candidate: Candidate) -> bool:
     """Whether the gain could be measured; by ratios of a profile, whose figures are wide, whether there is one."""
     if candidate.makes_fit or candidate.prediction.relative_step_time is None:
         return True

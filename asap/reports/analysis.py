@@ -12,6 +12,7 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
+from asap.proposals.agent_words import AgentWords
 from asap.proposals.modelled_step import ModelledStep
 from asap.proposals.options import Option
 from asap.proposals.situation import SituationName
@@ -72,6 +73,7 @@ class Analysis(BaseModel):
     situation_statement: str | None = Field(default=None, description="the situation in a sentence")
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what it would take to do better than is allowed")
+    agents: AgentWords | None = Field(default=None, description="words of a language model about the run as a whole")
     considered: int = Field(description="valid configurations that were evaluated")
     warnings: tuple[str, ...]
 
@@ -128,6 +130,7 @@ def assemble(
         situation_statement=situation.statement if situation else None,
         modelled=proposals.modelled,
         options=proposals.options,
+        agents=proposals.agents,
         considered=proposals.considered,
         warnings=(*_told(failure), *proposals.warnings, *study.warnings),
     )

@@ -34,6 +34,8 @@ def to_markdown(analysis: Analysis) -> str:
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
+    if said := phrases.agents_words(analysis):
+        sections += [f"## {phrases.MODELS_WORDS.capitalize()}", _list(f"{author}: {text}" for author, text in said)]
     if analysis.options:
         sections += ["## What more would take", _list(option.statement for option in analysis.options)]
     if analysis.warnings:

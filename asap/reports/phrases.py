@@ -118,9 +118,30 @@ def answered_by(analysis: Analysis) -> str:
     return f"agents on {analysis.agent_model}"
 
 
+MODELS_WORDS = "the model's words"
+"""How everything that a language model wrote is marked."""
+
+
+def agents_words(analysis: Analysis) -> list[tuple[str, str]]:
+    """What the language model wrote of the run as a whole, by its author."""
+    said = analysis.agents
+    if said is None:
+        return []
+    proof = f" Evidence: {'; '.join(said.evidence)}." if said.evidence else ""
+    lacks = f" Missing: {'; '.join(said.missing)}." if said.missing else ""
+    read = f"{said.statement or ''}{proof}{lacks}".strip()
+    return [
+        (author, text) for author, text in (("The analyzer", read), ("The coordinator", said.summary or "")) if text
+    ]
+
+
+IDEA = "The agent's own idea: the engine did not list it, but checked and predicted it."
+
+
 def agent_prose(proposal: Proposal) -> list[str]:
     """What an agent wrote for a proposal, with both ranks and the predicted regret."""
     if proposal.prose is None:
-        return []
+        return [IDEA] if proposal.agents_idea else []
     regret = f", predicted regret {format_percent(math.expm1(proposal.regret.value))}" if proposal.regret else ""
-    return [f"The agent: {proposal.prose} (its rank {proposal.rank}, the engine's {proposal.engine_rank}{regret})"]
+    place = "its own idea" if proposal.agents_idea else f"the engine's {proposal.engine_rank}"
+    return [f"The agent: {proposal.prose} (its rank {proposal.rank}, {place}{regret})"]

@@ -22,7 +22,6 @@ UNUSABLE = {
     "no plan": ("ignore all rules|data=4 model=4|data=2 model=8", "is not a plan"),
     "endless digits": (f"data={'9' * 5000}|data=4 model=4|data=2 model=8", "longer than any plan"),
     "unknown axis": ("colour=16|data=4 model=4|data=2 model=8", "unknown axis"),
-    "not a candidate": ("data=4 model=4 remat=full|data=4 model=4|data=2 model=8", "not among the candidates"),
 }
 
 
@@ -48,7 +47,7 @@ def test_unusable_picks_go_back_twice_and_then_end_the_run(store, log, case):
     error, session = refused(store, f"test/picks#{plans}")
     assert error.exit_code == 6
     assert complaint in str(error)
-    sent_back = [r.payload["output"] for r in log(session, Kind.RESULT) if "complaint" in r.payload["output"]]
+    sent_back = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if "complaint" in r.payload["result"]]
     assert len(sent_back) == 2
     assert all(complaint in output["complaint"] for output in sent_back)
     assert log(session)[-2].kind is Kind.ERROR
@@ -70,7 +69,7 @@ def test_a_ranking_without_evidence_falls_to_the_engines_choice(store, log):
     assert "99 %" not in outcome.analysis.to_json().replace("Removed from", "").split('"warnings"')[0]
     assert any("99 %" in warning for warning in outcome.analysis.warnings)
     assert any("engine's choice stands" in warning for warning in outcome.analysis.warnings)
-    sent_back = [r.payload["output"] for r in log(session, Kind.RESULT) if "corrections" in r.payload["output"]]
+    sent_back = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if "corrections" in r.payload["result"]]
     assert len(sent_back) == 2
     assert {"what", "why", "right"} < set(sent_back[0]["corrections"][0])
 
@@ -85,7 +84,7 @@ def test_a_ranking_with_evidence_stands_with_both_ranks_and_the_regret(store):
     assert first.regret is not None
     assert first.regret.value > 0
     assert first.prose is not None
-    assert "times as long" in first.prose
+    assert "step time changes by" in first.prose
     assert not analysis.warnings or "Removed" not in analysis.warnings[0]
 
 

@@ -1,6 +1,7 @@
 """Language models that misbehave, each in its own way. They are registered with google-adk like any other."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 
 from google.adk.models import LLMRegistry
@@ -10,6 +11,7 @@ from google.genai import types
 
 from asap.agents.llm.planner import Planner
 from asap.agents.llm.turn import AgentTurn
+from asap.agents.tools.tables import unrolled
 
 
 def say(text: str) -> LlmResponse:
@@ -66,12 +68,14 @@ class Reasoned(Misbehaving):
     def instead(self, turn):
         if "list_candidates" not in turn.answers:
             return call("list_candidates", experiment=turn.request["experiment"])
-        ranked = turn.answers["list_candidates"]
-        relative = {c["plan"]: c["relative_step_time"] for c in ranked["candidates"]}
-        reason = "A step takes {value:.3f} times as long as now, within the interval at most {high:.2f} times."
+        ranked = unrolled(turn.answers["list_candidates"])
+        change = {c["plan"]: c["vs_now"] for c in ranked["candidates"]}
+        reason = "Its step time changes by {}, and at the end of its interval by {}."
         first, second, *others = ranked["engine_choice"]
         chosen = [second, first, *others]
-        picks = [{"plan": plan, "reason": reason.format(**relative[plan])} for plan in chosen]
+        picks = [
+            {"plan": plan, "reason": reason.format(*re.split(r" \(.* to |\)", change[plan])[:2])} for plan in chosen
+        ]
         return call("set_model_response", picks=picks, recommendation="Last first.")
 
 
@@ -83,7 +87,7 @@ class Corrected(Misbehaving):
         return ["test/corrected"]
 
     def instead(self, turn):
-        if "complaint" in turn.request:
+        if "complaint" in turn.answers.get("set_model_response", {}):
             return None
         return call("set_model_response", picks=[{"plan": "model=3", "reason": "?"}], recommendation="?")
 

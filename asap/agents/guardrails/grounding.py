@@ -8,6 +8,7 @@ from typing import Any
 from asap.agents.guardrails.figures import UNITLESS, Figure, figures
 from asap.agents.guardrails.subjects import PlanTerms, plans_in, terms
 from asap.agents.guardrails.units import COUNT, RATIO, SECOND, SHARE
+from asap.agents.tools.tables import PRINTED, VS_NOW
 
 NUMBER = "number"
 _BY_NAME = {
@@ -106,6 +107,8 @@ def _field(key: str, item: Any, place: str) -> list[GroundedValue]:
     texts = [text for text in (item if isinstance(item, list | tuple) else [item]) if isinstance(text, str)]
     if key in _PLANS:
         return [GroundedValue(float(degree), COUNT, place) for text in texts for degree in _DEGREE.findall(text)]
+    if key in PRINTED and texts:
+        return [known for text in texts for known in _printed(key, text, place)]
     if key in _PROSE and texts:
         return [known for text in texts for known in quoted_values(text, place)]
     if isinstance(item, bool) or not isinstance(item, int | float):
@@ -113,6 +116,19 @@ def _field(key: str, item: Any, place: str) -> list[GroundedValue]:
     otherwise = SHARE if isinstance(item, float) and abs(item) <= 1 else COUNT
     dimension = next((unit for suffix, unit in _BY_NAME.items() if key.endswith(suffix)), otherwise)
     return _with_readings(GroundedValue(float(item), dimension, place))
+
+
+def _printed(key: str, text: str, place: str) -> list[GroundedValue]:
+    """The values of a printed figure; what follows in brackets is its interval."""
+    value, _, interval = text.partition("(")
+    found = []
+    for part, bound in ((value, False), (interval, True)):
+        for one in figures(part):
+            if key == VS_NOW:
+                found += _with_readings(GroundedValue(1 + one.value, RATIO, f"{place}.relative_step_time", bound))
+            else:
+                found += [GroundedValue(one.value, dimension, place, bound) for dimension in one.dimensions]
+    return found
 
 
 def _counts(items: Iterable[Any], place: str) -> list[GroundedValue]:

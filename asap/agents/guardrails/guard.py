@@ -14,6 +14,7 @@ from asap.agents.guardrails.faults import Fault, Setting, find_faults
 from asap.agents.guardrails.figures import CITATION, figures, named, normal
 from asap.agents.guardrails.grounding import GroundedValue, known_values, quoted_values, resolve
 from asap.agents.guardrails.subjects import PLAN, PlanTerms, terms
+from asap.agents.tools.tables import unrolled
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
@@ -23,7 +24,7 @@ REPEATED_WORDS = 8
 """This many words of an agent's instructions in a row count as repeating them."""
 
 _RANKED = re.compile(rf"^(\d)\. ({PLAN.pattern})", re.MULTILINE)
-_FOREIGN = {"name", "category", "fact", "description", "warnings", "title", "text", "summary"}
+_FOREIGN = {"name", "category", "fact", "description", "warnings", "title", "text", "summary", "alike", "shape"}
 """Fields whose words come from files that others wrote."""
 
 _LIBRARY = {"search_knowledge": "notes", "search_history": "records"}
@@ -74,6 +75,7 @@ class Transcript:
         """Remember the answer of a tool; what notes and records say counts only where they are cited."""
         if not isinstance(answer, Mapping) or "error" in answer:
             return
+        answer = unrolled(answer)
         self.names |= _names(answer)
         self.foreign_plans |= {terms(run[0]) for text in _foreign(answer) for run in PLAN.finditer(text)}
         self._take_plans(tool, answer)

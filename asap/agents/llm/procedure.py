@@ -1,11 +1,12 @@
 """The procedure of the built-in model, role by role: the answers so far decide the next action."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from asap.agents.llm.turn import AgentTurn
+from asap.agents.tools.tables import unrolled
 from asap.diagnosis import Bottleneck
 
 ANSWER = "set_model_response"
@@ -38,7 +39,11 @@ def coordinate(turn: AgentTurn) -> Action:
             return (ToolCall(tool, arguments),)
         if "error" in turn.answers[tool]:
             return _refusal(turn.answers[tool])
-    result = turn.answers[WORKFLOW]
+    return told(turn.answers[WORKFLOW])
+
+
+def told(result: Mapping[str, Any]) -> str:
+    """The result of the workflow in the engine's own words."""
     lines = [f"{p['rank']}. {p['title']}: {p['plan']}" for p in result.get("proposals", ())]
     return "\n".join([*lines, str(result.get("recommendation", ""))])
 
@@ -71,7 +76,7 @@ def choose(turn: AgentTurn) -> Action:
     )
     if any(call.tool not in turn.answers for call in calls):
         return calls
-    listed = turn.answers["list_candidates"]
+    listed = unrolled(turn.answers["list_candidates"])
     strategies = {candidate["plan"]: candidate["strategy"] for candidate in listed.get("candidates", ())}
     picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("engine_choice", ())]
     return (ToolCall(ANSWER, {"picks": picks, "recommendation": "" if picks else _refusal(listed)}),)

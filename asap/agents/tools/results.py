@@ -10,6 +10,7 @@ from typing import Any, ParamSpec
 
 from pydantic import BaseModel, ValidationError, validate_call
 
+from asap.agents.tools.tables import rounded
 from asap.core.errors import AsapError, UsageError
 from asap.core.secrets import environment_secrets, redacted, without
 from asap.core.text import fenced, plain
@@ -18,7 +19,7 @@ Parameters = ParamSpec("Parameters")
 Answer = dict[str, Any]
 
 LONGEST_NAME = 160
-LONGEST_PASSAGE = 1200
+LONGEST_PASSAGE = 600
 
 
 def answering(tool: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
@@ -28,7 +29,7 @@ def answering(tool: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     @wraps(tool)
     def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
         try:
-            return harmless(checked(*args, **kwargs))
+            return rounded(harmless(checked(*args, **kwargs)))
         except ValidationError as error:
             return failure(UsageError(_complaint(error), where=tool.__name__, hint="correct the arguments"))
         except AsapError as error:

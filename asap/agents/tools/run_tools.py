@@ -6,11 +6,15 @@ from pydantic import Field
 
 from asap.agents.tools.results import Answer, answering, facts, named, quoted
 from asap.agents.tools.study_cache import StudyCache
-from asap.core.errors import InsufficientEvidenceError
+from asap.agents.tools.tables import printed, table
+from asap.core.errors import InsufficientEvidenceError, NotFoundError
+from asap.core.units import format_percent, format_seconds
+from asap.diagnosis import Finding
 from asap.profiles import Operation, Profile
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
+Name = Annotated[str, Field(min_length=1, max_length=200)]
 Limit = Annotated[int, Field(ge=1, le=50)]
 
 
@@ -72,33 +76,36 @@ class RunTools:
         """
         profile = _profile(self._studies.study(experiment))
         return {
-            "operations": [_operation(operation) for operation in profile.operations[:limit]],
+            "operations": table([_operation(operation) for operation in profile.operations[:limit]]),
             "total": len(profile.operations),
             "facts": _origin(profile),
         }
 
     @answering
-    def get_roofline(self, experiment: str, limit: Limit = 10) -> Answer:
-        """Get the peaks of the device, where the whole program stands under them, and each leading operation's bound.
+    def get_operation(self, experiment: str, name: Name) -> Answer:
+        """Get all that is known of one operation: shape, source line, FLOPs, bytes, rates, how often it runs.
 
         Args:
             experiment: ID of the experiment.
-            limit: how many operations, 1 to 50.
+            name: of the operation as get_operations has it, or a part of it.
         """
         profile = _profile(self._studies.study(experiment))
-        return {
-            "roofline": facts(profile.roofline),
-            "operations": [
-                {
-                    "name": named(operation.name),
-                    "fraction": operation.fraction,
-                    "bound": "opaque" if operation.opaque else operation.bound,
-                    "efficiency": operation.roofline_efficiency,
-                }
-                for operation in profile.operations[:limit]
-            ],
-            "facts": _origin(profile),
-        }
+        found = [operation for operation in profile.operations if name.lower() in operation.name.lower()]
+        if not found:
+            raise NotFoundError("no such operation", where=named(name), hint="get_operations lists them")
+        first, texts = found[0], ("name", "category", "shape", "source")
+        foreign = {text: named(value) for text in texts if (value := getattr(first, text))}
+        return facts(first, *texts) | foreign | {"alike": [named(one.name) for one in found[1:6]]}
+
+    @answering
+    def get_roofline(self, experiment: str) -> Answer:
+        """Get the peaks of the device and where the whole program stands under them; operations have their own bound.
+
+        Args:
+            experiment: ID of the experiment.
+        """
+        profile = _profile(self._studies.study(experiment))
+        return {"roofline": facts(profile.roofline), "facts": _origin(profile)}
 
     @answering
     def get_findings(self, experiment: str) -> Answer:
@@ -109,7 +116,16 @@ class RunTools:
         Args:
             experiment: ID of the experiment.
         """
-        return facts(self._studies.study(experiment).diagnosis)
+        diagnosis = self._studies.study(experiment).diagnosis
+        return {
+            "bottleneck": diagnosis.bottleneck.value,
+            "statement": diagnosis.statement,
+            "coverage": diagnosis.coverage,
+            "partial": diagnosis.partial,
+            "findings": [_finding(finding) for finding in diagnosis.findings],
+            "correlation": list(diagnosis.correlation),
+            "missing": [facts(gap) for gap in diagnosis.missing],
+        }
 
     @answering
     def get_flags(self, experiment: str) -> Answer:
@@ -137,5 +153,20 @@ def _origin(profile: Profile) -> str:
 
 
 def _operation(operation: Operation) -> Answer:
-    names = {"name": named(operation.name), "category": named(operation.category)}
-    return facts(operation, "shape", "source") | names
+    return {
+        "name": named(operation.name),
+        "category": named(operation.category),
+        "share": format_percent(operation.fraction),
+        "time": None if operation.time_s is None else format_seconds(operation.time_s),
+        "bound": "opaque" if operation.opaque else operation.bound,
+        "collective": operation.collective,
+        "flop_utilisation": operation.flop_utilisation,
+        "memory_utilisation": operation.memory_utilisation,
+        "roofline_efficiency": operation.roofline_efficiency,
+    }
+
+
+def _finding(finding: Finding) -> Answer:
+    evidence = [{"fact": one.fact, "figure": printed(one.quantity)} for one in finding.evidence]
+    answer = facts(finding, "evidence", "rule") | {"kind": finding.kind.value}
+    return answer | ({"evidence": table(evidence)} if evidence else {})

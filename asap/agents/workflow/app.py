@@ -1,10 +1,11 @@
 """The agents: the coordinator talks, the analyzer reads, the proposal agent chooses, and plain functions check.
 
 coordinator ──▶ analyze_experiment: open ─▶ analyzer ─▶ proposal ─▶ check ─▶ assemble
-                                                            ▲         │ refused
-                                                            └─────────┘
+                                                         ▲    │
+                                                         └────┘ complaints, in the agent's own context
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from google.adk.agents import LlmAgent
@@ -19,9 +20,9 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.procedure import WORKFLOW
 from asap.agents.settings import Settings
 from asap.agents.tools.study_cache import StudyCache
-from asap.agents.tools.toolbox import Toolbox
+from asap.agents.tools.toolbox import Tool, Toolbox
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.nodes import ACCEPTED, ASSESSMENT, REFUSED, Nodes
+from asap.agents.workflow.nodes import ASSESSMENT, Nodes
 from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.core.files import data_folder
 
@@ -33,7 +34,13 @@ SCHEMA_RETRIES = RetryConfig(max_attempts=3, initial_delay=0.0, jitter=0.0, exce
 
 
 def build_app(
-    studies: StudyCache, settings: Settings, plugin: BasePlugin | None = None, meter: UsageMeter | None = None
+    studies: StudyCache,
+    settings: Settings,
+    plugin: BasePlugin | None = None,
+    meter: UsageMeter | None = None,
+    more: Sequence[Tool] = (),
+    *,
+    talks: bool = True,
 ) -> App:
     """The agents over a cache of studies, with one language model behind all of them.
 
@@ -42,13 +49,16 @@ def build_app(
         settings: with the language model.
         plugin: writes Sharding Memory.
         meter: enforces the limits of a run.
+        more: tools of the coordinator beside the engine's.
+        talks: whether the coordinator answers questions, with all tools, or only has an experiment analysed.
 
     Raises:
         UsageError: no such model is known.
     """
     model, toolbox = language_model(settings, meter), Toolbox(studies)
-    evidence = TranscriptPlugin([tool.__name__ for tool in toolbox.all])
-    tools: list[Any] = [_workflow(Nodes(studies, evidence, _prompts()), toolbox, model), *toolbox.all]
+    evidence = TranscriptPlugin([tool.__name__ for tool in (*toolbox.all, *more)])
+    own = (*toolbox.all, *more) if talks else toolbox.first
+    tools: list[Any] = [_workflow(Nodes(studies, evidence, prompts()), toolbox, model), *own]
     coordinator = LlmAgent(
         name="coordinator",
         model=model,
@@ -75,23 +85,21 @@ def _workflow(nodes: Nodes, toolbox: Toolbox, model: BaseLlm) -> Workflow:
         model=model,
         description="Chooses three plans among the candidates of the engine.",
         static_instruction=_prompt("proposal"),
-        tools=[*toolbox.library, *toolbox.plans, *toolbox.run],
+        tools=[*toolbox.library, *toolbox.choice],
+        before_tool_callback=nodes.hear,
         output_schema=Judgement,
         retry_config=SCHEMA_RETRIES,
     )
-    check = nodes.check
     return Workflow(
         name=WORKFLOW,
         description="Analyse an experiment from its profile to three proposals. Takes the ID of the experiment.",
         input_schema=AnalysisRequest,
-        edges=[
-            ("START", nodes.open_experiment, analyzer, proposal, check),
-            (check, {REFUSED: proposal, ACCEPTED: nodes.assemble}),
-        ],
+        edges=[("START", nodes.open_experiment, analyzer, proposal, nodes.check, nodes.assemble)],
     )
 
 
-def _prompts() -> tuple[str, ...]:
+def prompts() -> tuple[str, ...]:
+    """The instructions of all agents of an analysis."""
     return tuple(_prompt(agent) for agent in ("coordinator", "analyzer", "proposal"))
 
 

@@ -6,7 +6,7 @@ analysis, and it cannot change the order of the proposals.
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,7 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.study_cache import StudyCache
+from asap.agents.tools.toolbox import Tool
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, suppress_adk_output
 from asap.agents.workflow.app import build_app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
@@ -67,8 +68,18 @@ def ask_model(
     text: str,
     answer: EngineAnswer,
     show: Callable[[str], None],
+    tools: Sequence[Tool] = (),
 ) -> str:
     """The model's answer to a message; each line is shown once it is complete and resolves.
+
+    Args:
+        settings: with the language model and its limits.
+        studies: what the tools read.
+        worklog: of the session.
+        text: what the engineer said.
+        answer: the engine's own.
+        show: called with each line.
+        tools: what the coordinator may call beside the engine's tools.
 
     Raises:
         UsageError: no such model is known, or its cost cannot be limited.
@@ -77,7 +88,7 @@ def ask_model(
     message = f"{text}\n\n{ENGINE_ANSWER_INTRO}\n{fenced(redacted(answer.text), 'engine')}"
     plugin, meter = MemoryPlugin(worklog, logged_input=message), UsageMeter(settings.model, settings)
     with suppress_adk_output():
-        app = build_app(studies, settings, plugin, meter)
+        app = build_app(studies, settings, plugin, meter, tools)
         lines = LineFilter(_transcript(app, worklog.session, text, answer), _instructions(), show)
         try:
             with as_service_error(settings.model):

@@ -3,18 +3,20 @@
 from typing import Any
 
 from google.adk.agents.context import Context
-from google.adk.events.event import Event
-from google.adk.events.event_actions import EventActions
+from google.adk.tools import BaseTool, ToolContext
+from pydantic import ValidationError
 
 from asap.agents.guardrails.guard import Complaint
 from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
+from asap.agents.llm.procedure import ANSWER
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.engine_proposals import cited_proposals
 from asap.agents.workflow.plan_selection import selected_candidates
 from asap.agents.workflow.review import RANK, Reviewer, with_prose
-from asap.agents.workflow.schemas import AnalysisRequest, Judgement
+from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.core.errors import InsufficientEvidenceError, PlanError, ServiceError
 from asap.proposals import ProposalSet
+from asap.proposals.agent_words import AgentWords
 from asap.proposals.propose import RankedCandidates, no_proposals
 from asap.proposals.ranking import Candidate, choose
 
@@ -24,7 +26,6 @@ PROPOSALS = "proposals"
 REFUSALS = "temp:refusals"
 RANK_REJECTED = "temp:rank_rejected"
 WARNINGS = "temp:warnings"
-REFUSED, ACCEPTED = "refused", "accepted"
 MAX_CORRECTIONS = 2
 
 
@@ -49,31 +50,43 @@ class Nodes:
         ctx.state[WARNINGS] = []
         return {"experiment": node_input.experiment}
 
-    def check(self, node_input: Judgement, ctx: Context) -> Event:
-        """Send invalid picks and unverified words back with the exact complaint, at most twice.
+    def hear(self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:
+        """Answer a choice that cannot be used with the exact complaint, at most twice; the agent goes on from there."""
+        if tool.name != ANSWER or tool_context.state[REFUSALS] == MAX_CORRECTIONS:
+            return None
+        try:
+            judgement = Judgement.model_validate(args)
+            wrong = self._complaints(tool_context, judgement)
+            words = "; ".join(f"{one.paragraph}: {one.what}: {one.why}" for one in wrong)
+        except ValidationError:
+            return None
+        except PlanError as complaint:
+            wrong, words = [], str(complaint)
+        if not words:
+            return None
+        tool_context.state[REFUSALS] += 1
+        return {"complaint": words, "corrections": [one.model_dump() for one in wrong]}
+
+    def check(self, node_input: Judgement, ctx: Context) -> dict[str, Any]:
+        """Remove words that still do not resolve, and note a ranking that still has no evidence.
 
         Raises:
             ServiceError: the model picks invalid plans for the third time.
         """
-        last = ctx.state[REFUSALS] == MAX_CORRECTIONS
         try:
             wrong = self._complaints(ctx, node_input)
         except PlanError as complaint:
-            if last:
-                message = f"the model keeps proposing invalid plans, the last one: {complaint}"
-                raise ServiceError(
-                    message, where=ctx.state[EXPERIMENT], hint="try again, or use another --model"
-                ) from None
-            return _refuse(ctx, node_input, str(complaint), [])
-        if wrong and not last:
-            words = "; ".join(f"{one.paragraph}: {one.what}: {one.why}" for one in wrong)
-            return _refuse(ctx, node_input, words, wrong)
+            raise ServiceError(
+                f"the model keeps proposing invalid plans, the last one: {complaint}",
+                where=ctx.state[EXPERIMENT],
+                hint="try again, or use another --model",
+            ) from None
         verified, warnings = self._reviewer(ctx).remove_unverified_prose(node_input)
         if any(one.what == RANK for one in wrong):
             ctx.state[RANK_REJECTED] = True
             warnings.append("The agent's ranking gave no evidence, so the engine's choice stands.")
         ctx.state[WARNINGS] = warnings
-        return _routed(ACCEPTED, verified.model_dump())
+        return verified.model_dump()
 
     def assemble(self, node_input: Judgement, ctx: Context) -> dict[str, Any]:
         """The picked plans as proposals, every figure the engine's own; returns a summary for the coordinator."""
@@ -82,16 +95,31 @@ class Nodes:
             proposals = self._proposals(ctx, ranked, node_input)
         except InsufficientEvidenceError as error:
             proposals = no_proposals(error)
-        proposals = proposals.model_copy(update={"warnings": (*ctx.state[WARNINGS], *proposals.warnings)})
+        warnings = (*ctx.state[WARNINGS], *proposals.warnings)
+        proposals = proposals.model_copy(update={"warnings": warnings, "agents": self._assessed(ctx)})
         ctx.state[PROPOSALS] = proposals.model_dump(mode="json")
-        return _summary(proposals)
+        return summary_of(proposals)
+
+    def _assessed(self, ctx: Context) -> AgentWords | None:
+        """What the analyzer wrote, without what does not resolve; ``None`` where it repeats the engine."""
+        assessment = Assessment.model_validate(ctx.state[ASSESSMENT])
+        diagnosis = self._studies.study(ctx.state[EXPERIMENT]).diagnosis
+        if assessment.statement == diagnosis.statement:
+            return None
+        own = [line for line in assessment.evidence if line not in {one.statement for one in diagnosis.findings}]
+        reviewer = self._reviewer(ctx)
+        return AgentWords(
+            statement=reviewer.verified(assessment.statement) or None,
+            evidence=tuple(filter(None, map(reviewer.verified, own))),
+            missing=tuple(filter(None, map(reviewer.verified, assessment.missing))),
+        )
 
     def _proposals(self, ctx: Context, ranked: RankedCandidates, judgement: Judgement) -> ProposalSet:
         picked = self._picked(ctx, judgement)
         reasons = {candidate.plan: pick.reason for candidate, pick in zip(picked, judgement.picks, strict=True)}
         rank_rejected = ctx.state[RANK_REJECTED]
         proposals = cited_proposals(ranked, None if rank_rejected else picked)
-        return with_prose(proposals, ranked, reasons, "" if rank_rejected else judgement.recommendation)
+        return with_prose(proposals, ranked, picked, reasons, "" if rank_rejected else judgement.recommendation)
 
     def _complaints(self, ctx: Context, judgement: Judgement) -> list[Complaint]:
         picked = self._picked(ctx, judgement)
@@ -107,29 +135,14 @@ class Nodes:
     def _picked(self, ctx: Context, judgement: Judgement) -> list[Candidate]:
         experiment = ctx.state[EXPERIMENT]
         try:
-            candidates = self._studies.candidates(experiment).candidates
+            ranked = self._studies.candidates(experiment)
         except InsufficientEvidenceError:
-            candidates = []
-        return selected_candidates(self._studies.study(experiment), candidates, judgement)
+            ranked = RankedCandidates(self._studies.study(experiment), None, [])
+        return selected_candidates(ranked, judgement)
 
 
-def _refuse(ctx: Context, judgement: Judgement, complaint: str, wrong: list[Complaint]) -> Event:
-    ctx.state[REFUSALS] += 1
-    sent_back = {
-        **ctx.state.get(ASSESSMENT, {}),
-        "experiment": ctx.state[EXPERIMENT],
-        "refused": [pick.plan for pick in judgement.picks],
-        "complaint": complaint,
-        "corrections": [one.model_dump() for one in wrong],
-    }
-    return _routed(REFUSED, sent_back)
-
-
-def _routed(route: str, output: dict[str, Any]) -> Event:
-    return Event(output=output, actions=EventActions(route=route))
-
-
-def _summary(proposals: ProposalSet) -> dict[str, Any]:
+def summary_of(proposals: ProposalSet) -> dict[str, Any]:
+    """What the coordinator gets to see."""
     return {
         "recommendation": proposals.recommendation.statement,
         "proposals": [

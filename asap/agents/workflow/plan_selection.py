@@ -1,6 +1,4 @@
-"""A model's choice of plans, looked up among the engine's candidates. Only the names are the model's."""
-
-from collections.abc import Sequence
+"""A model's choice of plans: the engine's candidates, or ideas of its own that the engine checks and predicts."""
 
 from asap.agents.tools.results import LONGEST_NAME
 from asap.agents.workflow.schemas import Judgement
@@ -8,40 +6,42 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.validity import violations
-from asap.proposals.ranking import Candidate, choose, fits
+from asap.proposals.propose import RankedCandidates, evaluate
+from asap.proposals.ranking import COUNT, Candidate, choose, fits, is_worth
 from asap.study.study import Study
 
+HINT = "pick plans that list_candidates ranks, or that predict_plan predicts to be better"
 
-def selected_candidates(study: Study, candidates: Sequence[Candidate], judgement: Judgement) -> list[Candidate]:
-    """The candidates that were picked, in the order of the picks.
+
+def selected_candidates(ranked: RankedCandidates, judgement: Judgement) -> list[Candidate]:
+    """The candidates that were picked, in the order of the picks; a plan that was not listed is evaluated.
 
     Raises:
-        PlanError: a plan is malformed, invalid, picked twice, too large, unknown or what runs now; or there are too
-            many or too few.
+        PlanError: a plan is malformed, invalid, picked twice, too large, out of the launcher's words or what runs now;
+            or there are too many or too few.
     """
-    known = {candidate.plan: candidate for candidate in candidates}
-    wanted = len(choose(list(candidates), study.plan))
-    if len(judgement.picks) != wanted:
-        raise PlanError(f"{len(judgement.picks)} plans were picked", where="picks", hint=f"pick {wanted}")
+    known = {candidate.plan: candidate for candidate in ranked.candidates}
+    study = ranked.study
+    wanted = len(choose(ranked.candidates, study.plan))
     found: list[Candidate] = []
-    for pick in judgement.picks:
+    for pick in judgement.picks[:COUNT]:
         plan = Plan.parse(pick.plan).completed_by(study.plan)
-        reason = _reason_against(study, plan, known)
+        reason = _reason_against(study, plan)
         if plan in [candidate.plan for candidate in found]:
             reason = "is picked twice"
         if reason:
-            where = plain(pick.plan, LONGEST_NAME)
-            raise PlanError(reason, where=where, hint="pick plans that list_candidates ranks")
-        found.append(known[plan])
+            raise PlanError(reason, where=plain(pick.plan, LONGEST_NAME), hint=HINT)
+        candidate = known.get(plan) or evaluate(ranked, plan)
+        if not fits(candidate.prediction):
+            raise PlanError("does not fit into HBM", where=plain(pick.plan, LONGEST_NAME), hint=HINT)
+        found.append(candidate)
+    surplus = found[wanted:]
+    if len(found) < wanted or len(judgement.picks) > COUNT or not all(map(is_worth, surplus)):
+        raise PlanError(f"{len(judgement.picks)} plans were picked", where="picks", hint=f"pick {wanted}")
     return found
 
 
-def _reason_against(study: Study, plan: Plan, known: dict[Plan, Candidate]) -> str | None:
+def _reason_against(study: Study, plan: Plan) -> str | None:
     if plan == study.plan:
         return "is what runs now"
-    broken = violations(plan, study.constraints)
-    if broken:
-        return "; ".join(violation.sentence for violation in broken)
-    if plan not in known:
-        return "is not among the candidates of the engine"
-    return None if fits(known[plan].prediction) else "does not fit into HBM"
+    return "; ".join(violation.sentence for violation in violations(plan, study.constraints)) or None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from asap.agents.guardrails.grounding import GroundedValue, known_values
 from asap.agents.guardrails.guard import Complaint, Transcript, complaints, mentions_any, remove_unverified, sanitize
@@ -35,10 +36,10 @@ class Reviewer:
     ) -> list[Complaint]:
         """Everything that is wrong with the words, and places taken from the engine's choice without evidence."""
         found = []
-        for pick, candidate, instead in zip(judgement.picks, picked, engine, strict=True):
+        for pick, candidate, instead in zip_longest(judgement.picks, picked, engine[: len(picked)]):
             name, reason = f"reason of {candidate.plan}", sanitize(pick.reason)
             found += complaints(name, reason, self.transcript, self.instructions, str(candidate.plan))
-            if candidate.plan != instead.plan:
+            if instead is not None and candidate.plan != instead.plan:
                 found += self._rank_complaints(name, reason, candidate.prediction, instead.prediction)
         return found + complaints(
             RECOMMENDATION, sanitize(judgement.recommendation), self.transcript, self.instructions
@@ -53,6 +54,10 @@ class Reviewer:
         why = "it replaces a plan of engine_choice, but its reason names no predicted figure in which it is better"
         right = f"name a predicted figure in which it is better than {engine.plan}, or pick that here"
         return [Complaint(paragraph=name, what=RANK, why=why, right=right)]
+
+    def verified(self, words: str) -> str:
+        """Words without what does not resolve, on one line."""
+        return remove_unverified(sanitize(words), self.transcript, self.instructions)
 
     def remove_unverified_prose(self, judgement: Judgement) -> tuple[Judgement, list[str]]:
         """The judgement without what does not resolve, and a line for each removal."""
@@ -72,27 +77,34 @@ class Reviewer:
 
 
 def with_prose(
-    proposals: ProposalSet, ranked: RankedCandidates, reasons: dict[Plan, str], recommendation: str
+    proposals: ProposalSet,
+    ranked: RankedCandidates,
+    picked: Sequence[Candidate],
+    reasons: dict[Plan, str],
+    recommendation: str,
 ) -> ProposalSet:
     """Proposals with what the agent wrote about them, the engine's rank, and the expected loss."""
-    places = {candidate.plan: (rank, candidate) for rank, candidate in enumerate(ranked.candidates, 1)}
+    ranks = {candidate.plan: rank for rank, candidate in enumerate(ranked.candidates, 1)}
+    scores = {candidate.plan: candidate.score for candidate in (*ranked.candidates, *picked)}
+    best = ranked.candidates[0].score if ranked.candidates else 0.0
     worded = tuple(
-        _with_prose(one, *places[one.plan], ranked, reasons.get(one.plan, "")) for one in proposals.proposals
+        _with_prose(one, ranks.get(one.plan), best - scores[one.plan], reasons.get(one.plan, ""))
+        for one in proposals.proposals
     )
     advice = proposals.recommendation.model_copy(update={"prose": recommendation or None})
     return proposals.model_copy(update={"proposals": worded, "recommendation": advice})
 
 
-def _with_prose(proposal: Proposal, rank: int, candidate: Candidate, ranked: RankedCandidates, reason: str) -> Proposal:
+def _with_prose(proposal: Proposal, rank: int | None, lost: float, reason: str) -> Proposal:
     prose = reason if reason not in {proposal.title, str(proposal.plan)} else ""
-    lost = ranked.candidates[0].score - candidate.score
     regret = Quantity(
         value=max(lost, 0.0),
         unit="ln(step time)",
         provenance=Provenance.MODELLED,
         source="score of the engine's first candidate less the score of this one",
     )
-    return proposal.model_copy(update={"prose": prose or None, "engine_rank": rank, "regret": regret})
+    words = {"prose": prose or None, "engine_rank": rank, "regret": regret, "agents_idea": rank is None}
+    return proposal.model_copy(update=words)
 
 
 def advantages(mine: Prediction, other: Prediction) -> list[GroundedValue]:

@@ -11,22 +11,27 @@ from google.adk.runners import Runner
 from google.genai import types
 from pydantic import ValidationError
 
+from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
 from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.procedure import told
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, suppress_adk_output
-from asap.agents.workflow.app import build_app
+from asap.agents.workflow.app import build_app, prompts
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.nodes import EXPERIMENT, PROPOSALS
+from asap.agents.workflow.nodes import EXPERIMENT, PROPOSALS, summary_of
+from asap.agents.workflow.review import Reviewer
 from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.agents.workflow.sessions import USER, open_sessions
 from asap.core.errors import AsapError, ServiceError, UsageError
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.proposals import ProposalSet
+from asap.proposals.agent_words import AgentWords
 from asap.sharding_memory import Kind, Worklog
 
+COORDINATOR = "coordinator"
 ANSWERS = {schema.__name__ for schema in (AnalysisRequest, Assessment, Judgement)}
 
 
@@ -42,7 +47,8 @@ def run_agents(
     meter = UsageMeter(settings.model, settings)
     with suppress_adk_output():
         try:
-            app = build_app(studies, settings, MemoryPlugin(worklog, logged_input=_request(experiment)), meter)
+            plugin = MemoryPlugin(worklog, logged_input=_request(experiment))
+            app = build_app(studies, settings, plugin, meter, talks=False)
             return asyncio.run(_run(app, worklog.session, experiment, progress))
         except UsageError:
             raise
@@ -59,7 +65,7 @@ def run_agents(
 async def _run(app: App, session: str, experiment: str, progress: Callable[[str], None]) -> ProposalSet:
     sessions = await open_sessions(app.name, session)
     runner = Runner(app=app, session_service=sessions)
-    analysed, proposals, last = None, None, None
+    analysed, proposals, last, words = None, None, None, ""
     try:
         events = runner.run_async(
             user_id=USER,
@@ -72,6 +78,7 @@ async def _run(app: App, session: str, experiment: str, progress: Callable[[str]
                 last, changed = event, event.actions.state_delta
                 analysed = changed.get(EXPERIMENT, analysed)
                 proposals = changed.get(PROPOSALS, proposals)
+                words = _text(event) if event.author == COORDINATOR else words
                 for call in event.get_function_calls():
                     progress(f"{event.author}: {call.name}")
     finally:
@@ -80,7 +87,20 @@ async def _run(app: App, session: str, experiment: str, progress: Callable[[str]
         raise ServiceError(f"the model returned no proposals: {_last_response(last)}", where=session)
     if analysed != experiment:
         raise ServiceError(f"the model analysed {analysed} instead of {experiment}", where=session)
-    return ProposalSet.model_validate(proposals)
+    found = ProposalSet.model_validate(proposals)
+    return _with_summary(app, session, found, words)
+
+
+def _with_summary(app: App, session: str, proposals: ProposalSet, words: str) -> ProposalSet:
+    """The proposals with the coordinator's summary, less what does not resolve, unless it repeats the engine."""
+    if words == told(summary_of(proposals)):
+        return proposals
+    plugin = next(plugin for plugin in app.plugins if isinstance(plugin, TranscriptPlugin))
+    transcript = plugin.transcript(session)
+    transcript.record("engine", {"statement": proposals.recommendation.statement})
+    summary = Reviewer(transcript, prompts()).verified(words)
+    agents = proposals.agents or AgentWords()
+    return proposals.model_copy(update={"agents": agents.model_copy(update={"summary": summary or None})})
 
 
 def _request(experiment: str) -> str:
@@ -96,6 +116,11 @@ def _failure(error: AsapError | ValidationError) -> str | None:
     if error.title in ANSWERS:
         return f"the model's answer does not match the schema: {plain(redacted(str(error)), LONGEST_REASON)}"
     return None
+
+
+def _text(event: Event) -> str:
+    parts = (event.content.parts if event.content else None) or ()
+    return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def _last_response(event: Event | None) -> str:

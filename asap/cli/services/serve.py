@@ -19,4 +19,14 @@ def serve_mcp() -> None:
     from asap.experiments import ExperimentStore
 
     gc.enable()
-    build_server(ExperimentStore()).run("stdio")
+    build_server(ExperimentStore(), _analyze).run("stdio")
+
+
+def _analyze(experiment: str) -> str:
+    from asap.agents.workflow.analyze import analyze
+    from asap.experiments import ExperimentStore
+    from asap.reports.markdown import to_markdown
+
+    store = ExperimentStore()
+    store.get(experiment)
+    return to_markdown(analyze(experiment, store=store).analysis)

@@ -45,7 +45,7 @@ class Kernel:
         middles = [(low + high) / 2 for low, high in pairwise(edges)]
         shares = [max(share, 1e-3) for share in transfer.shares[: len(middles)]]
         reach = float(np.median([middle / -np.log(share) for middle, share in zip(middles, shares, strict=True)]))
-        return cls(fit.step_widths.half_widths[0] / Z_90, reach, transfer.limit)
+        return cls(fit.step_interval.narrowest / Z_90, reach, transfer.limit)
 
     def common(self, residual: float) -> float:
         """What of a residual belongs to the machine: none within the limit, all from twice the limit on."""

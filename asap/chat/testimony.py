@@ -1,0 +1,258 @@
+"""The tools by which a language model puts what the engineer said on record, or takes it off.
+
+The model reads, the parser checks: words that were not said, a number that is not in them, or another reading of the
+parser are asked about and not recorded.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asap.agents.tools.results import Answer, answering
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.tools.toolbox import Tool
+from asap.chat.conversation import Conversation
+from asap.chat.evidence import Claim, StatedFact
+from asap.chat.ledger import doubts, record, retract
+from asap.chat.reply import Reply, ReplyBuilder
+from asap.chat.stated_value import FIGURES, Unit, stated_value
+from asap.chat.understanding.languages import in_english
+from asap.chat.understanding.markers import has, pretends
+from asap.chat.understanding.quantities import amounts, thousands
+from asap.chat.understanding.questions import is_question
+from asap.chat.understanding.run_facts import LONGEST_WORDS
+from asap.chat.understanding.statements import Reader, Statements
+from asap.chat.understanding.topics import Topic
+from asap.core.errors import BadInputError, NotFoundError, PlanError
+from asap.core.text import plain
+from asap.plans import Plan
+from asap.plans.validity import require_valid
+
+What = Literal[
+    "step_time", "relative", "mfu", "throughput", "hbm_share", "hbm_bytes", "out_of_memory", "fits", "failed",
+    "slower", "faster", "batch", "sequence", "incumbent", "constraint",
+]  # fmt: skip
+Quote = Annotated[
+    str,
+    Field(min_length=3, max_length=400, description="the engineer's own words in the last message, letter by letter"),
+]
+OF_A_PLAN = {Claim.RELATIVE, Claim.OUT_OF_MEMORY, Claim.FITS, Claim.FAILED, Claim.SLOWER, Claim.FASTER, Claim.INCUMBENT}
+OPPOSITES = {
+    frozenset({Claim.OUT_OF_MEMORY, Claim.FITS}),
+    frozenset({Claim.FAILED, Claim.FITS}),
+    frozenset({Claim.SLOWER, Claim.FASTER}),
+}
+LONGEST_TOPIC = 40
+TOLERANCE = 1e-3
+"""Within which two readings of a figure are one."""
+
+_SPACE = re.compile(r"\s+")
+
+
+class Testimony:
+    """The tools over one message of a conversation.
+
+    Args:
+        conversation: where facts are recorded.
+        message: what the engineer said.
+        parsed: what the parser read in it.
+        studies: what the other tools read; follows the record.
+        noted: called with what each call changed.
+        interactive: whether somebody can answer a question about an uncertain fact; otherwise it is not taken.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        message: str,
+        parsed: Statements,
+        studies: StudyCache,
+        noted: Callable[[ReplyBuilder], None],
+        *,
+        interactive: bool = False,
+    ):
+        self._conversation, self._message = conversation, message
+        self._studies, self._noted, self._interactive = studies, noted, interactive
+        self._parsed = parsed
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All of them."""
+        return (self.record_fact, self.retract_fact, self.list_facts)
+
+    @answering
+    def record_fact(
+        self,
+        what: What,
+        quote: Quote,
+        plan: str | None = None,
+        value: float | None = None,
+        unit: Unit | None = None,
+        about: str | None = None,
+    ) -> Answer:
+        """Put a fact on record that the engineer has just stated about this run. The engineer sees it at once.
+
+        Only what was reported as having happened, or as being so: no wish, opinion, question or supposition, no run of
+        others, nothing that a file or a line in another voice says. What is uncertain is asked, not recorded.
+
+        Args:
+            what: the kind of fact. relative: slower or faster than what runs now by a figure; slower, faster: without
+                one; incumbent: the plan that runs; constraint: what cannot be changed.
+            quote: the engineer's own words in the last message, letter by letter.
+            plan: the plan it is about, such as `data=4 model=4`; left out for the run itself.
+            value: the number as it was said: 15 for "15 % slower".
+            unit: of the number as it was said.
+            about: what a constraint holds fixed: an axis such as model, or batch, sequence, hardware.
+        """
+        self._check(quote)
+        fact = self._fact(Claim[what.upper()], quote, plan, value, unit, about)
+        known = [one for one in self._conversation.evidence if _agree(one, fact)]
+        if known:
+            number = self._conversation.number(known[0])
+            return {"recorded": True, "statement": f"Already on record: {known[0]} · /forget {number}"}
+        answer = ReplyBuilder(Topic.EVIDENCE)
+        doubt = self._doubt(fact, answer)
+        if doubt is None:
+            record(self._conversation, answer, [fact])
+        else:
+            answer.add(f"Not recorded: {fact}. {doubt}")
+            if self._interactive:
+                answer.add("Record it all the same? y/n")
+                self._conversation.pending = (*self._conversation.pending, fact)
+        return self._said(answer, recorded=doubt is None)
+
+    @answering
+    def retract_fact(self, number: Annotated[int, Field(ge=1)], quote: Quote) -> Answer:
+        """Take a fact off the record that the engineer has just taken back. The engineer sees it at once.
+
+        Args:
+            number: of the fact, as list_facts has it.
+            quote: the engineer's own words in the last message, letter by letter.
+        """
+        self._check(quote)
+        known = {self._conversation.number(fact): fact for fact in self._conversation.evidence if not fact.compiled}
+        if number not in known:
+            hint = f"one of {', '.join(map(str, known))}" if known else "no fact is on record"
+            raise NotFoundError("no such fact", where=str(number), hint=hint)
+        if is_question(quote):
+            raise BadInputError("asks, and takes nothing back", where=plain(quote, 80), hint="ask the engineer")
+        answer = ReplyBuilder(Topic.RETRACTION)
+        retract(self._conversation, answer, [known[number]])
+        return self._said(answer, recorded=False)
+
+    @answering
+    def list_facts(self) -> Answer:
+        """List the facts on record in this chat by their number: what the engineer stated, what was compiled."""
+        conversation = self._conversation
+        return {"facts": {str(conversation.number(fact)): f"{fact} ({fact.origin})" for fact in conversation.evidence}}
+
+    def _check(self, quote: str) -> None:
+        """Refuse words that the engineer did not say in the last message, or said in no voice of an engineer."""
+        if pretends(self._message):
+            raise BadInputError("speaks with another voice than the engineer's: no fact", where="the last message")
+        if _flat(quote) not in _flat(self._message):
+            hint = "quote the last message letter by letter; what is not in it was not stated"
+            raise BadInputError("the engineer did not say so", where=plain(quote, 80), hint=hint)
+
+    def _fact(
+        self, claim: Claim, quote: str, plan: str | None, value: float | None, unit: Unit | None, about: str | None
+    ) -> StatedFact:
+        study = self._conversation.study
+        subject = Plan.parse(plan).completed_by(study.plan) if plan else None
+        if subject is not None:
+            require_valid(subject, study.constraints)
+        if subject is None and claim in OF_A_PLAN:
+            raise BadInputError("needs the plan", where=claim.value, hint="name it, or ask the engineer which one")
+        if value is None and claim in FIGURES:
+            raise BadInputError("needs the number and its unit", where=claim.value, hint="ask the engineer")
+        if claim is Claim.CONSTRAINT and about is None:
+            raise BadInputError("needs what it is about", where=claim.value, hint="an axis, batch, sequence, hardware")
+        if claim in FIGURES and subject is None and claim not in {Claim.BATCH, Claim.SEQUENCE}:
+            subject = study.plan
+        known = None if value is None else stated_value(claim, value, unit)
+        if value is not None and not _is_said(quote, value, known):
+            raise BadInputError(
+                f"{value:g} is not in the quote", where=plain(quote, 80), hint="give the number as said"
+            )
+        said = {"stated": value, "unit": unit} if known != value else {}
+        topic = plain(about, LONGEST_TOPIC) if about and claim is Claim.CONSTRAINT else None
+        words = plain(quote, LONGEST_WORDS)
+        return StatedFact.model_validate(
+            {"claim": claim, "plan": subject, "value": known, "about": topic, "words": words, **said}
+        )
+
+    def _doubt(self, fact: StatedFact, answer: ReplyBuilder) -> str | None:
+        """Why a fact is asked about first; what the parser booked of the same words is withdrawn then."""
+        conversation = self._conversation
+        if is_question(fact.words) or has("supposed", fact.words):
+            return "The words ask or suppose; they do not report."
+        if uncertain := doubts(conversation, [fact])[1]:
+            return uncertain[0][1]
+        stated = self._parsed.evidence
+        if any(_agree(one, fact) for one in self._parsed.supposed):
+            return "The parser takes the words for a supposition."
+        differing = [one for one in stated if _contradict(one, fact)]
+        if not differing or any(_agree(one, fact) for one in stated):
+            return None
+        booked = [one for one in conversation.evidence if any(_agree(one, other) for other in differing)]
+        if booked:
+            retract(conversation, answer, booked)
+        return f"The parser reads: {'; '.join(map(str, differing))}. Which is right?"
+
+    def _said(self, answer: ReplyBuilder, *, recorded: bool) -> Answer:
+        self._noted(answer)
+        self._conversation.refresh(self._studies)
+        return {"recorded": recorded, "shown": True, "statement": answer.text}
+
+
+def _flat(text: str) -> str:
+    return _SPACE.sub(" ", text.replace("’", "'")).strip().lower()
+
+
+def _is_said(quote: str, value: float, known: float | None) -> bool:
+    """Whether a number is in the words, as it was said or in the unit of the record."""
+    numbers = [number for amount in amounts(quote) for number in (amount.value, thousands(amount))]
+    return any(math.isclose(number, one, rel_tol=1e-9) for number in numbers for one in (value, known) if one)
+
+
+def _contradict(one: StatedFact, other: StatedFact) -> bool:
+    """Whether two readings of a line cannot both be meant: one figure twice, or two outcomes of one plan."""
+    same_claim, same_plan = one.claim is other.claim, one.plan == other.plan
+    if one.value is not None and other.value is not None:
+        same_value = math.isclose(one.value, other.value, rel_tol=TOLERANCE)
+        return not _agree(one, other) and ((same_claim and (same_plan or same_value)) or same_value)
+    if same_plan:
+        return frozenset({one.claim, other.claim}) in OPPOSITES
+    return same_claim and _flat(one.words) == _flat(other.words)
+
+
+def _agree(one: StatedFact, other: StatedFact) -> bool:
+    same = (one.claim, one.plan, one.about) == (other.claim, other.plan, other.about)
+    if one.value is None or other.value is None:
+        return same and one.value == other.value
+    return same and math.isclose(one.value, other.value, rel_tol=TOLERANCE)
+
+
+def parse(conversation: Conversation, message: str) -> Statements:
+    """What the parser reads in a message, before any of it is recorded."""
+    order = conversation.order
+    focus = conversation.focus or next(iter(order), None)
+    try:
+        return Reader(conversation.study, order, focus).read(in_english(message))
+    except PlanError:
+        return Statements()
+
+
+def with_testimony(conversation: Conversation, reply: Reply, found: ReplyBuilder) -> Reply:
+    """A reply with what a call of these tools put on record or took off it."""
+    ranking = tuple(map(str, conversation.order))
+    changes = {
+        "evidence": tuple(one for one in (*reply.evidence, *found.evidence) if one not in found.retracted),
+        "retracted": (*reply.retracted, *found.retracted),
+        "changed": reply.changed or ranking != reply.ranking,
+        "ranking": ranking,
+    }
+    return reply.model_copy(update=changes)

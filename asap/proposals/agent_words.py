@@ -1,0 +1,14 @@
+"""What the agents wrote about a run as a whole, beside the engine's own words."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class AgentWords(BaseModel):
+    """Words of a language model: each figure in them was checked, none of them is the engine's."""
+
+    model_config = ConfigDict(frozen=True)
+
+    statement: str | None = Field(default=None, description="the analyzer's: what holds the run back, and why")
+    evidence: tuple[str, ...] = Field(default=(), description="the analyzer's: the facts that say so")
+    missing: tuple[str, ...] = Field(default=(), description="the analyzer's: what is not known and could change it")
+    summary: str | None = Field(default=None, description="the coordinator's, of the whole analysis")

@@ -1,0 +1,132 @@
+"""A model over real protocols plays a whole analysis: within its budget, with words and a plan of its own."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+
+from asap.agents.settings import Retries, Settings
+from asap.agents.tools.tables import unrolled
+from asap.agents.workflow.analyze import analyze
+from asap.reports.markdown import to_markdown
+from tests.language_models.scripts import well
+from tests.language_models.server import Ask, ModelServer, Say
+
+pytestmark = pytest.mark.slow
+
+EXPERIMENT = "paper-v5p-512"
+GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
+MODELS = [GEMINI, pytest.param(OPENAI, marks=pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm"))]
+MOST_TOKENS, MOST_REQUESTS, CHARACTERS_A_TOKEN = 25_000, 8, 4
+HYPOTHESIS = "Tensor parallelism binds this run; I doubt that <b>anything</b> else does."
+
+
+@pytest.fixture
+def served(monkeypatch, store):
+    """An analysis with a scripted model, and what it was asked."""
+
+    def run(script, model):
+        with ModelServer(script) as server:
+            for name in ("GOOGLE_API_KEY", "OPENAI_API_KEY"):
+                monkeypatch.setenv(name, "planted-key-5f0e2c7b9a")
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+            monkeypatch.setenv("OPENAI_API_BASE", server.url)
+            settings = Settings(model=model, retries=Retries(timeout_s=60, attempts=2))
+            return analyze(EXPERIMENT, store=store, settings=settings), server.questions
+
+    return run
+
+
+def own_idea(plan):
+    """A model that reads, compares a plan of its own with the engine's choice, and puts it last."""
+
+    def script(question):
+        if question.agent == "coordinator" and "analyze_experiment" in question.answers:
+            return Say("Run the first proposal first; it saves 97.3 %.")
+        if question.agent == "analyzer" and "get_findings" in question.answers:
+            found = question.answers["get_findings"]["bottleneck"]
+            answer = {"experiment": EXPERIMENT, "bottleneck": found, "statement": HYPOTHESIS}
+            return Ask([("set_model_response", answer | {"evidence": [], "missing": ["Does the batch vary?"]})])
+        if question.agent != "proposal" or "list_candidates" not in question.answers:
+            return well(question)
+        chosen = question.answers["list_candidates"]["engine_choice"]
+        if "compare_plans" not in question.answers:
+            return Ask([("compare_plans", {"experiment": EXPERIMENT, "plans": [chosen[-1], plan]})])
+        rows = {row["plan"]: row for row in unrolled(question.answers["compare_plans"])["plans"]}
+        mine = next(row for name, row in rows.items() if name != chosen[-1])
+        assert mine.get("rank") is None
+        reason = f"Its step takes {mine['step_time'].partition(' (')[0]} in the prediction."
+        picks = [{"plan": one, "reason": "The engine's."} for one in chosen[:-1]]
+        picks.append({"plan": mine["plan"], "reason": reason})
+        return Ask([("set_model_response", {"picks": picks, "recommendation": "The first."})])
+
+    return script
+
+
+@pytest.fixture(scope="module")
+def unlisted(home):
+    """A valid plan that the engine does not list and predicts to be better than its last choice."""
+    from asap.agents.tools.study_cache import StudyCache
+    from asap.plans.validity import violations
+    from asap.prediction.predict_study import candidate_plans, expect
+    from asap.proposals.ranking import choose, fits
+
+    studies = StudyCache()
+    ranked = studies.candidates(EXPERIMENT)
+    study, listed = ranked.study, {candidate.plan for candidate in ranked.candidates}
+    last = choose(ranked.candidates, study.plan)[-1].prediction
+    tried = [plan.model_copy(update={"microbatches": 2}) for plan in [c.plan for c in ranked.candidates[:40]]]
+    tried += candidate_plans(study)
+    valid = [p for p in tried if p not in listed and p != study.plan and not violations(p, study.constraints)]
+    assert last.relative_step_time is not None
+    for found in expect(study, valid):
+        faster = found.relative_step_time and found.relative_step_time.value < last.relative_step_time.value
+        if faster and fits(found):
+            return str(found.plan)
+    pytest.skip("every better plan is listed")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_plan_of_the_models_own_is_checked_marked_and_shown_with_its_words(served, unlisted, model):
+    outcome, _ = served(own_idea(unlisted), model)
+    assert outcome.failure is None
+    analysis = outcome.analysis
+    assert [one.agents_idea for one in analysis.proposals] == [False, False, True]
+    assert str(analysis.proposals[-1].plan) == unlisted
+    assert analysis.agents is not None
+    assert analysis.agents.statement == HYPOTHESIS
+    assert analysis.agents.summary is not None
+    assert "97.3" not in analysis.to_json()
+    text = to_markdown(analysis)
+    assert "its own idea" in text
+    assert "## The model's words" in text.replace("’", "'")
+    assert "<b>" not in text
+
+
+def test_a_whole_analysis_stays_within_its_budget_and_keeps_its_prefix(served):
+    outcome, questions = served(well, GEMINI)
+    assert outcome.failure is None
+    assert len(questions) <= MOST_REQUESTS
+    assert sum(len(question.text) for question in questions) / CHARACTERS_A_TOKEN <= MOST_TOKENS
+    prefixes = {}
+    for question in questions:
+        request = json.loads(question.text)
+        prefix = json.dumps([request["systemInstruction"], request["tools"]])
+        assert prefixes.setdefault(question.agent, prefix) == prefix
+
+
+def test_after_a_complaint_the_agent_goes_on_in_its_context(served):
+    def script(question):
+        told = question.answers.get("set_model_response", {})
+        if question.agent == "proposal" and "list_candidates" in question.answers and not told:
+            picks = [{"plan": "model=3", "reason": "?"}]
+            return Ask([("set_model_response", {"picks": picks, "recommendation": "?"})])
+        return well(question)
+
+    outcome, questions = served(script, GEMINI)
+    assert outcome.failure is None
+    asked = [question for question in questions if question.agent == "proposal"]
+    assert len(asked) == 3
+    assert "complaint" in asked[-1].answers["set_model_response"]
+    assert "list_candidates" in asked[-1].answers
+    assert len(json.loads(asked[-1].text)["contents"]) > len(json.loads(asked[1].text)["contents"])
