@@ -67,7 +67,8 @@ def commands(text: str) -> list[Command]:
 
 def shell_lines(text: str) -> list[str]:
     """All command lines of a page, also of those blocks that are not run."""
-    unrun = [line for _, lines in _blocks(text, "sh") for line in lines if line.strip()]
+    blocks = ("\n".join(lines).replace("\\\n", "") for _, lines in _blocks(text, "sh"))
+    unrun = [line for block in blocks for line in block.splitlines() if line.strip()]
     return [command.text for command in commands(text)] + unrun
 
 

@@ -123,9 +123,9 @@ def test_the_first_proposal_beats_whatever_can_be_predicted():
     found = proposed(study)
     assert found.situation.name == "spare_memory"
     everything = search(study, lambda meshes: np.zeros(len(meshes)))
-    best = everything.evaluation.gain[tuple(everything.possible.T)].max()
-    first = -math.log(found.proposals[0].prediction.relative_step_time.value)
-    assert first > best - 0.03
+    places = tuple(everything.possible.T)
+    worth = after_doubt_of_each(everything.evaluation.gain[places], everything.evaluation.half_width(places))
+    assert found.proposals[0].score == pytest.approx(worth.max(), abs=0.001)
     assert found.proposals[0].plan.degree("model") < 16
 
 

@@ -16,8 +16,8 @@ GRACE_S = 10.0
 _WRAPPER = """
 echo $$ > pid.tmp && mv pid.tmp pid
 (
-cd "$ASAP_WORKING_FOLDER" || exit 1
-eval "$ASAP_COMMAND"
+cd "$2" || exit 1
+eval "$1"
 )
 code=$?
 echo $code > exit.tmp && mv exit.tmp exit
@@ -45,9 +45,8 @@ class Process:
                 return
             with self.log.open("ab") as log:
                 self._child = subprocess.Popen(
-                    ["sh", "-c", _WRAPPER], cwd=self.place, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                    start_new_session=True, pass_fds=(lock,),
-                    env=os.environ | {"ASAP_COMMAND": script, "ASAP_WORKING_FOLDER": str(folder)},
+                    ["sh", "-c", _WRAPPER, "sh", script, str(folder)], cwd=self.place,
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=(lock,),
                 )  # fmt: skip
         except BlockingIOError:
             return
