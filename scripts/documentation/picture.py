@@ -6,8 +6,8 @@ from io import StringIO
 from documentation.pages import ROOT
 
 PICTURE = ROOT / "docs" / "analyze.svg"
-EXPERIMENT = "paper-v5p-512"
-WIDTH = 190
+EXPERIMENT = "llama-8b-tensor-16"
+WIDTH = 150
 
 
 def draw() -> str:
