@@ -54,7 +54,7 @@ def test_the_report_follows_the_order_of_the_job(paper):
     text = terminal(paper)
     places = [text.index(word) for word in ("paper-v6e-16", "KPIs", "Top operations", "Diagnosis", "Proposals")]
     assert places == sorted(places)
-    assert "hbm" in text
+    assert "Diagnosis  HBM" in text
     assert "ici_tensor_parallelism=4" in text
     assert "Recommendation" in text
 

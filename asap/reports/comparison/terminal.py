@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.reports.comparison.comparison import KpiChange, RunComparison
 from asap.reports.comparison.operations import OperationChange, OperationChanges
-from asap.reports.phrases import UNKNOWN, percent_change
+from asap.reports.phrases import UNKNOWN, percent_change, resource_name
 
 _NAME, _SHAPE = 44, 28
 _STYLES = {"faster": "green", "slower": "red", "new": "yellow", "gone": "cyan", "same": "dim"}
@@ -21,7 +21,7 @@ def print_comparison(found: RunComparison, console: Console, most: int) -> None:
     console.print(Text(f"{plain(found.before)} → {plain(found.after)}", style="bold"))
     table = _table("", "before", "after", "change")
     table.add_row("plan", str(found.plan_before or UNKNOWN), str(found.plan_after or UNKNOWN), "")
-    table.add_row("bottleneck", _words(found.bottleneck_before), _words(found.bottleneck_after), "")
+    table.add_row("bottleneck", resource_name(found.bottleneck_before), resource_name(found.bottleneck_after), "")
     for kpi in found.kpis:
         table.add_row(kpi.name, _value(kpi, kpi.before), _value(kpi, kpi.after), _difference(kpi))
     console.print(table)
@@ -86,10 +86,6 @@ def _size(value: float | None, unit: str) -> str:
 
 def _signed(value: float, unit: str) -> str:
     return ("+" if value > 0 else "") + _size(value, unit)
-
-
-def _words(text: str) -> str:
-    return text.replace("_", " ")
 
 
 def _table(*columns: str) -> Table:
