@@ -78,7 +78,7 @@ def test_bars_show_what_a_step_is_made_of(paper):
     shown = said[said.index("What the step is made of") : said.index("Top operations")].splitlines()[1:]
     assert [line.split()[0] for line in shown[:5]] == ["now", "now", "1", "2", "3"]
     assert "stated" in shown[0]
-    assert all("modelled" in line and "█" in line for line in shown[1:5])
+    assert all("modelled" in line and "▬" in line for line in shown[1:5])
     assert shown[2].count("▒") < shown[1].count("▒")
     assert {"compute", "HBM", "collectives"} <= set(shown[5].split())
 

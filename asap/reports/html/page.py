@@ -11,7 +11,6 @@ from typing import Any
 from markupsafe import Markup
 
 from asap.core.errors import AsapError
-from asap.core.provenance import Provenance
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.reports import descriptions, phrases, profile_facts
@@ -122,11 +121,8 @@ def _kpis(analysis: Analysis, study: Study) -> list[tuple[str, str]]:
     if study.profile is not None and study.profile.peak_hbm_bytes:
         known.append(("HBM in use", format_bytes(study.profile.peak_hbm_bytes)))
     incumbent = analysis.incumbent
-    if (
-        incumbent is not None
-        and incumbent.step_time is not None
-        and incumbent.step_time.provenance is Provenance.MODELLED
-    ):
+    measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
+    if incumbent is not None and incumbent.step_time is not None and not measured:
         known.append((f"step time, {incumbent.step_time.provenance.value}", format_seconds(incumbent.step_time.value)))
     if incumbent is not None and incumbent.mfu is not None:
         known.append(("MFU, modelled", format_percent(incumbent.mfu.value)))
