@@ -26,7 +26,7 @@ def print_comparison(found: RunComparison, console: Console, most: int) -> None:
         table.add_row(kpi.name, _value(kpi, kpi.before), _value(kpi, kpi.after), _difference(kpi))
     console.print(table)
     if found.prediction is not None:
-        console.print(Text(f"predicted {percent_change(found.prediction.predicted)}{_outcome(found)}"))
+        console.print(Text(f"step time predicted {percent_change(found.prediction.predicted)}{_outcome(found)}"))
     for change in found.changes:
         console.print(Text(f"  · {plain(change)}"))
     if found.operations is not None:
@@ -51,10 +51,16 @@ def _print_operations(found: OperationChanges, console: Console, most: int) -> N
     console.print(table)
 
 
+def _unmeasured(found: RunComparison) -> list[str]:
+    """The runs whose step was not measured."""
+    steps = [(kpi.before, kpi.after) for kpi in found.kpis if kpi.name == "step time"] or [(None, None)]
+    return [run for run, step in zip((found.before, found.after), steps[0], strict=True) if step is None]
+
+
 def _outcome(found: RunComparison) -> str:
     prediction = found.prediction
     if prediction is None or prediction.measured is None:
-        return ", not measured"
+        return f"; no measured step of {plain(', '.join(_unmeasured(found)))} to compare it with"
     where = {True: ", inside the interval", False: ", outside of the interval", None: ""}[prediction.inside]
     return f"; measured {(prediction.measured - 1) * 100:+.1f} %{where}"
 
