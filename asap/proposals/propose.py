@@ -189,7 +189,7 @@ def recommend(proposals: tuple[Proposal, ...], considered: int, situation: Situa
         return _make_fit(proposals, considered)
     if not proposals:
         none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
-        statement = f"Keep what you have: {none if considered else 'there is no other'}."
+        statement = f"Keep what you have: {none if considered else 'no other configuration is known to be possible'}."
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
     if best.prediction.relative_step_time is None:

@@ -108,7 +108,12 @@ def bottleneck_name(analysis: Analysis) -> str:
     """``compute``, ``insufficient evidence`` …; the model's word, and said to be so, where nothing was measured."""
     if analysis.modelled is not None and analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE:
         return f"{analysis.modelled.bottleneck} (modelled)"
-    return analysis.diagnosis.bottleneck.value.replace("_", " ")
+    return resource_name(analysis.diagnosis.bottleneck.value)
+
+
+def resource_name(value: str) -> str:
+    """A bottleneck, or what an operation is bound by, as people write it: ``HBM``, ``host transfer``."""
+    return {"hbm": "HBM", "vmem": "VMEM"}.get(value) or value.replace("_", " ")
 
 
 def answered_by(analysis: Analysis) -> str:

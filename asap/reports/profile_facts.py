@@ -3,7 +3,7 @@
 from asap.core.text import plain
 from asap.core.units import GIB, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.profiles import Gap, Kpis, Operation, Roofline
-from asap.reports.phrases import UNKNOWN
+from asap.reports.phrases import UNKNOWN, resource_name
 
 NAME_WIDTH = 48
 
@@ -22,7 +22,7 @@ def kpi_facts(kpis: Kpis) -> list[tuple[str, str]]:
 
 def operation_cells(operation: Operation) -> tuple[str, str, str, str]:
     """Share of the time, bound, roofline efficiency and name of an operation."""
-    bound = "opaque" if operation.opaque else operation.bound
+    bound = "opaque" if operation.opaque else resource_name(operation.bound)
     efficiency = "" if operation.opaque else _share(operation.roofline_efficiency, "")
     return format_percent(operation.fraction, 2), bound, efficiency, operation.name
 

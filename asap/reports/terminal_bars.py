@@ -12,10 +12,12 @@ from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.reports.analysis import Analysis
 from asap.reports.phrases import fit_mark
 
-COMPUTE, HBM, COLLECTIVES, OPAQUE = "compute", "HBM", "collectives", "custom calls without FLOPs"
+COMPUTE, MIXED, HBM, COLLECTIVES = "compute", "compute and other", "HBM", "collectives"
+OPAQUE = "custom calls without FLOPs"
 HOST, IDLE, OTHER, UNLISTED = "host", "idle or bubble", "other", "not listed"
 _LOOKS = {
     COMPUTE: ("█", "#", "green"),
+    MIXED: ("▬", "o", "blue"),
     HBM: ("▓", "%", "yellow"),
     COLLECTIVES: ("▒", "=", "red"),
     OPAQUE: ("▚", "x", "magenta"),
@@ -30,7 +32,7 @@ _RESOURCES = {
     "host": HOST, "idle": IDLE, "unknown": OTHER,
 }  # fmt: skip
 _PARTS = {
-    "compute": COMPUTE, "compute and other": COMPUTE, "hbm": HBM, "host": HOST, "pipeline bubble": IDLE,
+    "compute": COMPUTE, "compute and other": MIXED, "hbm": HBM, "host": HOST, "pipeline bubble": IDLE,
     "optimizer": OTHER, "other": OTHER,
 }  # fmt: skip
 _WIDEST, _HBM_WIDTH, _BESIDE = 48, 10, 58

@@ -56,3 +56,8 @@ def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
     score = json.loads(asap("ledger", "--format", "json").out)["score"]
     assert (score["measured"], score["inside"]) == (1, 0)
     assert (score["memory_verdicts"], score["memory_right"]) == (2, 1)
+
+
+def test_a_run_without_a_measured_step_is_named_where_a_prediction_needs_it(asap):
+    said = " ".join(asap("compare", "llama-8b-tensor-16", "llama-8b-tensor-16").out.split())
+    assert "no measured step of llama-8b-tensor-16" in said

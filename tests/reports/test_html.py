@@ -131,9 +131,9 @@ def test_proposals_with_levers_are_among_the_plans_that_are_drawn(tmp_path):
     assert "Expected bottleneck: <em>compute</em>" in page
 
 
-def test_a_run_that_may_not_fit_says_so_first(tmp_path):
+def test_a_run_that_does_not_fit_says_so_first(tmp_path):
     page = page_of(open_study("llama-8b-too-large", ExperimentStore(tmp_path)))
-    assert "It may not fit: <em>HBM capacity</em>" in page
+    assert "It does not fit: <em>HBM capacity</em>" in page
 
 
 def test_copies_with_the_host_are_drawn():
@@ -190,3 +190,9 @@ def test_twenty_thousand_operations_fit_into_five_megabytes():
 
 def test_the_pareto_front_has_what_nothing_beats():
     assert pareto_front([(1, 5), (2, 3), (3, 4), (2, 6), (4, 1)]) == {(1, 5), (2, 3), (4, 1)}
+
+
+def test_an_interval_beyond_the_edge_is_said_to_go_on(tmp_path):
+    page = page_of(open_study("paper-v6e-16", ExperimentStore(tmp_path)))
+    assert "Those that end at the right edge go on beyond it." in page
+    assert "Bottleneck: <em>HBM</em>" in page

@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.reports.comparison.comparison import KpiChange, RunComparison
 from asap.reports.comparison.operations import OperationChange, OperationChanges
-from asap.reports.phrases import UNKNOWN, percent_change
+from asap.reports.phrases import UNKNOWN, percent_change, resource_name
 
 _NAME, _SHAPE = 44, 28
 _STYLES = {"faster": "green", "slower": "red", "new": "yellow", "gone": "cyan", "same": "dim"}
@@ -21,12 +21,12 @@ def print_comparison(found: RunComparison, console: Console, most: int) -> None:
     console.print(Text(f"{plain(found.before)} → {plain(found.after)}", style="bold"))
     table = _table("", "before", "after", "change")
     table.add_row("plan", str(found.plan_before or UNKNOWN), str(found.plan_after or UNKNOWN), "")
-    table.add_row("bottleneck", _words(found.bottleneck_before), _words(found.bottleneck_after), "")
+    table.add_row("bottleneck", resource_name(found.bottleneck_before), resource_name(found.bottleneck_after), "")
     for kpi in found.kpis:
         table.add_row(kpi.name, _value(kpi, kpi.before), _value(kpi, kpi.after), _difference(kpi))
     console.print(table)
     if found.prediction is not None:
-        console.print(Text(f"predicted {percent_change(found.prediction.predicted)}{_outcome(found)}"))
+        console.print(Text(f"step time predicted {percent_change(found.prediction.predicted)}{_outcome(found)}"))
     for change in found.changes:
         console.print(Text(f"  · {plain(change)}"))
     if found.operations is not None:
@@ -51,10 +51,16 @@ def _print_operations(found: OperationChanges, console: Console, most: int) -> N
     console.print(table)
 
 
+def _unmeasured(found: RunComparison) -> list[str]:
+    """The runs whose step was not measured."""
+    steps = [(kpi.before, kpi.after) for kpi in found.kpis if kpi.name == "step time"] or [(None, None)]
+    return [run for run, step in zip((found.before, found.after), steps[0], strict=True) if step is None]
+
+
 def _outcome(found: RunComparison) -> str:
     prediction = found.prediction
     if prediction is None or prediction.measured is None:
-        return ", not measured"
+        return f"; no measured step of {plain(', '.join(_unmeasured(found)))} to compare it with"
     where = {True: ", inside the interval", False: ", outside of the interval", None: ""}[prediction.inside]
     return f"; measured {(prediction.measured - 1) * 100:+.1f} %{where}"
 
@@ -86,10 +92,6 @@ def _size(value: float | None, unit: str) -> str:
 
 def _signed(value: float, unit: str) -> str:
     return ("+" if value > 0 else "") + _size(value, unit)
-
-
-def _words(text: str) -> str:
-    return text.replace("_", " ")
 
 
 def _table(*columns: str) -> Table:

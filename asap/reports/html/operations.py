@@ -8,6 +8,7 @@ from typing import Any
 from asap.core.text import plain
 from asap.core.units import format_percent
 from asap.profiles import Operation
+from asap.reports.phrases import resource_name
 
 _COLUMNS = (
     ("operation", "text"),
@@ -65,7 +66,7 @@ def _row(op: Operation) -> tuple[Any, ...]:
     return (
         plain(op.name, _WIDTHS["name"]),
         plain(op.category, _WIDTHS["category"]),
-        "opaque" if op.opaque else "" if op.bound == "unknown" else op.bound,
+        "opaque" if op.opaque else "" if op.bound == "unknown" else resource_name(op.bound),
         _rounded(op.fraction),
         _rounded(op.time_s),
         _rounded(op.occurrences),

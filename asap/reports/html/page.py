@@ -120,8 +120,12 @@ def _kpis(analysis: Analysis, study: Study) -> list[tuple[str, str]]:
     known = [(label, value) for label, value in found if value != phrases.UNKNOWN]
     if study.profile is not None and study.profile.peak_hbm_bytes:
         known.append(("HBM in use", format_bytes(study.profile.peak_hbm_bytes)))
-    if analysis.incumbent is not None and analysis.incumbent.mfu is not None:
-        known.append(("MFU, modelled", format_percent(analysis.incumbent.mfu.value)))
+    incumbent = analysis.incumbent
+    measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
+    if incumbent is not None and incumbent.step_time is not None and not measured:
+        known.append((f"step time, {incumbent.step_time.provenance.value}", format_seconds(incumbent.step_time.value)))
+    if incumbent is not None and incumbent.mfu is not None:
+        known.append(("MFU, modelled", format_percent(incumbent.mfu.value)))
     return known
 
 

@@ -28,13 +28,12 @@ def composition_chart(bars: list[TimeBar], in_seconds: bool) -> Chart | None:
         svg=draw(_spec(bars, in_seconds)),
         columns=("plan", "known", "part", "time" if in_seconds else "share", unit),
         rows=tuple(_row(bar, segment, in_seconds) for bar in bars for segment in bar.segments),
-        note=_note(bars),
+        note=_note(bars, _reach(bars)),
     )
 
 
 def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
-    longest = max(bar.length for bar in bars)
-    reach = max([longest, *(min(bar.high, _FAR * longest) for bar in bars if bar.high)])
+    reach = _reach(bars)
     kinds = [kind for kind in TIME_COLOURS if any(s.kind == kind for bar in bars for s in bar.segments)]
     labels = [_label(bar) for bar in bars]
     y = {
@@ -145,7 +144,13 @@ def _position(reach: float, in_seconds: bool) -> dict[str, object]:
     return scale("start", "milliseconds per step", 0, reach, labelExpr="format(datum.value * 1000, '.4~g')")
 
 
-def _note(bars: list[TimeBar]) -> str:
+def _reach(bars: list[TimeBar]) -> float:
+    """Where the axis ends."""
+    longest = max(bar.length for bar in bars)
+    return max([longest, *(min(bar.high, _FAR * longest) for bar in bars if bar.high)])
+
+
+def _note(bars: list[TimeBar], reach: float) -> str:
     shown = {bar.provenance for bar in bars}
     said = (
         ["Solid bars are measured, stated or compiled; pale ones with an outline are modelled."]
@@ -153,6 +158,9 @@ def _note(bars: list[TimeBar]) -> str:
         else []
     )
     said += ["Thin lines are 90 % intervals."] if any(bar.high and bar.high != bar.low for bar in bars) else []
+    said += (
+        ["Those that end at the right edge go on beyond it."] if any((bar.high or 0) > reach for bar in bars) else []
+    )
     if any(bar.overlap > 1 + _OVERLAP for bar in bars):
         said.append("The measured operations overlap, so their times are scaled to the step.")
     said += ["Of collectives that other work hides, only what is exposed is drawn."] if "modelled" in shown else []

@@ -60,13 +60,16 @@ def plans_chart(analysis: Analysis, drawn: DrawnPlans) -> Chart | None:
     other = "HBM" if by_memory else "distance from the plan that runs"
     hidden = " Of plans that lie on each other one is drawn." if drawn.is_sample else ""
     hidden += " The slowest are left out." if len(near) < len(timed) else ""
+    capacity = _capacity(near)
+    if by_memory and capacity and any(one.height * GIB > _HIGHEST * capacity for one in points):
+        hidden += " Those on the upper edge need more than the chart shows."
     return Chart(
         id="plans",
         title="Every valid plan",
         summary=f"{drawn.valid:,} plans by predicted step time and {other}; "
         + "; ".join(p.text for p in ends[:4])
         + ".",
-        svg=draw(_spec(points, by_memory, _capacity(near))),
+        svg=draw(_spec(points, by_memory, capacity)),
         columns=("", "plan", "step time (90 % interval)", "HBM"),
         rows=tuple(_row(one, near) for one in sorted(ends, key=lambda one: one.seconds)),
         note=f"{drawn.valid:,} plans. On the Pareto front, no other plan is both faster and "

@@ -6,6 +6,7 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_rate, significant
 from asap.profiles import Operation, Roofline
 from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
+from asap.reports.phrases import resource_name
 
 _HEIGHT = 380
 _MOST = 400
@@ -17,7 +18,7 @@ _CLOSE = 0.08
 _NAME, _SHAPE = 80, 80
 _COLOURS = {
     "compute": "var(--compute)",
-    "hbm": "var(--hbm)",
+    "HBM": "var(--hbm)",
     "on-chip memory": "var(--optimizer)",
     "host": "var(--host)",
     "collective": "var(--collective)",
@@ -97,7 +98,7 @@ def _spec(operations: list[Operation], peak: float, bandwidth: float) -> dict[st
         },
     }  # fmt: skip
     labels = {
-        "mark": {"type": "text", "aria": False, "align": "left", "dx": 12, "dy": -8, "fontSize": 11},
+        "mark": {"type": "text", "aria": False, "align": "left", "dx": 12, "dy": 8, "fontSize": 11},
         "data": {"values": [_value(op) for op in _apart(operations, right / left, top / bottom)[:_LABELLED]]},
         "encoding": {"x": x, "y": y, "text": {"field": "name"}},
     }
@@ -149,7 +150,7 @@ def _row(op: Operation) -> tuple[str, ...]:
 def _bound(op: Operation) -> str:
     if op.is_collective:
         return "collective"
-    return {"vmem": "on-chip memory", "unknown": "not known"}.get(op.bound, op.bound)
+    return {"vmem": "on-chip memory", "unknown": "not known"}.get(op.bound) or resource_name(op.bound)
 
 
 def _intensity(op: Operation) -> float:

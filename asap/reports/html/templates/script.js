@@ -123,7 +123,7 @@
       head.replaceChildren(button);
     });
     search.addEventListener("input", () => { state.most = page; draw(); });
-    more.addEventListener("click", () => { state.most += 5 * page; draw(); });
+    more.addEventListener("click", () => { state.most += page; draw(); });
     document.querySelector(".tools").hidden = false;
     draw();
   }
