@@ -94,8 +94,8 @@ def test_a_symbolic_link_is_not_followed(repo, tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (CONFIG + BOMB, "aliases are not read"),
-        (CONFIG + "x: &anchor 1\ny: *anchor\n", "aliases are not read"),
+        (CONFIG + BOMB, "aliases"),
+        (CONFIG + "x: &anchor 1\ny: *anchor\n", "aliases"),
         (CONFIG + "run_name: again\n", "given twice"),
         (CONFIG + "# " + "x" * 10_000_000, "larger than"),
         (CONFIG + "a: !!python/object/apply:os.system ['id']\n", "tag"),
