@@ -21,11 +21,9 @@ from unittest.mock import patch
 
 from asap.core.errors import AsapError
 from asap.core.files import home
-from asap.experiments import Experiment, ExperimentStore
-from asap.history.files import add_records, load_records
-from asap.history.record import HistoryRecord
-from asap.knowledge import ingest, list_ingested, search_knowledge
+from asap.history.files import add_records
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
+from durable_writes import KILLED, append, appended, history_record
 
 WRITERS = 16
 LONGEST_LIFE = 6.0
@@ -35,8 +33,6 @@ FILLING = 60
 """Writes of each kind to a disk that holds fewer."""
 
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-
-RECORD = (Path(__file__).parents[1] / "history_db" / "asap-paper.jsonl").read_text(encoding="utf-8").splitlines()[0]
 
 
 @dataclass
@@ -88,56 +84,6 @@ def campaign(kills: int, index: bool = True) -> list[Count]:
         with _home():
             counts.append(try_())
     return counts
-
-
-def _append(number: int) -> None:
-    assert Worklog("tortured").append(Kind.NOTE, {"number": number, "text": "x" * (number % 5000)}) is not None
-
-
-def _appended() -> set[int]:
-    assert verify_session("tortured").reason is None or verify_session("tortured").torn_bytes
-    return {record.fields["number"] for record in read_session("tortured") if "number" in record.fields}
-
-
-def _record(number: int) -> HistoryRecord:
-    return HistoryRecord.model_validate_json(RECORD).model_copy(
-        update={"id": f"tortured-{number}", "other_changes": (f"number {number}",), "summary": f"Number {number}."}
-    )
-
-
-def _ingest(number: int) -> None:
-    """A note, and the search that brings the index up to date."""
-    note = home() / "note.md"
-    note.write_text(f"# Tortured {number}\n\nNumber {number} of the tortured notes.\n", encoding="utf-8")
-    ingest(note, f"tortured-{number}")
-    search_knowledge(f"tortured number {number}")
-
-
-def _ingested() -> set[int]:
-    found = {int(one.name.removeprefix("tortured-")) for one in list_ingested()}
-    assert {hit.note.citation.work for hit in search_knowledge("number of the tortured notes", 3)}
-    return found
-
-
-def _add(number: int) -> None:
-    assert add_records([_record(number)]).added
-
-
-KILLED: dict[str, tuple[float, Callable[[int], object], Callable[[], set[int]]]] = {
-    "worklog": (0.35, _append, _appended),
-    "history": (
-        0.35,
-        _add,
-        lambda: {int(one.id.removeprefix("tortured-")) for one in load_records() if one.id.startswith("tortured-")},
-    ),
-    "experiments": (
-        0.25,
-        lambda number: ExperimentStore().add(Experiment(id=f"tortured-{number}")),
-        lambda: {int(one.removeprefix("tortured-")) for one in ExperimentStore().ids() if one.startswith("tortured-")},
-    ),
-    "index": (0.05, _ingest, _ingested),
-}
-"""What is written while the writer is killed: its share of the kills, a write of a number, and the stored ones."""
 
 
 def _kill(name: str, kills: int, write: Callable[[int], object], stored: Callable[[], set[int]]) -> Count:
@@ -210,7 +156,7 @@ def _writers(each: int = 25) -> Count:
         child = os.fork()
         if not child:
             for number in range(each):
-                _append(writer * each + number)
+                append(writer * each + number)
             os._exit(0)
         children.append(child)
     failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
@@ -258,7 +204,7 @@ def _read_only() -> Count:
     refused = log.append(Kind.NOTE, {}) is None and log.failed is not None
     with patch.dict(os.environ, {"ASAP_HOME": "/proc/tortured"}):
         try:
-            add_records([_record(0)])
+            add_records([history_record(0)])
             refused = False
         except AsapError:
             pass
@@ -271,8 +217,8 @@ def _clock_back() -> Count:
     for number in range(20):
         with patch("asap.sharding_memory.worklog.datetime") as clock:
             clock.now.return_value = now - timedelta(hours=number)
-            _append(number)
-    return Count("clock back", 20, 20, 20 - len(_appended()), not verify_session("tortured").ok)
+            append(number)
+    return Count("clock back", 20, 20, 20 - len(appended()), not verify_session("tortured").ok)
 
 
 @contextmanager

@@ -35,7 +35,8 @@ class Chat(ChatSession):
             self.conversation = restore(self.conversation.session, self.conversation.store)
             raise
         if answer is not None:
-            output = answer.model_dump(mode="json", exclude_none=True)
+            kept = answer.model_copy(update={"text": "The session, up to here."}) if answer.on_record else answer
+            output = kept.model_dump(mode="json", exclude_none=True)
             self.worklog.append(Kind.RESULT, {"node": REPLY, "output": output})
         return answer
 

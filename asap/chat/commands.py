@@ -46,6 +46,7 @@ def command(chat: ChatSession, text: str) -> Reply | None:
         topic=answer.topic, text=answer.text, facts=tuple(answer.facts),
         evidence=tuple(answer.evidence), retracted=tuple(answer.retracted),
         changed=before != after, ranking=after, focus=conversation.focus,
+        on_record=answer.on_record,
     )  # fmt: skip
 
 
@@ -119,6 +120,7 @@ def _verify(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 
 def _export(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
     answer.add(*export_session(chat.conversation.session, "markdown").splitlines())
+    answer.on_record = True
 
 
 def _cost(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:

@@ -33,6 +33,7 @@ class Reply(BaseModel):
     focus: Plan | None = Field(default=None, description="the plan that was spoken of last")
     retracted: tuple[StatedFact, ...] = Field(default=(), description="what this message took off the record")
     context: Context | None = Field(default=None, description="what a next question may leave out")
+    on_record: bool = Field(default=False, exclude=True, description="whether the session holds the text already")
 
 
 @dataclass
@@ -46,6 +47,7 @@ class ReplyBuilder:
     evidence: list[StatedFact] = field(default_factory=list)
     retracted: list[StatedFact] = field(default_factory=list)
     context: Context | None = None
+    on_record: bool = False
 
     def add(self, *lines: str) -> None:
         """Add lines."""

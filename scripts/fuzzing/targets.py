@@ -196,6 +196,41 @@ def _model() -> tuple[Inputs, Check]:
     return mutated_text(_examples("models")), check
 
 
+def _tensorboard() -> tuple[Inputs, Check]:
+    """An event file; its checksums stay as they were. It needs the extra ``tensorboard``."""
+    folder = Path(tempfile.mkdtemp(dir=os.environ["ASAP_HOME"]))
+
+    def check(data: bytes) -> str:
+        (folder / "events.out.tfevents.1").write_bytes(data)
+        return run("predict", f"tensorboard:{folder}", "--plan", "data=16 model=4", "--hardware", "v5e-64")
+
+    return mutated_bytes([path.read_bytes() for path in (CORPUS / "tensorboard").iterdir()]), check
+
+
+def _run_log() -> tuple[Inputs, Check]:
+    """The log of a try, and why it died."""
+    from asap.optimize.evaluators.run.failures import why_it_died
+    from asap.optimize.evaluators.run.log import RunLog
+
+    path = Path(os.environ["ASAP_HOME"]) / "log"
+
+    def check(text: str) -> None:
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        log = RunLog(path, {"per_device_batch_size": "2"}, 4096.0)
+        log.read(to_end=True)
+        for code in (None, 0, 1, 137):
+            why_it_died(log.tail, code, len(log.times))
+        assert all(0 < each < float("inf") for each in log.times)
+
+    return mutated_text(_examples("logs")), check
+
+
+def _launch(line: str) -> str:
+    return run(
+        "optimize", EXPERIMENT, "--evaluate", "run", "--command", _argument(line), "--budget", _argument(line)[:9]
+    )
+
+
 TARGETS = {
     "maxtext": Target("MaxText configurations", _file("maxtext", "run.yml", *PREDICT)),
     "huggingface": Target("config.json of Hugging Face models", _file("huggingface", "config.json", *PREDICT)),
@@ -215,6 +250,12 @@ TARGETS = {
     "worklog": Target("worklogs with valid checksums", _worklog),
     "profile": Target("XSpace profiles", _file("profiles", "host.xplane.pb", "profile", "kpis")),
     "trace": Target("Kineto traces", _file("traces", "rank0.json", "trace", "replay")),
+    "tensorboard": Target("event files of TensorBoard", _tensorboard),
+    "run-log": Target("logs of a user's command", _run_log),
+    "launch": Target("commands and budgets of asap optimize, which nobody agreed to", _lines("launches", _launch)),
+    "mapping": Target(
+        "mapping programs", _file("mappings", "program.map", "map", "check", "--model", "llama2-70b", "--on", "v5e:4x4")
+    ),
     "event": Target("event files of GitHub", lambda: (mutated_text(_examples("events")), _event)),
     "artifact": Target("artifacts of the check job", lambda: (mutated_text(_examples("artifacts")), _artifact)),
     "policy": Target("policies", lambda: (mutated_text(_examples("policies")), _policy)),

@@ -1,5 +1,7 @@
 """A chat over an analysis: the paper's questions, pushback, commands, what-ifs."""
 
+import itertools
+
 import pytest
 
 from asap.chat import open_conversation, restore
@@ -73,6 +75,13 @@ COMMANDS = {
 @pytest.mark.parametrize(("line", "expected"), COMMANDS.items())
 def test_a_command_answers(say, line, expected):
     assert expected in say(line).text
+
+
+def test_exports_do_not_grow_with_each_other(chat):
+    talk = chat()
+    lengths = [len(talk.turn("/export", lambda piece: None).text) for _ in range(4)]
+    grown = [after - before for before, after in itertools.pairwise(lengths)]
+    assert max(grown) - min(grown) < 20, "bytes by which each is longer than the one before"
 
 
 def test_quit_ends_the_chat(chat):

@@ -1,13 +1,16 @@
 """Keys planted wherever text comes in appear in nothing that is printed, stored or exported."""
 
 import io
+import json
 from contextlib import suppress
 
 import pytest
 
 from asap.cli import main
 from asap.core.files import home as home_folder
-from asap.core.text import redact
+from asap.core.text import REDACTED, redact
+from tests.ci.ci_github import FakeGitHub, serve
+from tests.ci.ci_scratch import CONFIG, TENSOR, Scratch
 
 KEYS = {
     "Google": "AIzaSyPlanted0123456789abcdefghijklmnopq",
@@ -73,7 +76,7 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
         ("report", "planted", "--html", str(tmp_path / "home" / "report.html")),
         ("compare", "planted", "planted"),
         ("ledger", "--format", "json"),
-        ("doctor", "--bundle", str(tmp_path / "home" / "bundle.zip")),
+        ("doctor", "--bundle", str(tmp_path / "home" / "bundle.md")),
         ("memory", "export", "s"),
         ("memory", "show", "s", "--format", "json"),
     ):  # fmt: skip
@@ -87,3 +90,45 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
         assert [key for key in ALL if key in printed.out + printed.err] == [], arguments
     kept = {path: path.read_bytes() for path in home_folder().rglob("*") if path.is_file()}
     assert [(path.name, key) for path, data in kept.items() for key in ALL if key.encode() in data] == []
+
+
+@pytest.mark.slow
+def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
+    for name, value in NAMED.items():
+        monkeypatch.setenv(name, value)
+    planted = " ".join((*KEYS.values(), *(f"{name}={value}" for name, value in NAMED.items())))
+    url = "https://user:urlpasswordplanted@storage.example/run"
+    repository, state, out = Scratch(tmp_path / "repository"), FakeGitHub(), tmp_path / "out"
+
+    def asap(*arguments: str) -> None:
+        monkeypatch.setattr("sys.argv", ["asap", "ci", *arguments])
+        with suppress(SystemExit):
+            main()
+
+    def with_keys(config: str, run: str) -> str:
+        lines = config.replace("llama70", f"'{run} {planted}'").splitlines()
+        settings = (f"hf_access_token: {KEYS['Hugging Face']}", f"base_output_directory: '{url}/{run}'")
+        return "".join(f"{line} # {planted} {url}\n" for line in (*lines, *settings))
+
+    unknown = "".join(f"secret_{at}: '{key}'\n" for at, key in enumerate(KEYS.values()))
+    repository.commit(**{name: with_keys(CONFIG, "first") for name in ("a.yml", "b.yml", "c.yml")})
+    broken = {"b.yml": f"per_device_batch_size: [{planted}\n", "c.yml": CONFIG + unknown}
+    head = repository.commit(**{"a.yml": with_keys(TENSOR, "second")}, **broken)
+    monkeypatch.chdir(repository.folder)
+    for form in ("markdown", "json", "sarif"):
+        asap("--base", "HEAD~1", "--format", form, "--output", str(out))
+    state.pull(7, head)
+    event = {"repository": {"full_name": "o/r"}, "pull_request": {"number": 7, "head": {"sha": head}}}
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    with serve(state) as address:
+        asap(
+            "comment", "--artifact", str(out), "--event", str(tmp_path / "event.json"), "--token", "t", "--api", address
+        )
+    printed = capsys.readouterr()
+    posted = [comment["body"] for comment in state.of()]
+    assert len(posted) == 1
+    written = [path.read_text() for path in out.iterdir()]
+    assert len(written) == 3
+    assert any(REDACTED in text for text in written)
+    assert [key for key in ALL for text in (printed.out, printed.err, *posted, *written) if key in text] == []

@@ -7,7 +7,10 @@ from fuzzing.limits import limits
 from fuzzing.mutation import SLOW_AND_LARGE
 from fuzzing.targets import TARGETS
 
-SAMPLED = ("maxtext", "megatron", "plan", "experiment", "history", "trace", "event", "artifact", "policy")
+SAMPLED = (
+    *("maxtext", "megatron", "plan", "mapping", "experiment", "history", "trace", "run-log"),
+    *("event", "artifact", "policy"),
+)
 SAMPLE = settings(
     max_examples=15, derandomize=True, deadline=None, database=None, phases=(Phase.generate,),
     suppress_health_check=SLOW_AND_LARGE,

@@ -41,6 +41,13 @@ def test_the_lock_has_every_dependency_and_no_address():
     assert not re.search(r"://|^--", lock, re.MULTILINE)
 
 
+def test_every_locked_package_is_listed_with_its_licence():
+    lock = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    page = (ROOT / "THIRD_PARTY_LICENSES.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| ([\w.-]+) \| \S.* \|$", page, re.MULTILINE)
+    assert set(listed) - {"package"} == set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
+
+
 @pytest.mark.process
 def test_two_wheels_of_one_commit_are_the_same(tmp_path):
     pytest.importorskip("build")
