@@ -17,7 +17,7 @@ from asap.reports.terminal_bars import StepBars
 LABEL = "bold cyan"
 WIDEST = 120
 SOURCES = 1
-MOST_SENTENCES = 4
+MOST_SENTENCES = 3
 MOST_WARNINGS = 2
 MOST_FLAGS = 3
 REST = "with --format markdown"

@@ -37,6 +37,8 @@ _PARTS = {
 }  # fmt: skip
 _WIDEST, _HBM_WIDTH, _BESIDE = 48, 10, 58
 """Cells of a bar of time, of a bar of HBM, and of all columns beside the bar of time."""
+_ALL_OF_IT = 0.95
+"""Share of a step from which on one part is all that a bar can show."""
 _NARROW = 76
 """Cells below which HBM is left out: the table of the proposals has it too."""
 
@@ -50,6 +52,11 @@ class _Row:
     """Kind → the same unit as ``length``."""
     memory: MemoryPrediction | None = None
 
+    @property
+    def tells(self) -> bool:
+        """Whether it shows more than the length of the step: several parts, or HBM."""
+        return self.memory is not None or max(self.parts.values(), default=self.length) < _ALL_OF_IT * self.length
+
 
 @dataclass(frozen=True)
 class StepBars:
@@ -58,7 +65,7 @@ class StepBars:
     analysis: Analysis
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = [row for row in _rows(self.analysis) if row.parts or row.memory]
+        rows = [row for row in _rows(self.analysis) if row.tells]
         if not rows:
             return
         ascii_only = options.ascii_only
