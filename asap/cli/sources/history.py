@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table
+from asap.cli.shared.output import Plain, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord
@@ -40,7 +40,9 @@ def search(
     except ValidationError as error:
         problem = error.errors()[0]
         raise UsageError(problem["msg"], where=f"--{problem['loc'][0]}") from error
-    hits = search_history(parse_query(query), limit)
+    with progress() as stage:
+        stage("searching the history, which is indexed on first use")
+        hits = search_history(parse_query(query), limit)
     if format is Plain.JSON:
         print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
         return

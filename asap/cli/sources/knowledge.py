@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.output import Plain, print_json, print_table, progress, warn
 
 if TYPE_CHECKING:
     from asap.knowledge import Note
@@ -24,7 +24,9 @@ def search(
     """Find the notes that are relevant to a question."""
     from asap.knowledge import search_knowledge
 
-    hits = search_knowledge(query, limit)
+    with progress() as stage:
+        stage("searching the notes, which are indexed on first use")
+        hits = search_knowledge(query, limit)
     if format is Plain.JSON:
         print_json([{"score": h.score, "why": h.why, "note": h.note} for h in hits])
         return
