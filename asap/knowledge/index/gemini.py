@@ -47,10 +47,11 @@ class GeminiEmbedder:
         from google import genai
         from google.genai import types
 
+        contents: list[types.ContentUnion] = [*texts]
         configuration = types.EmbedContentConfig(task_type=task, output_dimensionality=DIMENSION)
         try:
             client = genai.Client()
-            answer = client.models.embed_content(model=self._model, contents=texts, config=configuration)
+            answer = client.models.embed_content(model=self._model, contents=contents, config=configuration)
             vectors = np.array([embedding.values for embedding in answer.embeddings or ()], dtype=np.float32)
         except Exception as error:
             reason = plain(redacted(str(error)), 200)
