@@ -103,11 +103,12 @@ def test_a_run_becomes_an_experiment(run, tmp_path):
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_a_result_is_logged_back_on_request(run, asap):
+def test_a_result_is_logged_back_on_request(run, asap, monkeypatch, tmp_path):
     pytest.importorskip("vl_convert")
     client, run_id = run
     done = asap("experiments", "add", "mine", "--from", f"mlflow:{run_id}", "--hardware", "v5e-64")
     assert done.code == 0, done.err
+    monkeypatch.chdir(tmp_path)  # where the page is written
     done = asap("report", "mine", "--log-to", f"mlflow:{run_id}")
     assert done.code == 0, done.err
     tags = client.get_run(run_id).data.tags
