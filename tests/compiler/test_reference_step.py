@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,18 +30,34 @@ FLAGS = " ".join(
 )
 
 
-def losses(model, *plans):
-    """Losses of real steps on eight virtual devices, by plan."""
-    return printed("real_steps.py", model, *plans)
-
-
-def printed(script, model, *plans):
-    """What a script prints of steps on eight virtual devices, by plan."""
+@pytest.fixture(scope="module")
+def steps():
+    """Reference steps on eight virtual devices, in one process for all tests of this file."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": FLAGS}
     environment["PYTHONPATH"] = str(HERE.parent.parent)
-    command = [sys.executable, str(HERE / script), model.model_dump_json(), *plans]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, str(HERE / "reference_steps.py")]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+
+        def ask(asked, model, *plans):
+            print(json.dumps([asked, model.model_dump(mode="json"), plans]), file=child.stdin, flush=True)
+            return json.loads(child.stdout.readline())
+
+        yield ask
+        child.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def losses(steps):
+    """Losses of real steps, by plan."""
+    return partial(steps, "losses")
+
+
+@pytest.fixture(scope="module")
+def lowered(steps):
+    """A hash of the lowered step, by plan."""
+    return partial(steps, "lowered")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +71,7 @@ def printed(script, model, *plans):
         (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
     ],
 )  # fmt: skip
-def test_every_plan_trains_the_same_model(model, plans):
+def test_every_plan_trains_the_same_model(losses, model, plans):
     found = losses(model, "data=1 remat=none", *plans)
     single = found.pop("data=1 remat=none")
     assert single[-1] < single[0]
@@ -62,20 +79,20 @@ def test_every_plan_trains_the_same_model(model, plans):
         assert series == pytest.approx(single, rel=1e-5), plan
 
 
-def test_a_state_in_bf16_trains_as_well():
+def test_a_state_in_bf16_trains_as_well(losses):
     found = losses(DENSE, "data=1", "data=2 model=2 remat=full; weight_precision=bf16")
     whole, narrow = found.values()
     assert narrow == pytest.approx(whole, rel=0.02)
 
 
-def test_layers_that_are_not_scanned_train_as_well():
+def test_layers_that_are_not_scanned_train_as_well(losses):
     found = losses(DENSE, "data=1; scan_layers=false", "data=2 model=2 remat=minimal; scan_layers=false")
     single, split = found.values()
     assert split == pytest.approx(single, rel=1e-5)
 
 
 @pytest.mark.parametrize("part", ["qk_norm", "parallel_block"])
-def test_a_norm_of_queries_and_keys_or_parallel_blocks_make_another_model_that_every_plan_trains_the_same(part):
+def test_a_norm_of_queries_and_keys_or_parallel_blocks_make_another_model_that_every_plan_trains_the_same(losses, part):
     found = losses(DENSE.model_copy(update={part: True}), "data=1", "data=2 model=2 seq=2 remat=full")
     single, split = found.values()
     assert split == pytest.approx(single, rel=1e-5)
@@ -91,24 +108,24 @@ LINES = [
 ]
 
 
-def test_a_mapping_program_trains_the_same_model():
+def test_a_mapping_program_trains_the_same_model(losses):
     apart, whole, *mapped = losses(DENSE, "data=1; scan_layers=false", "data=1", *LINES).values()
     for series, single in zip(mapped, (apart, apart, whole), strict=True):  # ranges of layers are loops of their own
         assert series == pytest.approx(single, rel=1e-5)
 
 
-def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program():
+def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program(lowered):
     plan, *programs = "data=2 model=2 seq=2", "mesh data=2 seq=2 model=2", (
         "mesh data=2 seq=2 model=2\nshard query, gate by embed over data, seq\nshard * by heads over model\n"
         "constrain residual by embed over model\nconstrain logits by vocabulary over model"
     )  # fmt: skip
-    same, *mapped = printed("lowered_steps.py", DENSE, plan, *programs).values()
+    same, *mapped = lowered(DENSE, plan, *programs).values()
     assert mapped == [same, same]
     other = "mesh data=2 seq=2 model=2\nshard query by embed over data"
-    assert printed("lowered_steps.py", DENSE, other)[other] != same
+    assert lowered(DENSE, other)[other] != same
 
 
-def test_experts_train_the_same_under_lines_of_their_own():
+def test_experts_train_the_same_under_lines_of_their_own(losses):
     program = "mesh expert=4 data=2\nshard expert_* by embed over none\nshard router by embed over data in layers 1"
     single, mapped = losses(EXPERTS, "data=1 remat=none", program).values()
     assert mapped == pytest.approx(single, rel=1e-5)

@@ -1,11 +1,14 @@
-"""Runs real training steps on eight virtual CPU devices; prints the losses of each plan as JSON.
+"""Makes reference steps on eight virtual CPU devices: a line of JSON on standard input for each request.
 
-A plan may be followed by a semicolon and fields of the workload: ``data=2; loss_chunks=4``. Instead of a plan, it may
-be a program of the mapping language. Shapes of arrays are checked against their annotations.
+A request names what is asked, the model and the plans: "losses" trains for two steps under each plan, "lowered" gives a
+hash of its StableHLO. A plan may be followed by a semicolon and fields of the workload: ``data=2; loss_chunks=4``.
+Instead of a plan, it may be a program of the mapping language. Shapes of arrays are checked against their annotations.
 """
 
+import hashlib
 import json
 import sys
+from functools import cache
 
 import jax
 import numpy as np
@@ -21,23 +24,26 @@ from asap.plans import AXES, Plan
 
 ANNOTATED = ("attention", "decoder", "loss", "mixture_of_experts", "pipeline", "train_step")
 with install_import_hook([f"asap.compiler.reference.{name}" for name in ANNOTATED], "beartype.beartype"):
-    from asap.compiler.reference.train_step import initial_state, reference_step
+    from asap.compiler.reference.train_step import TrainStep, initial_state, reference_step
 
 STEPS = 2
 
 
-def losses(model: Architecture, text: str) -> list[float]:
+def made_step(model: Architecture, text: str) -> tuple[Plan, TrainStep]:
     words, _, settings = text.partition(";")
     program = parse(words)[0] if words.startswith("mesh") else None
     plan = plan_of(program) if program else Plan.parse(words)
     fields = dict(setting.split("=") for setting in settings.split())
     workload = Workload.model_validate({"global_batch": 16, "sequence_length": 32, "precision": "fp32", **fields})
-    shape = plan.ici.degrees
-    devices = np.array(jax.devices()[: plan.devices]).reshape(shape)
-    mesh = Mesh(devices, AXES)
+    mesh = Mesh(np.array(jax.devices()[: plan.devices]).reshape(plan.ici.degrees), AXES)
     lines = program_lines(lines_text(program), model, workload)
     capacity = float(model.experts or 1)
-    step = reference_step(model, workload, plan, mesh, capacity_factor=capacity, lines=lines)
+    return plan, reference_step(model, workload, plan, mesh, capacity_factor=capacity, lines=lines)
+
+
+@cache
+def losses(model: Architecture, text: str) -> list[float]:
+    plan, step = made_step(model, text)
     state = initial_state(step.decoder, plan)
     tokens = np.random.default_rng(0).integers(0, model.vocab or 1, (16, 33), dtype=np.int32)
     inputs = [jax.device_put(part, step.arguments[1].sharding) for part in (tokens[:, :-1], tokens[:, 1:])]
@@ -48,5 +54,13 @@ def losses(model: Architecture, text: str) -> list[float]:
     return found
 
 
-model = Architecture.model_validate_json(sys.argv[1])
-print(json.dumps({text: losses(model, text) for text in sys.argv[2:]}))
+def lowered(model: Architecture, text: str) -> str:
+    _, step = made_step(model, text)
+    return hashlib.sha256(step.function.lower(*step.arguments).as_text().encode()).hexdigest()
+
+
+ANSWERS = {"losses": losses, "lowered": lowered}
+for line in sys.stdin:
+    asked, model, plans = json.loads(line)
+    decoder = Architecture.model_validate(model)
+    print(json.dumps({text: ANSWERS[asked](decoder, text) for text in plans}), flush=True)
