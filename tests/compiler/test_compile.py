@@ -64,6 +64,13 @@ def test_every_generation_and_several_slices_are_described(hardware, slices, pla
 
 
 @needs_libtpu
+def test_a_step_of_ones_own_has_the_mesh_in_the_order_of_a_mapping_program():
+    request = request_for("matmul").model_copy(update={"mapping": "mesh data=2 model=2\norder col"})
+    outcome = run_child(request, CompileLimits())
+    assert [place[:2] for place in outcome.coordinates] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
+@needs_libtpu
 def test_what_does_not_fit_says_how_much_it_needs():
     outcome = run_child(request_for("too_large"), CompileLimits())
     assert outcome.status == "does_not_fit"

@@ -87,14 +87,21 @@ LINES = [
     "shard query by heads over none in layers 0",
     "mesh data=4 model=2\nremat minimal\nremat full in layers 1\nconstrain residual by sequence over model",
     "mesh data=2 model=4\nconstrain query by heads over none\nconstrain logits by vocabulary over none\n"
-    "shard up, gate, down by hidden over model, data",
+    "shard up, gate, down by hidden over model, data\nlayout query, up col\nplace embedding on pinned_host",
 ]
+KEPT = "mesh data=2 model=4\ndtype up, down bf16 in layers 1\ndtype head bf16"
 
 
 def test_a_mapping_program_trains_the_same_model():
     apart, whole, *mapped = losses(DENSE, "data=1; scan_layers=false", "data=1", *LINES).values()
     for series, single in zip(mapped, (apart, apart, whole), strict=True):  # ranges of layers are loops of their own
         assert series == pytest.approx(single, rel=1e-5)
+
+
+def test_tensors_that_are_kept_in_bf16_train_nearly_the_same_model():
+    whole, kept = losses(DENSE, "data=1; scan_layers=false", KEPT).values()
+    assert kept == pytest.approx(whole, rel=0.02)
+    assert kept != pytest.approx(whole, rel=1e-5)
 
 
 def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program():
