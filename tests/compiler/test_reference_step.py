@@ -62,10 +62,15 @@ def test_every_plan_trains_the_same_model(model, plans):
         assert series == pytest.approx(single, rel=1e-5), plan
 
 
-def test_a_state_in_bf16_trains_as_well():
-    found = losses(DENSE, "data=1", "data=2 model=2 remat=full; weight_precision=bf16")
-    whole, narrow = found.values()
-    assert narrow == pytest.approx(whole, rel=0.02)
+KEPT = "mesh data=2 model=4\ndtype up, down bf16 in layers 1\ndtype head bf16"
+
+
+def test_a_state_in_bf16_or_some_tensors_of_it_train_as_well():
+    found = losses(DENSE, "data=1", "data=2 model=2 remat=full; weight_precision=bf16", KEPT)
+    whole, *narrow = found.values()
+    for series in narrow:
+        assert series == pytest.approx(whole, rel=0.02)
+        assert series != pytest.approx(whole, rel=1e-5)
 
 
 def test_layers_that_are_not_scanned_train_as_well():
@@ -89,19 +94,12 @@ LINES = [
     "mesh data=2 model=4\nconstrain query by heads over none\nconstrain logits by vocabulary over none\n"
     "shard up, gate, down by hidden over model, data\nlayout query, up col\nplace embedding on pinned_host",
 ]
-KEPT = "mesh data=2 model=4\ndtype up, down bf16 in layers 1\ndtype head bf16"
 
 
 def test_a_mapping_program_trains_the_same_model():
     apart, whole, *mapped = losses(DENSE, "data=1; scan_layers=false", "data=1", *LINES).values()
     for series, single in zip(mapped, (apart, apart, whole), strict=True):  # ranges of layers are loops of their own
         assert series == pytest.approx(single, rel=1e-5)
-
-
-def test_tensors_that_are_kept_in_bf16_train_nearly_the_same_model():
-    whole, kept = losses(DENSE, "data=1; scan_layers=false", KEPT).values()
-    assert kept == pytest.approx(whole, rel=0.02)
-    assert kept != pytest.approx(whole, rel=1e-5)
 
 
 def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program():

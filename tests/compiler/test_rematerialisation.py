@@ -1,5 +1,6 @@
 import importlib.util
 import itertools
+from functools import cache
 
 import pytest
 
@@ -18,6 +19,7 @@ WORK = Workload(global_batch=32, sequence_length=1024)
 needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
 
 
+@cache
 def memory(plan, lines=""):
     hardware = resolve_hardware("v5e-4").slice
     request = make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least", mapping=lines)
