@@ -179,23 +179,23 @@ def _pull_request(folder: Path, count: int) -> None:
 
 def mapping_check() -> Result:
     """Parsing and checking a program of the mapping language."""
-    import mapping_benchmarks
+    from mapping.language import mapping_check
 
-    return mapping_benchmarks.mapping_check()
+    return mapping_check()
 
 
 def mapping_fuzz() -> Result:
     """A hundred thousand programs of the mapping language at random."""
-    import mapping_benchmarks
+    from mapping.language import mapping_fuzz
 
-    return mapping_benchmarks.mapping_fuzz()
+    return mapping_fuzz()
 
 
 def mapping_loop() -> Result:
     """Evaluations that searches need on the tables of the nine algorithms; some need packages that ASAP does not."""
-    import mapping_loop
+    from mapping.loop import mapping_loop
 
-    return mapping_loop.mapping_loop()
+    return mapping_loop()
 
 
 def _plans() -> list["Plan"]:

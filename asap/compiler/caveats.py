@@ -54,7 +54,8 @@ def step_notes(request: CompileRequest) -> list[str]:
     if request.mapping:
         count = request.mapping.count("\n")
         notes.append(
-            f"under {count} line(s) of a mapping program beyond the plan; the prediction is for the plan alone"
+            f"under {count} line(s) of a mapping program beyond the plan; the prediction knows of them only what layers"
+            " recompute"
         )
     precision, optimizer = request.workload.precision, request.workload.optimizer
     if precision not in (None, "bf16", "bfloat16", *FULL_PRECISION):
@@ -67,7 +68,7 @@ def step_notes(request: CompileRequest) -> list[str]:
     if request.plan.remat is None:
         notes.append("the plan states no rematerialisation: full is assumed")
     moved = offloaded(request.plan.remat or Remat.FULL, request.plan.offload)
-    done = {"optimizer", *(["activations"] if moved else [])}
+    done = {"optimizer", "parameters", *(["activations"] if moved else [])}
     unsupported = [part for part in request.plan.offload if part not in done]
     if unsupported:
         notes.append(f"the reference step does not offload {' and '.join(unsupported)}")

@@ -11,14 +11,16 @@ from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.programs.step_source import find_source
 from asap.compiler.reference.expressible import check_expressible
-from asap.compiler.reference.program_lines import check_program_expressible, lines_text
+from asap.compiler.reference.program_lines import check_mesh_only, check_program_expressible, lines_text
+from asap.compiler.reference.target import mapping_target
 from asap.compiler.toolchain.compile import compile_all
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
+from asap.mapping.policies import layers_by_policy
 from asap.models import Architecture
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.plans.workload import workload_under
 from asap.prediction.prediction import Prediction
 
@@ -60,7 +62,7 @@ def verify(
     return [
         assess(
             request, CompileOutcome(status="not_expressible", message=reason) if reason else next(compiled), hardware,
-            _expected(experiment, hardware, request.plan), experiment.id,
+            _expected(experiment, hardware, request.plan, options), experiment.id,
         )
         for request, reason in programs
     ]  # fmt: skip
@@ -81,6 +83,8 @@ def _program(
                 check_program_expressible(options.mapping, workload, hardware.slices, hardware.chip.devices)
         elif options.maxtext:
             settings = maxtext_settings(experiment, plan)
+        elif options.mapping is not None:
+            check_mesh_only(options.mapping, hardware.slices, hardware.chip.devices)
     except PlanError as error:
         reason = error.message
     request = make_request(
@@ -103,10 +107,15 @@ def _hardware(experiment: Experiment) -> Slice:
     return resolve_hardware(name, reference.topology, reference.slices, reference.devices).slice
 
 
-def _expected(experiment: Experiment, hardware: Slice, plan: Plan) -> Prediction | None:
+def _expected(experiment: Experiment, hardware: Slice, plan: Plan, options: CompileOptions) -> Prediction | None:
     from asap.prediction import predict
+    from asap.prediction.predict_layers import predict_layers
 
+    model, workload = experiment.model, experiment.workload
     try:
-        return predict(plan, experiment.model, experiment.workload, hardware)[0]
+        if options.mapping is not None and options.is_reference and model is not None:
+            policies = layers_by_policy(options.mapping, mapping_target(model, workload), plan.remat or Remat.FULL)
+            return predict_layers(plan, policies, model, workload, hardware)
+        return predict(plan, model, workload, hardware)[0]
     except (BadInputError, InsufficientEvidenceError):
         return None

@@ -12,8 +12,8 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.mapping.coverage import matches
 from asap.mapping.language.parse import parse
-from asap.mapping.language.program import Program
-from asap.mapping.plan_program import plan_text
+from asap.mapping.language.program import Program, TensorSetting
+from asap.mapping.plan_program import beyond_plan, plan_text
 from asap.mapping.sharding import TensorSharding, shardings
 from asap.mapping.target import Target
 from asap.plans import Plan
@@ -81,8 +81,9 @@ def write_rules(program: Program, target: Target) -> list[list[Any]]:
     """The rules that lay tensors as a program does, where MaxText's own would not; to be merged with these.
 
     Raises:
-        PlanError: the program lays tensors apart that share a name in MaxText.
+        PlanError: the program lays tensors apart that share a name in MaxText, or sets what no rule can say.
     """
+    _check_only_shardings(program)
     found: list[list[Any]] = []
     laid = {keyword: list(shardings(target, program, keyword)) for keyword in ("shard", "constrain")}
     for name, known in DIMENSIONS.items():
@@ -91,6 +92,17 @@ def write_rules(program: Program, target: Target) -> list[list[Any]]:
             found.append([name, [MAXTEXT[axis][0] for axis in axes]])  # pyright: ignore[reportArgumentType]
     _check_all_said(laid)
     return found
+
+
+def _check_only_shardings(program: Program) -> None:
+    for decision in beyond_plan(program):
+        if isinstance(decision, TensorSetting):
+            kind = (
+                "one policy of rematerialisation for all layers"
+                if decision.keyword == "remat"
+                else f"no {decision.keyword} of single tensors"
+            )
+            raise PlanError(f"MaxText has {kind}", where=f"line {decision.at}")
 
 
 def _uniform(laid: Sequence[TensorSharding], known: Dimension, name: str) -> tuple[str, ...] | None:

@@ -16,23 +16,14 @@ _OF_PLAN: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats", "loss_chunk
 
 def plan_text(plan: Plan) -> str:
     """A plan as a program. What the plan leaves unknown, the program does not say."""
-    degrees = [f"{axis}={degree}" for axis, degree in zip(AXES, plan.ici.degrees, strict=True) if degree > 1]
-    degrees += [f"dcn.{axis}={degree}" for axis, degree in zip(AXES, plan.dcn.degrees, strict=True) if degree > 1]
-    lines = [f"mesh {' '.join(degrees) or 'data=1'}"]
-    if plan.remat is not None:
-        lines.append(f"remat {plan.remat.value}")
-    if plan.offload:
-        lines.append(f"place {', '.join(plan.offload)} on pinned_host")
-    if plan.microbatches is not None:
-        lines.append(f"microbatches {plan.microbatches}")
-    if plan.pipeline_repeats > 1:
-        lines.append(f"pipeline_repeats {plan.pipeline_repeats}")
-    if plan.loss_chunks is not None:
-        lines.append(f"loss_chunks {plan.loss_chunks}")
-    if plan.first_moment is not None:
-        lines.append(f"first_moment {plan.first_moment}")
-    if plan.weight_precision is not None:
-        lines.append(f"weight_precision {plan.weight_precision}")
+    terms = [term.split("=", 1) for term in str(plan).split()]
+    degrees = " ".join(f"{key}={value}" for key, value in terms if key.removeprefix("dcn.") in AXES)
+    lines = [f"mesh {degrees or 'data=1'}"]
+    for key, value in terms:
+        if key == "offload":
+            lines.append(f"place {', '.join(value.split('+'))} on pinned_host")
+        elif key.removeprefix("dcn.") not in AXES:
+            lines.append(f"{key} {value}")
     return "".join(f"{line}\n" for line in lines)
 
 

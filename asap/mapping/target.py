@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from asap.mapping.language.grammar import STATES
 
+LAYER = "layer"
+"""What lines on rematerialisation speak of: not a tensor, but the layer itself."""
+
 
 @dataclass(frozen=True)
 class Dimension:
@@ -52,5 +55,5 @@ class Target:
         if keyword == "constrain":
             return self.activations
         if keyword == "remat":
-            return (Tensor("layer", (), tuple(range(self.layers))),)
+            return (Tensor(LAYER, (), tuple(range(self.layers))),)
         return self.parameters + (tuple(Tensor(state) for state in STATES) if keyword == "place" else ())

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
+from asap.core.errors import PlanError
+from asap.core.text import plain
 from asap.core.units import format_percent
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Suggestion, Try
+from asap.optimize.proposers.by_tensor import FEW, ByTensor
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.protocols import Proposer
@@ -51,7 +54,10 @@ def optimize_by_evaluation(
     measures = request.evaluate == "run"
     with only_session(request.experiment.id) if measures else nullcontext():
         evaluator = request.evaluator(session.name, report)
-        stopped = optimize(session, proposer(guided), evaluator, request.rule(searched.modelled_s), told)
+        chosen = proposer(guided)
+        if request.by_tensor:
+            chosen = ByTensor.of(request.study, chosen, most_plans=max((request.budget.evaluations or 0) // 2, FEW))
+        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told)
     return _report(request, session, guided, searched.found.considered, stopped)
 
 
@@ -65,7 +71,10 @@ def _report(
     request: Request, session: Session, guided: ModelGuided, considered: int, stopped: Stopped | None
 ) -> OptimizationReport:  # fmt: skip
     def lines(configuration: str) -> str:
-        return "\n".join(request.overrides(configuration).lines)
+        try:
+            return "\n".join(request.overrides(configuration).lines)
+        except PlanError as error:
+            return f"# {plain(error)}; as a program, for asap verify --mapping:\n{configuration}"
 
     return OptimizationReport(
         experiment=request.experiment.id,

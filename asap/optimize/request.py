@@ -17,9 +17,9 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.outcome import Configuration
+from asap.optimize.programs import launched, read
 from asap.optimize.protocols import Evaluator
 from asap.optimize.stopping import Machine, StoppingRule
-from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.proposals.propose import overrides_of
 from asap.study.study import Study, reopen_study
@@ -79,6 +79,7 @@ class Request(BaseModel):
     maxtext: bool = False
     python: str = ""
     engine: str = "local"
+    by_tensor: bool = Field(default=False, description="single tensors and ranges of layers after the plans")
     allowed: tuple[str, ...] = ()
     steps_to_go: int | None = None
     prices: dict[str, float] = Field(default_factory=dict, description="of a chip-hour, by chip")
@@ -138,5 +139,10 @@ class Request(BaseModel):
         )
 
     def overrides(self, configuration: Configuration) -> Overrides:
-        """What to paste for a configuration."""
-        return overrides_of(self.study, Plan.parse(configuration))
+        """What to paste for a configuration.
+
+        Raises:
+            PlanError: the launcher has no words for it.
+        """
+        plan, program = read(configuration)
+        return overrides_of(self.study, plan) if program is None else launched(self.study, program)

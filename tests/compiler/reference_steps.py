@@ -22,9 +22,10 @@ from asap.mapping.plan_program import plan_of
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan
 
-ANNOTATED = ("attention", "decoder", "loss", "mixture_of_experts", "pipeline", "train_step")
+ANNOTATED = ("attention", "decoder", "loss", "mixture_of_experts", "pipeline", "state", "train_step")
 with install_import_hook([f"asap.compiler.reference.{name}" for name in ANNOTATED], "beartype.beartype"):
-    from asap.compiler.reference.train_step import TrainStep, initial_state, reference_step
+    from asap.compiler.reference.state import initial_state
+    from asap.compiler.reference.train_step import TrainStep, reference_step
 
 STEPS = 2
 

@@ -43,23 +43,25 @@ def test_a_program_is_compiled_once_and_then_remembered(home):
 
 @needs_libtpu
 @pytest.mark.parametrize(
-    ("hardware", "slices", "plan"),
+    ("hardware", "slices", "plan", "order"),
     [
-        ("v4-8", 1, "data=2 model=2"),
-        ("v5p-16", 1, "data=2 model=4"),
-        ("v6e-8", 1, "data=2 model=4"),
-        ("tpu7x-2x2x1", 1, "data=4 model=2"),
-        ("v5e-4", 2, "data=2 model=2 dcn.replica=2"),
+        ("v4-8", 1, "data=2 model=2", ""),
+        ("v5p-16", 1, "data=2 model=4", ""),
+        ("v6e-8", 1, "data=2 model=4", "mesh data=2 model=4\norder col"),
+        ("tpu7x-2x2x1", 1, "data=4 model=2", ""),
+        ("v5e-4", 2, "data=2 model=2 dcn.replica=2", ""),
     ],
 )
-def test_every_generation_and_several_slices_are_described(hardware, slices, plan):
+def test_every_generation_several_slices_and_orders_of_devices_are_described(hardware, slices, plan, order):
     slice_ = resolve_hardware(hardware, slices=slices).slice
     request = make_request(
-        slice_, Plan.parse(plan), None, Workload(), train_step="steps_of_a_user:matmul", path=(str(HERE),)
-    )
+        slice_, Plan.parse(plan), None, Workload(), train_step="steps_of_a_user:matmul", path=(str(HERE),),
+        mapping=order,
+    )  # fmt: skip
     outcome = run_child(request, CompileLimits())
     assert outcome.status == "compiled", outcome.message
     assert len(outcome.coordinates) == slice_.devices
+    assert not order or [place[:2] for place in outcome.coordinates[:3]] == [(0, 0), (1, 0), (0, 1)]
     assert set(outcome.slices) == set(range(slices))
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from asap.compiler.programs.request import CompileRequest
-from asap.compiler.reference.program_lines import check_program_expressible, lines_text
+from asap.compiler.reference.program_lines import check_mesh_only, check_program_expressible, lines_text
 from asap.compiler.reference.segments import Layer, Segment, first_layers, split_segments
 from asap.compiler.reference.target import mapping_target, program_lines
 from asap.core.errors import PlanError
@@ -17,6 +17,8 @@ mesh data=4
 remat full
 shard query by embed over none in layers 2..3
 remat minimal in layers 4
+dtype * bf16
+dtype query fp32
 order fold"""
 
 
@@ -24,6 +26,8 @@ def test_lines_are_told_layer_by_layer():
     lines = program_lines(lines_text(parse(LINES)[0]), MODEL, Workload())
     assert [lines.said("shard", "query", layer) for layer in range(6)] == [{}, {}, {"embed": ()}, {"embed": ()}, {}, {}]
     assert [lines.remat(layer) for layer in range(6)] == [None, None, None, None, Remat.MINIMAL, None]
+    assert (lines.setting("dtype", "query", 1), lines.setting("dtype", "up", 1)) == ("fp32", "bf16")
+    assert lines.setting("place", "up", 1) == ""
     assert lines.cuts == (2, 4, 5)
 
 
@@ -57,8 +61,7 @@ def test_segments_are_split_where_lines_begin_and_end():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("mesh data=4\ndtype query bf16", "line 2:1: the reference step has no dtype"),
-        ("mesh data=4\nplace query on pinned_host", "no place of single tensors"),
+        ("mesh data=4\ndtype query fp8", "line 2:1: the reference step keeps tensors as fp32 or bf16"),
         ("mesh data=2 stage=2\nremat full in layers 0..1", "mapped alike"),
         ("mesh data=4 dcn.data=2\norder row", "one slice"),
         ("mesh data=4\nconstrain logits by batch over none", "logits"),
@@ -68,6 +71,13 @@ def test_what_the_reference_step_does_not_do_is_refused_with_the_line(text, reas
     workload = Workload(head_gathered_once=True, loss_chunks=2)
     with pytest.raises(PlanError, match=reason):
         check_program_expressible(parse(text)[0], workload, 2 if "dcn" in text else 1, 1)
+
+
+def test_of_a_program_a_step_of_ones_own_gets_the_mesh():
+    check_mesh_only(parse("mesh data=4\norder fold")[0], 1, 1)
+    for line in ("remat full", "shard * by embed over none", "microbatches 2"):
+        with pytest.raises(PlanError, match=r"line 2:1: your own step decides this itself"):
+            check_mesh_only(parse(f"mesh data=4\n{line}")[0], 1, 1)
 
 
 def test_every_parameter_of_the_step_has_a_name_in_the_language():

@@ -20,9 +20,10 @@ needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, re
 
 
 @cache
-def memory(plan):
+def memory(plan, lines=""):
     hardware = resolve_hardware("v5e-4").slice
-    outcome = run_child(make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least"), CompileLimits())
+    request = make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least", mapping=lines)
+    outcome = run_child(request, CompileLimits())
     assert outcome.memory is not None, outcome.message
     return outcome.memory
 
@@ -49,6 +50,18 @@ def test_each_tensor_is_kept_as_it_is_set():
     full, some = memory("data=4 remat=full"), memory("data=4 remat=up+host.query")
     assert some.temporaries - full.temporaries > 3 * whole
     assert (full.host, some.host) == (0, pytest.approx(whole, rel=0.1))
+
+
+@needs_libtpu
+def test_a_tensor_lies_where_and_as_a_program_says():
+    lines = "mesh data=4\nplace up, down on pinned_host in layers 0..7\ndtype gate bf16\nlayout query col"
+    as_planned, mapped = memory("data=4 remat=full"), memory("data=4 remat=full", lines)
+    tensor = 16 * 512 * 2048 * 4 // 4  # of all layers, in fp32, on one device
+    assert (as_planned.host, mapped.host) == (0, pytest.approx(tensor, rel=0.01))
+    saved = as_planned.arguments - mapped.arguments
+    assert saved == pytest.approx(
+        2 * tensor / 2 + 3 * tensor / 2, rel=0.01
+    )  # half of up and down; gate and its moments
 
 
 def test_activations_are_offloaded_where_the_policy_leaves_something_to_offload():

@@ -6,7 +6,8 @@ from asap.mapping.algorithm_space import legal_space, machine_space
 from asap.mapping.check import check
 from asap.optimize.outcome import Try
 from asap.optimize.proposers.mapping_rules import MappingRules
-from mapping_loop import HELD_OUT, SEARCHES, Table, measure
+from mapping.loop import HELD_OUT, SEARCHES, measure
+from mapping.table import Table
 
 
 @pytest.fixture(scope="module")

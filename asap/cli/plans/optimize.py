@@ -59,6 +59,9 @@ def run(
     time_limit: Annotated[str, typer.Option(help="Most time of one run: 90s, 30m.")] = "1h",
     train_step: Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")] = None,
     maxtext: Annotated[bool, typer.Option("--maxtext", help="Compile MaxText's own step, as on record.")] = False,
+    by_tensor: Annotated[
+        bool, typer.Option("--by-tensor", help="Then map single tensors and ranges of layers apart; compiler only.")
+    ] = False,
     python: Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")] = "",
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
@@ -88,6 +91,8 @@ def run(
     wishes = read_wishes(allow or [], steps_to_go, prices)
     if evaluate != "run" and command is not None:
         raise UsageError("a command is for --evaluate run", where="--command")
+    if by_tensor and (evaluate != "compiler" or train_step or maxtext):
+        raise UsageError("is for the reference step", where="--by-tensor", hint="--evaluate compiler")
     if evaluate != "model" and budget is None:
         hint = "--budget 8 for so many evaluations, --budget 30m for so much time"
         raise UsageError("an evaluation costs something: say how much may be spent", where="--budget", hint=hint)
@@ -113,7 +118,7 @@ def run(
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
         wait_for=wait_for, cancel=cancel,
-        train_step=train_step, maxtext=maxtext, python=python, engine=engine,
+        train_step=train_step, maxtext=maxtext, by_tensor=by_tensor, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=limit,
         model=_checked_model(model),
         allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from asap.compiler.algorithms.choices import Choices
 from asap.compiler.algorithms.distributed import Distributed, Problem
-from asap.compiler.algorithms.matmul import matmul
+from asap.compiler.algorithms.matmul import gathered_product, matmul
 from asap.compiler.algorithms.steps import common_parts, in_turn, joined_panels, panel, product
 
 if TYPE_CHECKING:
@@ -20,23 +20,12 @@ def summa(choices: Choices, problem: Problem) -> Distributed:
         return matmul(lambda a, b: _stationary_a(choices, a, b), problem, straight, across, straight)
     if choices.stationary == "B":
         return matmul(lambda a, b: _stationary_b(choices, a, b), problem, across, straight, straight)
-    return matmul(lambda a, b: _stationary_c(choices, a, b), problem, straight, straight, straight)
-
-
-def _stationary_c(choices: Choices, a: "Array", b: "Array") -> "Array":
-    """Gathers a panel of A along the row and of B along the column."""
-    from jax import lax
-
     rows, columns = choices.grid
-    of_a, of_b = common_parts(columns, rows)
-    total = None
-    for index in range(choices.panels):
-        left = lax.all_gather(panel(a, 1, index, choices.panels, of_a), "columns", axis=1, tiled=True)
-        above = lax.all_gather(panel(b, 0, index, choices.panels, of_b), "rows", axis=0, tiled=True)
-        left, above = in_turn(choices, left, above)
-        total, a, b = in_turn(choices, product(left, above, total), a, b)
-    assert total is not None
-    return total.astype(a.dtype)
+
+    def stationary_c(a: "Array", b: "Array") -> "Array":
+        return gathered_product(choices, a, b, ("columns", "rows"), (columns, rows)).astype(a.dtype)
+
+    return matmul(stationary_c, problem, straight, straight, straight)
 
 
 def _stationary_a(choices: Choices, a: "Array", b: "Array") -> "Array":

@@ -42,10 +42,10 @@ class CompileOptions:
         engine: ``local`` or ``ray://HOST:PORT``.
         limits: on time and memory of each compilation.
         flags: of the TPU compiler, added to those of the run: ``--name=value``; the last of a name counts.
-        mapping: a checked mapping program that the reference step is compiled under.
+        mapping: a checked mapping program that the step is compiled under; of it a user's own step gets the mesh.
 
     Raises:
-        UsageError: two of ``train_step``, ``maxtext`` and ``mapping`` are given, or a flag is none.
+        UsageError: ``maxtext`` is given with ``train_step`` or ``mapping``, or a flag is none.
     """
 
     train_step: str | None = None
@@ -62,8 +62,9 @@ class CompileOptions:
             raise UsageError("--maxtext and --train-step are mutually exclusive")
         if strays := [flag for flag in self.flags if not flag.startswith("--")]:
             raise UsageError(f"{plain(strays[0], 60)} is no flag", where="--flags", hint="write --name=value")
-        if self.mapping and not self.is_reference:
-            raise UsageError("--mapping is for the reference step, not for --maxtext or --train-step")
+        if self.mapping and self.maxtext:
+            hint = "asap map explain prints the logical_axis_rules that MaxText takes"
+            raise UsageError("--mapping is for the reference step and --train-step, not for --maxtext", hint=hint)
 
     @property
     def is_reference(self) -> bool:

@@ -12,12 +12,22 @@ from asap.models import Architecture
 
 
 @dataclass(frozen=True)
+class Stored:
+    """How a parameter is kept: the words of a mapping program; each is empty where no line says it."""
+
+    memory: str = ""
+    layout: str = ""
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """Shape of a parameter, the names of its dimensions, and what a mapping program says of them."""
+    """Shape of a parameter, the names of its dimensions, and what a mapping program says of it."""
 
     shape: tuple[int, ...]
     names: tuple[str | None, ...]
     said: Said = field(default_factory=dict, compare=False)
+    stored: Stored = Stored()
 
 
 def parameter_tree(
@@ -32,7 +42,8 @@ def _with_lines(tree: dict[str, Any], segments: Sequence[Segment], lines: Progra
     """The tree with what a mapping program says; segments do not cross its ranges of layers."""
 
     def told(name: str, found: Parameter, layer: int | None = None) -> Parameter:
-        return replace(found, said=lines.said("shard", name, layer))
+        stored = Stored(*(lines.setting(keyword, name, layer) for keyword in ("place", "layout", "dtype")))
+        return replace(found, said=lines.said("shard", name, layer), stored=stored)
 
     outside = {name: told(name, found) for name, found in tree.items() if isinstance(found, Parameter)}
     inside = [

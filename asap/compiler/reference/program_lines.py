@@ -2,59 +2,73 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from asap.compiler.reference.layout import Said
 from asap.core.errors import PlanError
-from asap.mapping.coverage import Coverage, matches
+from asap.mapping.coverage import Coverage, matches, value_of
 from asap.mapping.language.format import format_decision
-from asap.mapping.language.program import Decision, Order, Program, Sharding, TensorSetting
+from asap.mapping.language.program import Decision, Mesh, Order, Program, Sharding, TensorSetting
 from asap.mapping.plan_program import beyond_plan, plan_of, policy_of
 from asap.mapping.sharding import shardings
-from asap.mapping.target import Target
+from asap.mapping.target import LAYER, Target
 from asap.models import Workload
 from asap.plans.remat import Policy
 
 Span = tuple[int, int] | None
 """First and last layer; ``None`` outside of layers."""
 
-_KEYWORDS: tuple[Literal["shard", "constrain"], ...] = ("shard", "constrain")
+KEPT_TYPES = {"fp32": "float32", "bf16": "bfloat16"}
+"""Types in which the reference step keeps parameters → their names in JAX."""
+
+Splits = Literal["shard", "constrain"]
+Sets = Literal["place", "layout", "dtype", "remat"]
 
 
 @dataclass(frozen=True)
 class ProgramLines:
-    """Shardings and policies by layer, and the layers at which they change; without fields those of no program."""
+    """Shardings and settings by layer, and the layers at which they change; without fields those of no program."""
 
-    axes: Mapping[tuple[str, str], tuple[tuple[Span, Said], ...]] = field(default_factory=dict)
-    policies: tuple[tuple[Span, Policy], ...] = ()
+    axes: Mapping[tuple[Splits, str], tuple[tuple[Span, Said], ...]] = field(default_factory=dict)
+    settings: Mapping[tuple[Sets, str], tuple[tuple[Span, str], ...]] = field(default_factory=dict)
     cuts: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, target: Target, program: Program) -> "ProgramLines":
         """The lines of a checked program."""
-        axes: dict[tuple[str, str], list[tuple[Span, Said]]] = {}
-        for keyword in _KEYWORDS:
+        axes: dict[tuple[Splits, str], list[tuple[Span, Said]]] = {}
+        for keyword in get_args(Splits):
             for found in shardings(target, program, keyword):
                 said = {split.dimension.name: split.axes for split in found.splits if split.line}
                 axes.setdefault((keyword, found.place.tensor.name), []).append((found.place.layers, said))
-        coverage = Coverage(target, "remat", program)
-        policies = [
-            (coverage.places[bit].layers, policy_of(line.value.text))
-            for bit, line in coverage.holding().items()
-            if isinstance(line, TensorSetting)
-        ]
+        settings: dict[tuple[Sets, str], list[tuple[Span, str]]] = {}
+        for keyword in get_args(Sets):
+            coverage = Coverage(target, keyword, program)
+            for bit, line in coverage.holding().items():
+                place = coverage.places[bit]
+                settings.setdefault((keyword, place.tensor.name), []).append((place.layers, *value_of(line)))
         ranges = [d.layers for d in program.decisions if isinstance(d, Sharding | TensorSetting) and d.layers]
         cuts = {cut for layers in ranges for cut in (layers.first.value, layers.last.value + 1)}
-        return cls({key: tuple(found) for key, found in axes.items()}, tuple(policies), tuple(sorted(cuts)))
+        return cls(
+            {key: tuple(found) for key, found in axes.items()},
+            {key: tuple(found) for key, found in settings.items()},
+            tuple(sorted(cuts)),
+        )
 
-    def said(self, keyword: Literal["shard", "constrain"], name: str, layer: int | None = None) -> Said:
-        """What lines say of a tensor or an activation in a layer."""
+    def said(self, keyword: Splits, name: str, layer: int | None = None) -> Said:
+        """What lines say of the sharding of a tensor or an activation in a layer."""
         found = self.axes.get((keyword, name), ())
         return next((said for span, said in found if _holds(span, layer)), {})
 
+    def setting(self, keyword: Sets, name: str, layer: int | None = None) -> str:
+        """The memory kind, layout or type of a tensor in a layer; empty where no line says it."""
+        found = self.settings.get((keyword, name), ())
+        return next((value for span, value in found if _holds(span, layer)), "")
+
     def remat(self, layer: int) -> Policy | None:
         """What lines say of the rematerialisation of a layer."""
-        return next((policy for span, policy in self.policies if _holds(span, layer)), None)
+        policy = self.setting("remat", LAYER, layer)
+        return policy_of(policy) if policy else None
 
 
 NO_LINES = ProgramLines()
@@ -80,6 +94,16 @@ def check_program_expressible(program: Program, workload: Workload, slices: int,
             raise PlanError(reason, where=f"line {decision.at}")
 
 
+def check_mesh_only(program: Program, slices: int, devices_per_chip: int) -> None:
+    """Raise a PlanError if a line says more than the mesh and its order: all that a user's own step is given."""
+    for decision in program.decisions:
+        if not isinstance(decision, Mesh | Order):
+            reason = "your own step decides this itself: of a program it is given the mesh and the order of devices"
+            raise PlanError(reason, where=f"line {decision.at}", hint="leave the line out")
+        if reason := _inexpressible(decision, False, slices, devices_per_chip):
+            raise PlanError(reason, where=f"line {decision.at}")
+
+
 def _is_about_logits(decision: Decision) -> bool:
     return (
         isinstance(decision, Sharding)
@@ -89,8 +113,8 @@ def _is_about_logits(decision: Decision) -> bool:
 
 
 def _inexpressible(decision: Decision, pipelined: bool, slices: int, devices_per_chip: int) -> str | None:
-    if isinstance(decision, TensorSetting) and decision.keyword != "remat":
-        return f"the reference step has no {decision.keyword} of single tensors"
+    if isinstance(decision, TensorSetting) and decision.keyword == "dtype" and decision.value.text not in KEPT_TYPES:
+        return f"the reference step keeps tensors as {' or '.join(KEPT_TYPES)}"
     if isinstance(decision, Sharding | TensorSetting) and decision.layers and pipelined:
         return "the reference step pipelines only layers that are mapped alike"
     if isinstance(decision, Order) and (slices > 1 or devices_per_chip > 1):

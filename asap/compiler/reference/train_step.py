@@ -5,16 +5,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PyTree
 
 from asap.compiler.reference.decoder import Decoder
 from asap.compiler.reference.expressible import check_expressible
 from asap.compiler.reference.layout import LogicalMesh, logical_mesh
-from asap.compiler.reference.parameters import Parameter
 from asap.compiler.reference.pipeline import split_batch
 from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
+from asap.compiler.reference.state import abstract_state, formats, moved, on_host
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
@@ -63,57 +62,29 @@ def reference_step(
         weight_dtype="bfloat16" if workload.weight_precision == "bf16" else "float32",
         lines=lines,
     )  # fmt: skip
-    function = jax.jit(_step(decoder, 1 if pipelined else microbatches, "optimizer" in plan.offload), donate_argnums=0)
+    state = abstract_state(decoder, plan)
+    step = _step(decoder, 1 if pipelined else microbatches, on_host(state))
+    kept = formats(state)
+    results: dict[str, Any] = {} if kept is None else {"out_shardings": (kept, None)}
+    function = jax.jit(step, donate_argnums=0, **results)
     tokens = jax.ShapeDtypeStruct(
         (batch, sequence), "int32", sharding=layout.sharding((batch, sequence), ("batch", "sequence"))
     )
-    return TrainStep(function, (abstract_state(decoder, plan), tokens, tokens), decoder)
+    return TrainStep(function, (state, tokens, tokens), decoder)
 
 
-def abstract_state(decoder: Decoder, plan: Plan) -> dict[str, Any]:
-    """Parameters and both moments in the precision of the weights; in host memory where the plan offloads them."""
-
-    def leaf(parameter: Parameter, host: bool) -> Any:
-        sharding = decoder.layout.sharding(parameter.shape, parameter.names, parameter.said)
-        if host:
-            sharding = sharding.with_memory_kind("pinned_host")
-        return jax.ShapeDtypeStruct(parameter.shape, decoder.weight_dtype, sharding=sharding)
-
-    def tree(host: bool) -> Any:
-        return jax.tree.map(lambda p: leaf(p, host), decoder.parameters(), is_leaf=lambda p: isinstance(p, Parameter))
-
-    on_host = "optimizer" in plan.offload
-    step = jax.ShapeDtypeStruct((), "int32", sharding=decoder.layout.sharding((), ()))
-    return {"parameters": tree(False), "mean": tree(on_host), "variance": tree(on_host), "step": step}
-
-
-def initial_state(decoder: Decoder, plan: Plan, seed: int = 0) -> dict[str, Any]:
-    """Random parameters, for a step that is run."""
-    abstract = abstract_state(decoder, plan)
-    generator = np.random.default_rng(seed)
-
-    def draw(leaf: Any) -> Any:
-        scale = leaf.shape[-2] ** -0.5 if leaf.ndim > 1 else 0.0
-        values = scale * generator.standard_normal(leaf.shape) + (scale == 0.0)
-        return jax.device_put(values.astype(leaf.dtype), leaf.sharding)
-
-    def zeros(leaf: Any) -> Any:
-        return jax.device_put(np.zeros(leaf.shape, leaf.dtype), leaf.sharding)
-
-    rest = {name: jax.tree.map(zeros, abstract[name]) for name in ("mean", "variance", "step")}
-    return {"parameters": jax.tree.map(draw, abstract["parameters"]), **rest}
-
-
-def _step(decoder: Decoder, accumulate: int, offloaded: bool) -> Any:
-    def move(moments: dict[str, Any], space: Any) -> dict[str, Any]:
-        return jax.device_put(moments, space) if offloaded else moments
+def _step(decoder: Decoder, accumulate: int, host: Any) -> Any:
+    """The step; ``host`` says which arrays of the state lie in host memory and are moved to the device and back."""
+    names = ("mean", "variance")
+    moments_host = {name: host[name] for name in names}
 
     def step(state: dict[str, Any], tokens: Tokens, targets: Tokens) -> tuple[dict[str, Any], Scalar]:
-        loss, gradients = _gradients(decoder, accumulate, state["parameters"], tokens, targets)
-        moments = move({"mean": state["mean"], "variance": state["variance"]}, jax.memory.Space.Device)
+        parameters = moved(state["parameters"], host["parameters"], jax.memory.Space.Device)
+        loss, gradients = _gradients(decoder, accumulate, parameters, tokens, targets)
+        moments = moved({name: state[name] for name in names}, moments_host, jax.memory.Space.Device)
         count = state["step"] + 1
-        parameters, moments = _adam(state["parameters"], moments, gradients, count)
-        return {"parameters": parameters, **move(moments, jax.memory.Space.Host), "step": count}, loss
+        parameters, moments = _adam(parameters, moments, gradients, count)
+        return moved({"parameters": parameters, **moments, "step": count}, host, jax.memory.Space.Host), loss
 
     return step
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asap.compiler.programs.options import CompileOptions
+from asap.compiler.programs.request import Effort
 from asap.compiler.verification import Verification
 from asap.compiler.verify import verify
 from asap.core.errors import PlanError
@@ -13,9 +14,11 @@ from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
 from asap.core.units import format_bytes, format_percent
 from asap.experiments import Experiment
+from asap.mapping.language.program import Program
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
+from asap.optimize.programs import read
 from asap.plans import Plan
 
 _EXPOSED = 0.1
@@ -52,11 +55,11 @@ class CompilerEvaluator:
         """Compile: with least effort first, which tells in seconds what does not fit."""
         del place
         began = time.monotonic()
-        plan = Plan.parse(configuration)
+        plan, program = read(configuration)
         try:
-            found = self._compile(plan, "least")
+            found = self._compile(plan, program, "least")
             if found.status == "compiled":
-                full = self._compile(plan, "full")
+                full = self._compile(plan, program, "full")
                 found = full if full.status != "timed_out" else found
         except PlanError as error:
             return Outcome(
@@ -65,9 +68,9 @@ class CompilerEvaluator:
             )  # fmt: skip
         return _outcome(found, time.monotonic() - began)
 
-    def _compile(self, plan: Plan, effort: str) -> Verification:
+    def _compile(self, plan: Plan, program: Program | None, effort: Effort) -> Verification:
         self.report(f"compiling with {effort} effort")
-        options = replace(self.options, effort=effort)  # pyright: ignore[reportArgumentType]
+        options = replace(self.options, effort=effort, mapping=program)
         return verify(self.experiment, [plan], options, self.report)[0]
 
 

@@ -1,6 +1,6 @@
 """Writes the tables of the nine algorithms on v5e:4x4: every legal program, with its modelled time and feedback.
 
-    nice .venv/bin/python scripts/mapping_tables.py [ALGORITHM …]
+    cd scripts; nice ../.venv/bin/python -m mapping.write_tables [ALGORITHM …]
 
 The compiler writes one schedule for all orders of devices on a torus of this size, so each choice is compiled once, in
 the order of rows. What was compiled is kept in $ASAP_HOME; alone on two cores all take about twenty minutes.
@@ -10,7 +10,6 @@ import gzip
 import json
 import random
 import sys
-from pathlib import Path
 
 from asap.compiler.algorithms.build import BENCHMARKS
 from asap.compiler.mapped.judge import judged, read_choices, request_of
@@ -18,9 +17,7 @@ from asap.compiler.mapped.virtual_run import differences
 from asap.compiler.toolchain.compile import compile_all
 from asap.hardware import Slice, resolve_hardware
 from asap.mapping.algorithm_space import ORDERS, legal_space
-
-TABLES = Path(__file__).parent.parent / "tests" / "data" / "mapping"
-MACHINE = "v5e:4x4"
+from mapping.table import MACHINE, TABLES
 
 
 def main(names: list[str]) -> None:

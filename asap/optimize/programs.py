@@ -1,0 +1,48 @@
+"""Configurations that say more than a plan: programs of the mapping language for a training step."""
+
+from asap.compiler.reference.target import mapping_target
+from asap.core.errors import PlanError
+from asap.mapping.language.parse import parse
+from asap.mapping.language.program import Program
+from asap.mapping.maxtext import write_rules
+from asap.mapping.plan_program import plan_of, plan_text
+from asap.models import Architecture
+from asap.optimize.outcome import Configuration
+from asap.plans import Plan
+from asap.plans.maxtext.sharding_rules import RULES
+from asap.proposals.proposal import Overrides
+from asap.proposals.propose import overrides_of
+from asap.study.study import Study
+
+
+def is_program(configuration: Configuration) -> bool:
+    """Whether a configuration is a program; the others are plans."""
+    return configuration.startswith("mesh ")
+
+
+def program_text(configuration: Configuration) -> str:
+    """The program of a configuration."""
+    return configuration if is_program(configuration) else plan_text(Plan.parse(configuration))
+
+
+def read(configuration: Configuration) -> tuple[Plan, Program | None]:
+    """The plan of a configuration, and its program if it is one."""
+    if not is_program(configuration):
+        return Plan.parse(configuration), None
+    program = parse(configuration)[0]
+    return plan_of(program), program
+
+
+def launched(study: Study, program: Program) -> Overrides:
+    """What to paste for the run's own launcher to run a program: its plan's line, with MaxText's rules.
+
+    Raises:
+        InsufficientEvidenceError: a shape of the model is unknown.
+        PlanError: the launcher has no words for it.
+    """
+    target = mapping_target(study.experiment.model or Architecture(), study.experiment.workload)
+    found = overrides_of(study, plan_of(program))
+    if found.maxtext is None:
+        raise PlanError("only MaxText takes rules for single tensors")
+    rules = ", ".join(f"['{name}', {axes}]" for name, axes in write_rules(program, target))
+    return found.model_copy(update={"maxtext": f'{found.maxtext} {RULES}="[{rules}]"' if rules else found.maxtext})

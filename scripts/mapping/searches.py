@@ -1,0 +1,78 @@
+"""Searches without a package: the loop's rules, random search, coordinate descent. All are blind to the table."""
+
+import math
+import random
+from collections.abc import Callable, Iterator
+
+from asap.optimize.outcome import Configuration, Try
+from asap.optimize.proposers.mapping_rules import MappingRules, Use
+from mapping.table import Table
+
+Evaluate = Callable[[Configuration], float | None]
+"""Modelled seconds of a program, ``None`` if it is invalid."""
+
+Search = Callable[[Table, Evaluate, int, bool], None]
+"""Evaluates programs of a table until it is stopped: with a seed, on the raw space or on the legal one."""
+
+
+class DoneError(Exception):
+    """The budget is spent, or nothing is left."""
+
+
+def rules(use: Use, textbook: bool = False) -> Search:
+    """The loop's own proposer."""
+
+    def run(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
+        start = table.textbook if textbook else next(_random(table, seed, legal))
+        allowed = table.legal if legal else lambda text: True
+        proposer, tries = MappingRules(table.space, use=use, start=start, seed=seed, allowed=allowed), list[Try]()
+        while (found := proposer.propose(tries)) is not None:
+            outcome = table.outcome(found.configuration)
+            tries.append(Try(number=len(tries) + 1, configuration=found.configuration, why=found.why, outcome=outcome))
+            evaluate(found.configuration)
+        raise DoneError
+
+    return run
+
+
+def at_random(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
+    """Programs of the space, each as likely as any other."""
+    for text in _random(table, seed, legal):
+        evaluate(text)
+
+
+def _random(table: Table, seed: int, legal: bool) -> Iterator[Configuration]:
+    draw = random.Random(seed)
+    while True:
+        if legal:
+            yield draw.choice(table.programs)
+        else:
+            yield table.space.text({key: draw.choice(options) for key, options in table.space.options.items()})
+
+
+def coordinate_descent(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
+    """One decision after the other, every option; from another program at random where nothing gets better."""
+    draw = random.Random(seed)
+    for start in _random(table, seed, legal):
+        chosen = choices(table, start)
+        best = evaluate(start) or math.inf
+        improved = True
+        while improved:
+            improved = False
+            for key in draw.sample(list(table.space.options), len(table.space.options)):
+                for option in draw.sample(table.space.options[key], len(table.space.options[key])):
+                    text = table.space.text({**chosen, key: option})
+                    if legal and not table.legal(text):
+                        continue
+                    seconds = evaluate(text) or math.inf
+                    if seconds < best:
+                        best, chosen, improved = seconds, {**chosen, key: option}, True
+
+
+def choices(table: Table, text: Configuration) -> dict[str, str]:
+    """What a program says for each decision of its space."""
+    said = {
+        line.rsplit(" ", 1)[0] if line.startswith("layout") else line.split(" ", 1)[0]: line
+        for line in text.splitlines()
+    }
+    return {key: said[key].removeprefix(f"{key} ") for key in table.space.options}

@@ -1,0 +1,76 @@
+"""An exhaustive table of the programs of one algorithm, as ``mapping/write_tables.py`` wrote it."""
+
+import gzip
+import json
+import math
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from asap.core.feedback import Feedback
+from asap.core.provenance import Provenance
+from asap.hardware import resolve_hardware
+from asap.mapping.algorithm import textbook_grid
+from asap.mapping.algorithm_space import raw_space
+from asap.mapping.check import check
+from asap.mapping.language.format import format_decision
+from asap.mapping.language.parse import parse
+from asap.optimize.outcome import Configuration, Outcome
+
+TABLES = Path(__file__).parents[2] / "tests" / "data" / "mapping"
+MACHINE = "v5e:4x4"
+
+
+class Table:
+    """Programs of one algorithm with their outcome; what it does not hold is refused by the checks."""
+
+    def __init__(self, name: str) -> None:
+        lines = gzip.decompress((TABLES / f"{name}.jsonl.gz").read_bytes()).decode().splitlines()
+        self.made_by, *rows = (json.loads(line) for line in lines)
+        self.name, self.space, self.hardware = name, raw_space(name), resolve_hardware(MACHINE).slice
+        self.outcomes = {
+            meaning(row["program"]): Outcome(
+                status=row["status"], step_time_s=row["seconds"], provenance=Provenance.COMPILED,
+                feedback=tuple(Feedback(**each) for each in row["feedback"]),
+            )
+            for row in rows
+        }  # fmt: skip
+        self.programs = [row["program"] for row in rows]
+        self.best = min(each.step_time_s or math.inf for each in self.outcomes.values())
+        chosen = {key: options[0] for key, options in self.space.options.items()}
+        grid = textbook_grid(name, self.hardware.devices, chosen.get("exchange", "")) or ()
+        self.textbook = self.space.text({**chosen, "grid": f"({', '.join(map(str, grid))})"} | _stationary(chosen))
+        self._refused: dict[frozenset[str], Outcome] = {}
+
+    def outcome(self, text: Configuration) -> Outcome:
+        """What came of a program; the checks refuse what the table does not hold."""
+        key = meaning(text)
+        if key not in self.outcomes:
+            key = meaning(self._completed(text))
+        if key in self.outcomes:
+            return self.outcomes[key]
+        if key not in self._refused:
+            found = check(text, None, self.hardware).feedback
+            assert found, f"not in the table: {text}"
+            self._refused[key] = Outcome(status="rejected", provenance=Provenance.COMPILED, feedback=found)
+        return self._refused[key]
+
+    def _completed(self, text: Configuration) -> Configuration:
+        """The program with the grid that holds where no line says one, as after some repairs."""
+        exchange = next((line.split()[1] for line in text.splitlines() if line.startswith("exchange ")), "permute")
+        grid = textbook_grid(self.name, self.hardware.devices, exchange) or ()
+        return text if "grid (" in text else f"{text}\ngrid ({', '.join(map(str, grid))})"
+
+    def legal(self, text: Configuration) -> bool:
+        """Whether a program passes the checks."""
+        return self.outcome(text).status == "done"
+
+
+def _stationary(chosen: Mapping[str, str]) -> dict[str, str]:
+    return {"stationary": "C"} if "stationary" in chosen else {}
+
+
+@cache
+def meaning(text: Configuration) -> frozenset[str]:
+    """The decisions of a program, whatever their order and spacing."""
+    return frozenset(format_decision(decision) for decision in parse(text)[0].decisions)
