@@ -1,0 +1,1 @@
+"""A table of least-effort compilations, which teaches the step model's HBM."""

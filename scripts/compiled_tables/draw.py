@@ -1,0 +1,128 @@
+"""The rule by which configurations are drawn: real decoders, every axis and setting, three TPUs, HBM a real question.
+
+Nothing of the step model is read, so what it predicts cannot decide what it is taught.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from asap.compiler.reference.expressible import check_expressible
+from asap.core.errors import PlanError
+from asap.hardware import Slice, resolve_hardware
+from asap.models import Architecture, Workload, find_architecture
+from asap.models.parameters import count_parameters
+from asap.plans import AXES, Plan
+from asap.plans.axes import Axis
+from asap.plans.validity import Constraints, violations
+from asap.plans.workload import workload_under
+
+Name = TypeVar("Name", bound=str)
+
+DENSE = (
+    "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b", "qwen2.5-1.5b", "qwen2.5-7b",
+    "qwen2.5-14b", "gemma-2b", "gemma-7b", "llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b",
+    "mistral-7b", "gpt3-6b", "gpt3-22b", "MPT-1b", "MPT-7b", "MPT-30b", "Nemotron3-8B", "Nemotron4-15B",
+    "MaxText-16B", "MaxText-32B",
+)  # fmt: skip
+MIXTURES = ("mixtral-8x7b", "mixtral-8x22b", "qwen3-30b-a3b", "qwen3-235b-a22b")
+"""Decoders of the catalogue whose layers are all equal, and which one scan compiles in seconds."""
+SLICES = (
+    "v5e-2x2", "v5e-4x4", "v5e-4x8", "v5e-8x8", "v5e-8x16", "v5e-16x16",
+    "v5p-2x2x1", "v5p-2x2x4", "v5p-2x4x4", "v5p-4x4x4", "v5p-4x4x8", "v5p-4x8x8",
+    "v6e-2x2", "v6e-4x4", "v6e-4x8", "v6e-8x8", "v6e-8x16", "v6e-16x16",
+)  # fmt: skip
+LONGEST: Mapping[Axis, int] = {"seq": 16, "model": 32}
+AXIS_WEIGHTS: Mapping[Axis, int] = {"replica": 1, "data": 5, "seq": 2, "model": 4, "expert": 3}
+REMAT_WEIGHTS = {
+    "full": 6, "none": 2, "minimal": 3, "save_dot_except_mlp": 2, "save_qkv_proj": 2, "save_out_proj": 2,
+    "selective": 1, "offload": 2, "context": 1, "query+key+value+context": 1,
+}  # fmt: skip
+SEQUENCES = (1024, 2048, 4096, 4096, 8192, 8192, 16384, 32768)
+LEAST_FILL, MOST_FILL = 0.15, 1.3
+"""Bounds of :func:`rough_bytes` over the HBM."""
+_PRODUCTS_KEPT = {"full": 0.0, "offload": 0.0, "save_out_proj": 0.1, "none": 2.0, "selective": 2.0}
+"""What a policy keeps of a layer over the products inside of it, roughly; other policies half."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One configuration of the table."""
+
+    model: Architecture
+    hardware_name: str
+    hardware: Slice
+    plan: Plan
+    workload: Workload
+
+
+def draw(seed: int, index: int) -> Drawn:
+    """The configuration of an index: the first of its random candidates that can run and may fit."""
+    return next(found for found in _candidates(Random(f"{seed}/{index}")) if _can_run(found) and _is_question(found))
+
+
+def _candidates(random: Random) -> Iterator[Drawn]:
+    while True:
+        model = find_architecture(random.choice(random.choice((DENSE, DENSE, DENSE, MIXTURES))))
+        assert model is not None
+        name = random.choice(SLICES)
+        hardware = resolve_hardware(name).slice
+        settings: dict[str, Any] = {
+            "microbatches": random.choice((None, None, None, 2, 4, 8)),
+            "remat": _weighted(random, REMAT_WEIGHTS),
+            "offload": random.choice(((),) * 8 + (("optimizer",), ("activations",))),
+            "loss_chunks": random.choice((None, None, None, 4, 8)),
+            "weight_precision": random.choice((None,) * 7 + ("bf16",)),
+        }
+        plan = Plan.model_validate({"ici": _degrees(random, hardware.devices, model.is_moe), **settings})
+        batch = plan.batch_shards * (plan.microbatches or 1) * random.choice((1, 1, 2, 4, 8))
+        workload = Workload(global_batch=batch, sequence_length=random.choice(SEQUENCES), framework="MaxText")
+        yield Drawn(model, name, hardware, plan, workload)
+
+
+def _degrees(random: Random, devices: int, is_moe: bool) -> dict[Axis, int]:
+    """A mesh: up to three axes, over which the factors of two of the devices are spread."""
+    weights = {axis: weight for axis, weight in AXIS_WEIGHTS.items() if axis != "expert" or is_moe}
+    chosen = [_weighted(random, weights) for _ in range(random.choice((1, 2, 3, 4)))]
+    degrees: dict[Axis, int] = dict.fromkeys(AXES, 1)
+    for _ in range(devices.bit_length() - 1):
+        degrees[random.choice(chosen)] *= 2
+    return degrees
+
+
+def _weighted(random: Random, weights: Mapping[Name, int]) -> Name:
+    return random.choices(tuple(weights), tuple(weights.values()))[0]
+
+
+def _can_run(found: Drawn) -> bool:
+    if any(found.plan.degree(axis) > longest for axis, longest in LONGEST.items()):
+        return False
+    if violations(found.plan, Constraints.of(found.model, found.workload, found.hardware.devices)):
+        return False
+    try:
+        check_expressible(found.model, workload_under(found.plan, found.workload), found.plan)
+    except PlanError:
+        return False
+    return True
+
+
+def _is_question(found: Drawn) -> bool:
+    capacity = found.hardware.chip.hbm_bytes / found.hardware.chip.devices
+    return LEAST_FILL <= rough_bytes(found.model, found.workload, found.plan) / capacity <= MOST_FILL
+
+
+def rough_bytes(model: Architecture, workload: Workload, plan: Plan) -> float:
+    """Bytes of one device in three terms: training state, what the policy keeps of the layers, and logits."""
+    degree, policy = plan.degree, plan.remat.value if plan.remat else "full"
+    tokens = (workload.tokens or 0) / plan.batch_shards / degree("seq") / (plan.microbatches or 1)
+    shards = degree("data") * degree("seq") * degree("model") * degree("expert")
+    state = (8 if plan.weight_precision else 16) * count_parameters(model).total / shards
+    products = (model.heads or 0) * (model.head_dim or 0) * 2 + _mlp_width(model) * 2
+    kept = (model.d_model or 0) + _PRODUCTS_KEPT.get(policy, 0.5) * products
+    logits = 3 * (model.vocab or 0) / (plan.loss_chunks or 1)
+    return state + 2 * tokens * ((model.layers or 0) * kept + logits) / degree("model")
+
+
+def _mlp_width(model: Architecture) -> int:
+    return model.experts_per_token * (model.expert_d_ff or 0) if model.is_moe else model.d_ff or 0
