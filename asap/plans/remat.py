@@ -1,4 +1,4 @@
-"""What the backward pass recomputes, what lies in host memory, and in which precision moments are kept."""
+"""What the backward pass recomputes, what lies in host memory, and what the optimizer keeps."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ pass does not read what the last product writes."""
 _HOST = "host."
 StatePrecision = Literal["fp32", "bf16"]
 """Of what a device keeps from step to step."""
+Optimizer = Literal["adamw", "muon"]
+"""What makes the update, as far as a plan may change it."""
 
 
 class Remat(StrEnum):

@@ -63,7 +63,7 @@ def build_prediction(evaluation: Evaluation, index: int, asked: Plan, anchor: An
     """The prediction of one plan of an evaluation."""
     estimate = _estimate(evaluation, index, anchor)
     seconds, width, source = estimate.seconds, estimate.width, estimate.source
-    tokens = _at(evaluation.inputs.workload.batch, 0) * _at(evaluation.inputs.workload.sequence, 0)
+    tokens = _at(evaluation.inputs.workload.batch, index) * _at(evaluation.inputs.workload.sequence, 0)
     flops = _at(model_flops(evaluation.inputs), index)
     peak = _at(evaluation.inputs.hardware.peak_matmul, 0) * asked.devices
     return Prediction(
@@ -99,13 +99,15 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     if anchor is None:
         return plain
     distance = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
+    sequences = evaluation.inputs.workload.batch
     before = _at(evaluation.step.total, anchor.index)
+    larger = _at(sequences, index) / _at(sequences, anchor.index)
     if not anchor.step_time:
-        ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index]))
+        ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index])) / larger
         return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths, distance))
     missed = math.log(anchor.step_time / before)
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
-    relative = _relative(seconds / anchor.step_time, ANCHORED, fit.anchored_widths, distance)
+    relative = _relative(seconds / anchor.step_time / larger, ANCHORED, fit.anchored_widths, distance)
     return _Estimate("anchored_architecture", seconds, fit.anchored_widths.at(distance), ANCHORED, relative)
 
 

@@ -27,7 +27,7 @@ class GridEvaluation:
 
     Args:
         grid: the configurations.
-        gain: ``ln`` of how many times faster than the incumbent.
+        gain: ``ln`` of how many times faster than the incumbent, for as many tokens.
         widths: of the 90 % interval of ``gain``, by distance.
         hbm: reserved bytes of the fullest device.
         fits: whether they are within its HBM, or within what a measured incumbent has shown to fit.
@@ -89,10 +89,11 @@ def evaluate_grid(
     total, hbm = np.log(np.concatenate(seconds, axis=-1)).T, np.concatenate(held, axis=-1).T
     present = (0,) * len(grid.shape)
     before = total[present]
-    gain, widths = before - total, fit.ratio_widths
+    larger = np.log(grid.sequences / grid.batch)
+    gain, widths = before - total + larger, fit.ratio_widths
     if measured:
         missed = math.log(measured) - float(before)
-        gain = missed + before - total - fit.residual_transfer.expected(missed, grid.distance)
+        gain = missed + before - total + larger - fit.residual_transfer.expected(missed, grid.distance)
         widths = fit.anchored_widths
     capacity = hardware.chip.hbm_bytes / hardware.chip.devices
     return GridEvaluation(

@@ -70,7 +70,8 @@ class Prediction(BaseModel):
     method: Method
     step_time: Quantity | None = Field(default=None, description="seconds, with its 90 % interval")
     relative_step_time: Quantity | None = Field(
-        default=None, description="step time over the incumbent's, with its 90 % interval; below 1 is faster"
+        default=None,
+        description="step time over the incumbent's, for as many tokens, with its 90 % interval; below 1 is faster",
     )
     parts: tuple[TimePart, ...] = ()
     communication: Quantity | None = Field(default=None, description="exposed collectives over step time, fraction")

@@ -166,6 +166,25 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
         "reason",
         "optimizer state precision bf16 moments memory per parameter",
     ),
+    ("second_moment", "less"): Principle(
+        "Adam's second moment takes two bytes a parameter instead of four",
+        "the numerics of the optimizer change: compare the loss",
+        "reason",
+        "optimizer state precision bf16 moments memory per parameter",
+    ),
+    ("optimizer", "less"): Principle(
+        "Muon keeps one moment a parameter, Adam two",
+        "another optimizer, with its own learning rate: compare the loss; the time of its matrix products is not"
+        " predicted",
+        "reason",
+        "optimizer state bytes per parameter Adam two moments memory",
+    ),
+    ("global_batch", "more"): Principle(
+        "weights are gathered and gradients reduced for more tokens at once",
+        "fewer, larger steps train differently: adapt the learning rate and compare the loss over tokens",
+        "reason",
+        "tokens per device and arithmetic intensity: larger per-device batch hides weight gathers",
+    ),
     ("weight_precision", "less"): Principle(
         "parameters, their gradients and moments take half the bytes",
         "small updates are lost in rounding: compare the loss",

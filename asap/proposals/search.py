@@ -215,7 +215,10 @@ def run_of(study: Study) -> Run:
     workload, hardware = study.experiment.workload, study.slice
     kind = hardware.chip.kind if hardware else "tpu"
     xla = allocator_class(workload.framework, kind) == "xla"
-    return Run(study.plan or Plan(), workload, stack_of(workload.framework), xla)
+    return Run(
+        plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework), xla=xla,
+        chip=hardware.chip.name if hardware else "", settings=study.experiment.hyperparameters,
+    )  # fmt: skip
 
 
 def _grid(study: Study, plan: Plan, model: Architecture, batch: int) -> ConfigurationGrid:

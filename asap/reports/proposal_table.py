@@ -53,6 +53,7 @@ def _row(proposal: Proposal, compared: bool) -> Row:
     prediction = proposal.prediction
     step = prediction.step_time
     change = phrases.percent_change(prediction.relative_step_time) if prediction.relative_step_time else ""
+    change += " a token" if change and prediction.plan.global_batch else ""
     time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
     chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""
     counts = f"{-math.expm1(-proposal.score) * 100:+.1f} %" if compared else ""

@@ -39,6 +39,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
         ]
         parts += _proposals(analysis.proposals)
     parts += _flags(analysis)
+    parts += _trials(analysis)
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
@@ -136,6 +137,14 @@ def _flags(analysis: Analysis) -> list[RenderableType]:
     if hidden := len(sentences[MOST_FLAGS:]):
         shown.append(_bullet(f"{hidden} more {REST}"))
     return [*shown, *map(_paste, analysis.flags.exports)]
+
+
+def _trials(analysis: Analysis) -> list[RenderableType]:
+    """What only a test tells, with the line to paste; nothing if there is none."""
+    if not analysis.trials:
+        return []
+    told = (part for trial in analysis.trials for part in (_bullet(trial.statement), _paste(trial.line)))
+    return [_heading("Worth a test"), *told]
 
 
 def _paste(line: str) -> Text:

@@ -205,8 +205,14 @@ class PlanInputs:
     """Switch: optimizer state lies in host memory."""
     host_activations: Number
     """Switch: the inputs of layers lie in host memory."""
-    host_products: Number
-    """Switch: what the projections before and after attention write lies there, too."""
+    host_qkv: Number
+    """Share that lies there of what the projections before attention write."""
+    host_context: Number
+    """Share that lies there of what attention writes."""
+    host_out: Number
+    """Share that lies there of what the projection after attention writes."""
+    host_mlp: Number
+    """Share that lies there of what the products into the MLP write."""
 
     @property
     def stages(self) -> Number:
