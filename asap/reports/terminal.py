@@ -104,7 +104,9 @@ def _finding(statement: str, advice: str | None) -> str:
 
 def _overview(analysis: Analysis) -> Table:
     columns, rows = proposal_table(analysis)
-    table = _table(*columns)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

@@ -190,7 +190,7 @@ def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
     if rest or not each:
         shards = f"{plan.batch_shards} data-parallel groups of {plan.microbatches} microbatches"
         raise PlanError(f"{global_batch} sequences do not divide into {shards}")
-    return {MICRO_BATCH: str(each)} | ({GLOBAL_BATCH: str(global_batch)} if plan.global_batch else {})
+    return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if plan.global_batch else {})}
 
 
 def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:

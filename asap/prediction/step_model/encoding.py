@@ -1,5 +1,6 @@
 """Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -220,6 +221,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         hbm_bytes=chip.hbm_bytes / share,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
+        host_bytes=(chip.host_memory or math.inf) / share,
         link_bandwidth=link / share,
         torus_axes=max(len(used), 1),
         scaleup_domain=domain,

@@ -139,6 +139,8 @@ class HardwareInputs:
     """Bytes/s."""
     host_bandwidth: Number
     """Bytes/s between HBM and host memory, in one direction."""
+    host_bytes: Number
+    """Bytes of host memory for one device; without a limit where they are not known."""
     link_bandwidth: Number
     """Bytes/s in one direction: of one ICI link, or into NVLink."""
     torus_axes: Number
