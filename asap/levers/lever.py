@@ -1,25 +1,36 @@
 """What a lever is: a setting of a plan, what it changes, who may pull it, and the values that are worth trying."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from asap.models import Workload
 from asap.plans import Plan
 from asap.plans.launchers import Stack
 
-Known = Literal["modelled", "compiled", "measured"]
-"""How its effect is told: by the step model, by the compiler, or by a run alone."""
+Known = Literal["modelled", "compiled"]
+"""How its effect is told: by the step model or by the compiler."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the values of a lever depend on. ``xla``: XLA compiles the step and plans its memory."""
+    """What the values of a lever depend on.
+
+    Args:
+        plan: what runs.
+        workload: of a step.
+        stack: whose words set it.
+        xla: XLA compiles the step and plans its memory.
+        chip: name of the chip; empty if it is not known.
+        settings: the stack's settings on record.
+    """
 
     plan: Plan
     workload: Workload
     stack: Stack
     xla: bool
+    chip: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,3 +76,24 @@ class Lever:
         """The values that may be tried in a run: the present one alone where its stack or the user does not allow."""
         permitted = run.stack in self.said_by and (not self.on_request or self.name in allowed)
         return self.values(run) if permitted else (PRESENT,)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting beside every plan, whose effect a run alone tells: it is offered for a test, and not predicted.
+
+    Args:
+        name: of the setting.
+        title: in a few words, for a sentence.
+        changes: what it changes in time, HBM and numerics.
+        reason: why a test may be worth it.
+        source: of the reason.
+        settings: of a run, in the words of its stack; empty where there is nothing to test.
+    """
+
+    name: str
+    title: str
+    changes: str
+    reason: str
+    source: str
+    settings: Callable[[Run], Mapping[str, str]]

@@ -2,16 +2,34 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan, Remat
+from asap.plans.remat import Policy, SavedTensors, Tensor
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
     "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),
     "torchtitan": (Remat.NONE, Remat.MINIMAL, Remat.FULL),
 }
 """Policies that a stack has by name."""
+_QKV: tuple[Tensor, ...] = ("query", "key", "value")
+_BY_TENSOR: tuple[tuple[Policy, bool], ...] = (
+    (Remat.FULL, True),
+    (SavedTensors(_QKV), True),
+    (SavedTensors((*_QKV, "context")), True),
+    (SavedTensors((*_QKV, "context", "out", "gate", "up")), True),
+    (SavedTensors(("context",)), False),
+    (SavedTensors((*_QKV, "context")), False),
+    (SavedTensors((*_QKV, "context", "out")), False),
+    (SavedTensors((*_QKV, "context", "out", "gate")), False),
+    (SavedTensors((*_QKV, "context", "out", "gate", "up")), False),
+    (SavedTensors((), _QKV), False),
+    (SavedTensors((), _QKV), True),
+    (SavedTensors((), (*_QKV, "context", "out")), True),
+)
+"""Policies tensor by tensor that are tried (MaxText's ``custom``), and whether layer inputs wait on the host: those of
+AI-Hypercomputer/tpu-recipes, and what lies between them."""
 _MEGATRON = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
 
 
-def with_policy(plan: Plan, remat: Remat, *, inputs_on_host: bool = False) -> Plan:
+def with_policy(plan: Plan, remat: Policy, *, inputs_on_host: bool = False) -> Plan:
     """The plan under a policy; layer inputs go to the host under ``offload``, or where it is said."""
     others = [what for what in plan.offload if what != "activations"]
     moved = [*others, "activations"] if inputs_on_host or remat is Remat.OFFLOAD else others
@@ -32,17 +50,17 @@ def _values(run: Run) -> tuple[Value, ...]:
     if run.plan.remat is None:
         return (PRESENT,)
     known = policies(run)
-    choices = [(policy, False) for policy in known] + ([(Remat.FULL, True)] if Remat.OFFLOAD in known else [])
+    choices = [*((policy, False) for policy in known), *(_BY_TENSOR if Remat.OFFLOAD in known else ())]
     now = _read(run.plan)
     plans = [(policy, host) for policy, host in choices if _read(_under(run.plan, policy, host)) != now]
     return (PRESENT, *(_value(policy, host) for policy, host in plans))
 
 
-def _value(policy: Remat, host: bool) -> Value:
+def _value(policy: Policy, host: bool) -> Value:
     return Value(lambda plan: _under(plan, policy, host))
 
 
-def _under(plan: Plan, policy: Remat, host: bool) -> Plan:
+def _under(plan: Plan, policy: Policy, host: bool) -> Plan:
     return with_policy(plan, policy, inputs_on_host=host)
 
 

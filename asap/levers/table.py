@@ -1,15 +1,17 @@
-"""The table of levers, and what differs between two plans beside their meshes."""
+"""The tables of levers and of trials, and what differs between two plans beside their meshes."""
 
 from asap.levers import (
-    first_moment,
+    attention_blocks,
+    global_batch,
     loss_chunks,
     microbatches,
+    optimizer,
     optimizer_offload,
     pipeline_repeats,
     rematerialisation,
-    weight_precision,
+    state_precision,
 )
-from asap.levers.lever import Lever
+from asap.levers.lever import Lever, Trial
 from asap.plans import Plan
 
 LEVERS: tuple[Lever, ...] = (
@@ -18,9 +20,12 @@ LEVERS: tuple[Lever, ...] = (
     pipeline_repeats.LEVER,
     optimizer_offload.LEVER,
     loss_chunks.LEVER,
-    first_moment.LEVER,
-    weight_precision.LEVER,
+    *state_precision.LEVERS,
+    optimizer.LEVER,
+    global_batch.LEVER,
 )
+
+TRIALS: tuple[Trial, ...] = (attention_blocks.TRIAL,)
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)
 """What a user has to allow by name."""

@@ -9,13 +9,21 @@ from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Sett
 from asap.plans import AXES, Plan, Remat
 from asap.plans import Mesh as Degrees
 from asap.plans.axes import Network
+from asap.plans.plan import OF_WORKLOAD
 from asap.plans.remat import Offload, Policy, SavedTensors, StatePrecision
 
 _OF_PLAN: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats", "loss_chunks", "first_moment", "weight_precision")
 
 
 def plan_text(plan: Plan) -> str:
-    """A plan as a program. What the plan leaves unknown, the program does not say."""
+    """A plan as a program. What the plan leaves unknown, the program does not say.
+
+    Raises:
+        PlanError: the language has no word for a setting of the plan.
+    """
+    unsaid = [name for name in OF_WORKLOAD if name not in _OF_PLAN and getattr(plan, name) is not None]
+    if unsaid:
+        raise PlanError(f"a mapping program has no line for {unsaid[0]}", where=str(plan))
     terms = [term.split("=", 1) for term in str(plan).split()]
     degrees = " ".join(f"{key}={value}" for key, value in terms if key.removeprefix("dcn.") in AXES)
     lines = [f"mesh {degrees or 'data=1'}"]

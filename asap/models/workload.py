@@ -23,6 +23,7 @@ class Workload(BaseModel):
     first_moment_precision: str | None = Field(
         default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16"
     )
+    second_moment_precision: str | None = Field(default=None, description="of Adam's second moment: fp32, bf16")
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")

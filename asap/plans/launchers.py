@@ -34,6 +34,8 @@ _STACKS: dict[str, Stack] = {
 _SAID_BY: dict[str, tuple[Stack, ...]] = {
     "loss_chunks": ("maxtext",),
     "first_moment": ("maxtext", "megatron", "bridge"),
+    "second_moment": ("megatron", "bridge"),
+    "optimizer": ("maxtext", "megatron", "bridge"),
     "weight_precision": ("maxtext", "torchtitan"),
 }
 """Settings beside the mesh that some stacks have no words for."""
@@ -69,6 +71,7 @@ def launch_lines(
         PlanError: the stack cannot express the plan.
     """
     _check_numbers(plan, stack)
+    global_batch = plan.global_batch or global_batch
     if stack == "maxtext":
         overrides = to_overrides(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
@@ -91,7 +94,7 @@ def inexpressible(
     """Why a stack has no words for a plan on top of its settings; ``None`` if it has."""
     try:
         if stack == "maxtext":
-            check_expressible(plan, current, global_batch=global_batch, layers=layers)
+            check_expressible(plan, current, global_batch=plan.global_batch or global_batch, layers=layers)
         else:
             launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
     except PlanError as error:

@@ -7,10 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis, standard_degrees
-from asap.plans.remat import Offload, Policy, Remat, SavedTensors, StatePrecision
+from asap.plans.remat import Offload, Optimizer, Policy, Remat, SavedTensors, StatePrecision
 from asap.plans.text import plan_fields
 
-SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", "loss_chunks", "first_moment", "weight_precision")
+OF_WORKLOAD = ("loss_chunks", "first_moment", "second_moment", "weight_precision", "optimizer", "global_batch")
+"""Fields of a plan that replace what the workload says; ``None``: as the workload says."""
+SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", *OF_WORKLOAD)
 """Fields of a plan beside its meshes."""
 
 
@@ -65,8 +67,15 @@ class Plan(BaseModel):
     first_moment: StatePrecision | None = Field(
         default=None, description="precision of Adam's first moment; None: as the workload says"
     )
+    second_moment: StatePrecision | None = Field(
+        default=None, description="precision of Adam's second moment; None: as the workload says"
+    )
     weight_precision: StatePrecision | None = Field(
         default=None, description="in which JAX keeps parameters and their gradients; None: as the workload says"
+    )
+    optimizer: Optimizer | None = Field(default=None, description="None: as the workload says")
+    global_batch: PositiveInt | None = Field(
+        default=None, description="sequences in a step, whole job; None: as the workload says"
     )
 
     @property
@@ -117,12 +126,7 @@ class Plan(BaseModel):
             terms.append(f"remat={self.remat.value}")
         if self.offload:
             terms.append(f"offload={'+'.join(self.offload)}")
-        if self.loss_chunks is not None:
-            terms.append(f"loss_chunks={self.loss_chunks}")
-        if self.first_moment is not None:
-            terms.append(f"first_moment={self.first_moment}")
-        if self.weight_precision is not None:
-            terms.append(f"weight_precision={self.weight_precision}")
+        terms += [f"{name}={value}" for name in OF_WORKLOAD if (value := getattr(self, name)) is not None]
         return " ".join(term for term in terms if term) or "data=1"
 
     @classmethod

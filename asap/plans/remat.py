@@ -1,4 +1,4 @@
-"""What the backward pass recomputes, what lies in host memory, and in which precision moments are kept."""
+"""What the backward pass recomputes, what lies in host memory, and what the optimizer keeps."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,12 @@ TENSORS: tuple[Tensor, ...] = get_args(Tensor)
 pass does not read what the last product writes."""
 
 _HOST = "host."
+_TOGETHER: dict[str, tuple[Tensor, ...]] = {"qkv": ("query", "key", "value")}
+"""Words of a plan's text that stand for several tensors."""
 StatePrecision = Literal["fp32", "bf16"]
 """Of what a device keeps from step to step."""
+Optimizer = Literal["adamw", "muon"]
+"""What makes the update, as far as a plan may change it."""
 
 
 class Remat(StrEnum):
@@ -45,8 +49,8 @@ class SavedTensors:
 
     @property
     def value(self) -> str:
-        """The text of a plan, like that of a named policy."""
-        return "+".join([*self.device, *(f"{_HOST}{tensor}" for tensor in self.host)])
+        """The text of a plan, like that of a named policy: ``qkv+context+host.out``."""
+        return "+".join([*_short(self.device), *(f"{_HOST}{word}" for word in _short(self.host))])
 
     def __str__(self) -> str:
         return self.value
@@ -61,7 +65,7 @@ class SavedTensors:
         Raises:
             ValueError: a word of it is no tensor, or given twice.
         """
-        words = text.lower().split("+")
+        words = [one for word in text.lower().split("+") for one in _tensors(word)]
         places = {word.removeprefix(_HOST): word.startswith(_HOST) for word in words}
         if len(places) < len(words) or not places.keys() <= set(TENSORS):
             raise ValueError(f"must be tensors out of {', '.join(TENSORS)}, each once, joined by +")
@@ -76,6 +80,20 @@ class SavedTensors:
             python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
             serialization=core_schema.to_string_ser_schema(),
         )
+
+
+def _short(tensors: tuple[Tensor, ...]) -> list[str]:
+    """Words for tensors, one for those that have one together."""
+    for word, parts in _TOGETHER.items():
+        if set(parts) <= set(tensors):
+            return [word, *(tensor for tensor in tensors if tensor not in parts)]
+    return list(tensors)
+
+
+def _tensors(word: str) -> list[str]:
+    """The tensors of a word, each with its place."""
+    place = _HOST if word.startswith(_HOST) else ""
+    return [f"{place}{part}" for part in _TOGETHER.get(word.removeprefix(place), (word.removeprefix(place),))]
 
 
 Policy: TypeAlias = Remat | SavedTensors

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.axes import AXES, MEANINGS, axis_of
-from asap.plans.remat import POLICIES, TENSORS, Offload, Policy, SavedTensors, StatePrecision, saved
+from asap.plans.remat import POLICIES, TENSORS, Offload, Optimizer, Policy, SavedTensors, StatePrecision, saved
 
 LONGEST = 1000
 """Characters; a plan with every axis under the longest names has fewer."""
@@ -31,9 +31,16 @@ SETTINGS = {
     "loss_chunks": "loss_chunks",
     "num_vocab_tiling": "loss_chunks",
     "first_moment": "first_moment",
+    "second_moment": "second_moment",
     "weight_precision": "weight_precision",
+    "optimizer": "optimizer",
+    "global_batch": "global_batch",
 }
 """Words for what a plan says beside its axes."""
+_CHOICES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("first_moment", "second_moment", "weight_precision"), get_args(StatePrecision)),
+    "optimizer": get_args(Optimizer),
+}
 
 _FLAG = r"--[a-z][\w-]*"
 _VALUE = r"[^\s,;{}]+"
@@ -123,8 +130,8 @@ def _setting(name: str, term: Term) -> Any:
         return _policy(term)
     if name == "offload":
         return tuple(_choice(term.key, part, get_args(Offload)) for part in term.value.split("+"))
-    if name in ("first_moment", "weight_precision"):
-        return _choice(term.key, term.value.lower(), get_args(StatePrecision))
+    if (choices := _CHOICES.get(name)) is not None:
+        return _choice(term.key, term.value.lower(), choices)
     return _count(term)
 
 

@@ -164,7 +164,7 @@ def violations(plan: Plan, constraints: Constraints) -> list[Violation]:
     degrees = Degrees.of(plan)
     broken = []
     for rule in RULES:
-        fact = getattr(constraints, rule.needs)
+        fact = plan.global_batch if rule.name == "batch" and plan.global_batch else getattr(constraints, rule.needs)
         if fact is not None and not rule.holds(degrees, fact):
             broken.append(Violation(rule.name, rule.explain(degrees, fact)))
     return broken

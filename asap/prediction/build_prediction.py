@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_percent
+from asap.core.units import format_bytes, format_percent
 from asap.plans import Plan
 from asap.prediction.evaluate_plans import Evaluation
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
@@ -63,7 +63,7 @@ def build_prediction(evaluation: Evaluation, index: int, asked: Plan, anchor: An
     """The prediction of one plan of an evaluation."""
     estimate = _estimate(evaluation, index, anchor)
     seconds, width, source = estimate.seconds, estimate.width, estimate.source
-    tokens = _at(evaluation.inputs.workload.batch, 0) * _at(evaluation.inputs.workload.sequence, 0)
+    tokens = _at(evaluation.inputs.workload.batch, index) * _at(evaluation.inputs.workload.sequence, 0)
     flops = _at(model_flops(evaluation.inputs), index)
     peak = _at(evaluation.inputs.hardware.peak_matmul, 0) * asked.devices
     return Prediction(
@@ -99,13 +99,15 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     if anchor is None:
         return plain
     distance = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
+    sequences = evaluation.inputs.workload.batch
     before = _at(evaluation.step.total, anchor.index)
+    larger = _at(sequences, index) / _at(sequences, anchor.index)
     if not anchor.step_time:
-        ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index]))
+        ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index])) / larger
         return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths, distance))
     missed = math.log(anchor.step_time / before)
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
-    relative = _relative(seconds / anchor.step_time, ANCHORED, fit.anchored_widths, distance)
+    relative = _relative(seconds / anchor.step_time / larger, ANCHORED, fit.anchored_widths, distance)
     return _Estimate("anchored_architecture", seconds, fit.anchored_widths.at(distance), ANCHORED, relative)
 
 
@@ -133,12 +135,15 @@ def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
     sizes = {field.name: _at(getattr(evaluation.memory, field.name), index) for field in fields(evaluation.memory)}
     held, overhead = sum(sizes.values()), evaluation.overhead
     low, high = held * overhead.low, held * overhead.high
+    on_host, holds = float(evaluation.on_host[index]), _at(evaluation.inputs.hardware.host_bytes, 0)
     return MemoryPrediction(
         total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL, low=low, high=high),
         capacity_bytes=evaluation.capacity,
-        fits=held <= evaluation.capacity,
-        probability_fits=overhead.probability_fits(held, evaluation.capacity),
+        fits=held <= evaluation.capacity and on_host <= holds,
+        probability_fits=float(overhead.probability_fits(held, evaluation.capacity)),
         parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),
+        host_bytes=on_host,
+        host_capacity_bytes=holds if math.isfinite(holds) else None,
     )
 
 
@@ -150,6 +155,12 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
         notes.append(
             f"The plan states no rematerialisation; of {tried} it is predicted with {policy.value}, the least that fits"
             " with room to spare, else the last."
+        )
+    on_host, holds = float(evaluation.on_host[index]), _at(evaluation.inputs.hardware.host_bytes, 0)
+    if on_host > holds:
+        notes.append(
+            f"What is offloaded needs {format_bytes(on_host)} of host memory for each device, which has"
+            f" {format_bytes(holds)}: it does not fit."
         )
     if evaluation.distance[index] > 0:
         notes.append("This run lies outside the calibrated region, so its interval is wider.")

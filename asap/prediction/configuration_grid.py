@@ -16,6 +16,7 @@ from asap.levers.lever import Lever, Value
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table, mesh_of
+from asap.plans.plan import OF_WORKLOAD
 from asap.plans.validity import RULES, Constraints, Degrees
 from asap.prediction.step_model.encoding import (
     hardware_inputs,
@@ -25,9 +26,6 @@ from asap.prediction.step_model.encoding import (
 )
 from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
 from asap.prediction.uncertainty.residual_transfer import plan_distance
-
-OF_WORKLOAD = ("loss_chunks", "first_moment", "weight_precision")
-"""Levers that change what a plan says of the workload."""
 
 Array = NDArray[np.float64]
 Index = tuple[int, ...]
@@ -57,11 +55,12 @@ class ConfigurationGrid:
     def plan(self, index: Index) -> Plan:
         """The plan at a place of the grid."""
         plan = self.incumbent.model_copy(update={"ici": mesh_of(self.meshes[index[0]])})
-        for (_, values), place in zip(self.levers, index[1:], strict=True):
-            value = values[place]
+        chosen = [values[place] for (_, values), place in zip(self.levers, index[1:], strict=True)]
+        for value in chosen:
             plan = value.change(plan)
+        for value in chosen:
             if value.sequences is not None:
-                count = max(self.batch // (plan.batch_shards * value.sequences), 1)
+                count = max((plan.global_batch or self.batch) // (plan.batch_shards * value.sequences), 1)
                 plan = plan.model_copy(update={"microbatches": count})
         if plan.degree("stage") == 1 and self.incumbent.degree("stage") > 1:
             plan = plan.model_copy(update={"pipeline_repeats": 1})
@@ -85,12 +84,18 @@ class ConfigurationGrid:
     def microbatches(self) -> Array:
         """Microbatches at every place; fractions where a microbatch would not be whole."""
         shards, stages = self._total("batch_shards"), self._total("stage")
+        shape = np.broadcast_shapes(shards.shape, self.sequences.shape)
         found = np.ones((1,) * len(self.shape))
         for axis, (lever, values) in enumerate(self.levers, 1):
             if lever.name == "microbatches":
                 columns = [self._count(value, shards, stages) for value in values]
-                found = np.concatenate([np.broadcast_to(column, shards.shape) for column in columns], axis=axis)
+                found = np.concatenate([np.broadcast_to(column, shape) for column in columns], axis=axis)
         return found
+
+    @cached_property
+    def sequences(self) -> Array:
+        """Sequences in a step at every place."""
+        return self._along("global_batch", lambda plan: plan.global_batch or self.batch)
 
     def valid(self, constraints: Constraints) -> NDArray[np.bool_]:
         """Which places obey the rules of validity."""
@@ -107,7 +112,7 @@ class ConfigurationGrid:
         first = np.arange(repeats.size).reshape(repeats.shape) == 0
         passed = passed & ((stages > 1) | first)
         for rule in RULES:
-            fact = getattr(constraints, rule.needs)
+            fact = self.sequences if rule.name == "batch" else getattr(constraints, rule.needs)
             if fact is not None:
                 passed = passed & rule.holds(degrees, fact)
         return np.broadcast_to(passed, self.shape)
@@ -126,11 +131,11 @@ class ConfigurationGrid:
 
     def _count(self, value: Value, shards: Array, stages: Array) -> Array:
         if value.sequences is not None:
-            return self.batch / (shards * value.sequences)
+            return self.sequences / (shards * value.sequences)
         said = value.change(self.incumbent).microbatches
         if said is not None:
             return np.full_like(shards, said, dtype=float)
-        return np.where(stages > 1, np.maximum(self.batch / shards, 1.0), 1.0)
+        return np.where(stages > 1, np.maximum(self.sequences / shards, 1.0), 1.0)
 
     def _mesh_inputs(self, architecture: Architecture) -> PlanInputs:
         layout, ici = (
@@ -144,12 +149,12 @@ class ConfigurationGrid:
     def _lever_inputs(self, architecture: Architecture, workload: Workload) -> dict[str, Array]:
         """Fields of the plan's numbers that a lever changes, along its axis."""
         found: dict[str, Array] = {}
-        for axis, (lever, values) in enumerate(self.levers, 1):
+        for axis, (_, values) in enumerate(self.levers, 1):
             plans = [value.change(self.incumbent) for value in values]
             numbers = plan_inputs(plans, model_inputs(architecture), workload)
             for field in fields(numbers):
                 column = np.asarray(getattr(numbers, field.name))
-                if lever.name != "microbatches" and np.any(column != column[0]):
+                if field.name != "microbatches" and np.any(column != column[0]):
                     found[field.name] = self._lever_column(axis, column)
         return found
 

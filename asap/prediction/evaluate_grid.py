@@ -12,6 +12,7 @@ from asap.models import Architecture, Workload
 from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import Array, ConfigurationGrid, Index
 from asap.prediction.step_model.groups import Groups, allocator_class
+from asap.prediction.step_model.host_memory import host_memory
 from asap.prediction.step_model.inputs import Number, Part, StepInputs
 from asap.prediction.step_model.memory import memory
 from asap.prediction.step_model.step import predict_step
@@ -27,10 +28,11 @@ class GridEvaluation:
 
     Args:
         grid: the configurations.
-        gain: ``ln`` of how many times faster than the incumbent.
+        gain: ``ln`` of how many times faster than the incumbent, for as many tokens.
         widths: of the 90 % interval of ``gain``, by distance.
         hbm: reserved bytes of the fullest device.
-        fits: whether they are within its HBM, or within what a measured incumbent has shown to fit.
+        fits: whether they are within its HBM, or what a measured incumbent has shown to fit, and within host memory.
+        fit_odds: the probability that they are within its HBM.
         valid: whether the configuration can run at all.
     """
 
@@ -39,6 +41,7 @@ class GridEvaluation:
     widths: Widths
     hbm: Array
     fits: NDArray[np.bool_]
+    fit_odds: Array
     valid: NDArray[np.bool_]
 
     @property
@@ -80,27 +83,33 @@ def evaluate_grid(
     constants = fit.resolve_one(Groups.of(hardware, workload))
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
     inputs, meshes = grid.inputs(architecture, workload, hardware), len(grid.meshes)
-    seconds, held = [], []
+    seconds, held, on_host = [], [], []
     for start in range(0, meshes, CHUNK):
         rows = slice(start, min(start + CHUNK, meshes))
         part = _at_meshes(inputs, rows, meshes)
         seconds.append(_over_meshes(predict_step(part, constants).total, rows))
         held.append(_over_meshes(memory(part).reserved(overhead.scale, overhead.reuse).total, rows))
+        on_host.append(_over_meshes(host_memory(part), rows))
     total, hbm = np.log(np.concatenate(seconds, axis=-1)).T, np.concatenate(held, axis=-1).T
+    fits_host = (np.concatenate(on_host, axis=-1) <= inputs.hardware.host_bytes).T
     present = (0,) * len(grid.shape)
     before = total[present]
-    gain, widths = before - total, fit.ratio_widths
+    larger = np.log(grid.sequences / grid.batch)
+    gain, widths = before - total + larger, fit.ratio_widths
     if measured:
         missed = math.log(measured) - float(before)
-        gain = missed + before - total - fit.residual_transfer.expected(missed, grid.distance)
+        gain = missed + before - total + larger - fit.residual_transfer.expected(missed, grid.distance)
         widths = fit.anchored_widths
     capacity = hardware.chip.hbm_bytes / hardware.chip.devices
+    shown = float(hbm[present]) if measured else 0.0
+    odds = np.where(hbm <= shown, 1.0, overhead.probability_fits(hbm, capacity))
     return GridEvaluation(
         grid=grid,
         gain=np.broadcast_to(gain, grid.shape),
         widths=widths,
         hbm=np.broadcast_to(hbm, grid.shape),
-        fits=np.broadcast_to(hbm <= (max(capacity, float(hbm[present])) if measured else capacity), grid.shape),
+        fits=np.broadcast_to((hbm <= max(capacity, shown)) & fits_host, grid.shape),
+        fit_odds=np.broadcast_to(odds, grid.shape),
         valid=grid.valid(constraints),
     )
 

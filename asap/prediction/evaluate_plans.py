@@ -11,6 +11,7 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups, allocator_class
+from asap.prediction.step_model.host_memory import host_memory
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.step import StepTime, predict_step
@@ -24,14 +25,15 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Step time (s), memory (bytes), distance from the calibrated region, what is not said, and half-width of the
-    interval of each plan: arrays of shape (plans,)."""
+    """Step time (s), memory and host memory (bytes), distance from the calibrated region, what is not said, and
+    half-width of the interval of each plan: arrays of shape (plans,)."""
 
     plans: tuple[Plan, ...]
     inputs: StepInputs
     step: StepTime
     memory: StepMemory
     overhead: AllocatorOverhead
+    on_host: Vector
     distance: Vector
     mixture: Mixture
     half_width: Vector
@@ -84,6 +86,7 @@ def evaluate_plans(
         step=step,
         memory=memory(inputs).reserved(overhead.scale, overhead.reuse),
         overhead=overhead,
+        on_host=np.broadcast_to(host_memory(inputs), cases),
         distance=np.broadcast_to(distance + len(unseen), cases),
         mixture=mixture,
         half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),

@@ -95,10 +95,13 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
 def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:
     """A plan that needs no more HBM than one that ran fits, whatever the model says of both."""
     known, memory = ran.memory, other.memory
-    if known is None or memory is None or memory.fits or memory.total.value > known.total.value:
+    if known is None or memory is None or memory.fits or not memory.fits_host or memory.total.value > known.total.value:
         return other
     return other.model_copy(
-        update={"memory": memory.model_copy(update={"fits": True}), "notes": (*other.notes, FITS_AS_IT_RAN)}
+        update={
+            "memory": memory.model_copy(update={"fits": True, "probability_fits": None}),
+            "notes": (*other.notes, FITS_AS_IT_RAN),
+        }
     )
 
 

@@ -45,15 +45,24 @@ class MemoryPrediction(BaseModel):
     total: Quantity
     capacity_bytes: float
     fits: bool
-    probability_fits: float | None = Field(default=None, description="that it fits, where it is modelled")
+    probability_fits: float | None = Field(
+        default=None, description="that it fits, where it is modelled; None: known to fit or not"
+    )
     parts: tuple[MemoryPart, ...] = ()
+    host_bytes: float = Field(default=0.0, description="what one device keeps in host memory")
+    host_capacity_bytes: float | None = Field(default=None, description="of one device; None: not known")
+
+    @property
+    def fits_host(self) -> bool:
+        """Whether host memory holds what is offloaded."""
+        return self.host_capacity_bytes is None or self.host_bytes <= self.host_capacity_bytes
 
     @property
     def verdict(self) -> FitVerdict:
         """In words; it may not fit where neither outcome is likely enough to be said."""
         if self.fits:
             return "fits"
-        close = self.probability_fits is not None and self.probability_fits > 1 - FIT_CONFIDENCE
+        close = self.fits_host and self.probability_fits is not None and self.probability_fits > 1 - FIT_CONFIDENCE
         return "may not fit" if close else "does not fit"
 
 
@@ -70,7 +79,8 @@ class Prediction(BaseModel):
     method: Method
     step_time: Quantity | None = Field(default=None, description="seconds, with its 90 % interval")
     relative_step_time: Quantity | None = Field(
-        default=None, description="step time over the incumbent's, with its 90 % interval; below 1 is faster"
+        default=None,
+        description="step time over the incumbent's, for as many tokens, with its 90 % interval; below 1 is faster",
     )
     parts: tuple[TimePart, ...] = ()
     communication: Quantity | None = Field(default=None, description="exposed collectives over step time, fraction")

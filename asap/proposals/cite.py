@@ -1,11 +1,11 @@
 """The sources of a plan: a principle for each of its changes, and the nearest precedent of the same move."""
 
-from functools import lru_cache
+from functools import cache
 
 from asap.core.text import plain
 from asap.history import precedent_prior
-from asap.knowledge import Note, search_knowledge
-from asap.knowledge.notes.corpus import NoteCorpus
+from asap.knowledge import Note
+from asap.knowledge.notes.corpus import bundled_notes
 from asap.plans import Plan
 from asap.proposals.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.proposals.proposal import Citation
@@ -21,21 +21,16 @@ def cite(study: Study, plan: Plan) -> tuple[Citation, ...]:
 def _principles(study: Study, plan: Plan) -> tuple[Citation, ...]:
     found: dict[str, Citation] = {}
     for change in changes(plan, study.plan or Plan()):
-        principle = change.principle
-        for note in _notes(principle.query, NoteCorpus().fingerprint()):
-            supports = f"{change}: {principle.claimed}."
-            citation = Citation(
-                kind="principle", id=note.id, title=note.title, url=note.citation.url, supports=supports
-            )
-            found.setdefault(note.id, citation)
+        note = _note(change.principle.note)
+        supports = f"{change}: {change.principle.claimed}."
+        citation = Citation(kind="principle", id=note.id, title=note.title, url=note.citation.url, supports=supports)
+        found.setdefault(note.id, citation)
     return tuple(found.values())
 
 
-@lru_cache(maxsize=64)
-def _notes(query: str, fingerprint: str) -> tuple[Note, ...]:
-    """The note that a principle cites, looked up once for each fingerprint of the notes."""
-    del fingerprint
-    return tuple(hit.note for hit in search_knowledge(query, 1))
+@cache
+def _note(note_id: str) -> Note:
+    return next(note for note in bundled_notes() if note.id == note_id)
 
 
 def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:

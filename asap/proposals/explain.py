@@ -4,7 +4,7 @@ import math
 from statistics import NormalDist
 
 from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.torus import split_axes
@@ -53,6 +53,16 @@ def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
             f"It does not meet the {bottleneck.value.replace('_', ' ')} bottleneck directly; it tests an alternative."
         ]
     return (*linked, *(f"{change}: {change.principle.reason}." for change in moved))
+
+
+def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | None) -> tuple[str, ...]:
+    """Tokens a second and steps to the same tokens, where the plan has another batch."""
+    before, after = study.experiment.workload.global_batch, prediction.plan.global_batch
+    tokens, now = prediction.tokens_per_second, incumbent.tokens_per_second if incumbent else None
+    if not before or not after or tokens is None or now is None:
+        return ()
+    rates = f"{significant(tokens.value)} tokens/s instead of {significant(now.value)}"
+    return (f"{rates} (modelled); the same tokens take {format_percent(before / after)} of the steps.",)
 
 
 def trade_offs(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.history import precedent_weight
+from asap.history import HistoryHit, precedent_weight
 from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table
 from asap.prediction.profile_scaling.plan_distance import spread
@@ -37,7 +37,12 @@ def gains_of_degrees(study: Study, current: Plan, degrees: Table) -> NDArray[np.
         current: the plan that runs.
         degrees: total degrees of each axis, of shape (plans, 6).
     """
-    hits = [hit for hit in similar_runs(study, SIMILAR_RUNS) if precedent_weight(hit)]
+    return gain_of_precedents(similar_runs(study, SIMILAR_RUNS), current, degrees)
+
+
+def gain_of_precedents(found: Sequence[HistoryHit], current: Plan, degrees: Table) -> NDArray[np.float64]:
+    """What past runs add; arguments as of :func:`gains_of_degrees`."""
+    hits = [hit for hit in found if precedent_weight(hit)]
     hits = [hit for hit in hits if hit.record.before is not None and hit.record.after is not None]
     if not hits:
         return np.zeros(len(degrees))

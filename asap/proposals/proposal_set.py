@@ -8,6 +8,7 @@ from asap.proposals.modelled_step import ModelledStep
 from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.situation import Situation
+from asap.proposals.trials import OfferedTrial
 
 
 class ProposalSet(BaseModel):
@@ -23,4 +24,5 @@ class ProposalSet(BaseModel):
     situation: Situation | None = None
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
+    trials: tuple[OfferedTrial, ...] = Field(default=(), description="what only a test tells")
     agents: AgentWords | None = Field(default=None, description="what the agents wrote about the run as a whole")

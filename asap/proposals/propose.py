@@ -17,7 +17,7 @@ from asap.plans.validity import unchecked
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.changed_settings import changed_settings
-from asap.proposals.explain import confidence, impacts, reasons, trade_offs
+from asap.proposals.explain import confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.modelled_step import modelled_step
 from asap.proposals.precedent_gains import mesh_gains, precedent_gains
 from asap.proposals.proposal import Citation, Overrides, Proposal, Recommendation
@@ -27,6 +27,7 @@ from asap.proposals.search import search
 from asap.proposals.situation import TOO_TIGHT, Situation, situation_of
 from asap.proposals.strategy import title
 from asap.proposals.test_worth import worth_of_test
+from asap.proposals.trials import trials_of
 from asap.study.flags import flags_for
 from asap.study.study import Study
 
@@ -134,6 +135,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         warnings=_warnings(ranked),
         situation=situation,
         modelled=modelled_step(study, ranked.incumbent),
+        trials=trials_of(study),
     )
 
 
@@ -162,7 +164,7 @@ def draft(
         title=title(candidate.plan, study.plan or Plan(), candidate.strategy),
         plan=candidate.plan,
         prediction=candidate.prediction,
-        reasoning=reasons(study, candidate.plan, candidate.strategy),
+        reasoning=(*larger_batch(study, prediction, incumbent), *reasons(study, candidate.plan, candidate.strategy)),
         impact=impacts(study, candidate.prediction),
         trade_offs=trade_offs(study, candidate.plan, candidate.strategy),
         citations=citations,
@@ -170,7 +172,7 @@ def draft(
         overrides=overrides_of(study, candidate.plan),
         score=candidate.score,
         strategy=candidate.strategy,
-        settings=changed_settings(candidate.plan, study.plan) if study.plan else (),
+        settings=changed_settings(candidate.plan, study.plan, study.experiment.workload) if study.plan else (),
         precedent=candidate.precedent,
         makes_fit=candidate.makes_fit,
         test_worth=worth_of_test(study, now, prediction.relative_step_time, prediction.step_time),

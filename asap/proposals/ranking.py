@@ -1,14 +1,14 @@
 """Rank candidates by what their gain is worth after doubt, and choose the best of each strategy.
 
 The score is the expected gain in ``ln(step time)`` with what precedents add, after doubt (:mod:`asap.proposals.doubt`).
-Where the run does not fit into HBM, plans that fit are ranked by step time, and each change costs something.
+Where the run does not fit into HBM, it is the upper end of the step time's interval over the probability that the plan
+fits: the further a change goes, the less is known of it, so of two that are as fast the smaller one comes first.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from asap.core.provenance import Quantity
 from asap.levers.table import changed_levers
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
@@ -18,11 +18,10 @@ from asap.proposals.strategy import ALONE, strategy
 COUNT = 3
 MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
+LEAST_ODDS = 1e-9
+"""Least probability that a plan fits: no model is surer than that."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
-SMALLEST_CHANGE = 0.2
-"""What each changed lever counts where a run does not fit: there the smallest change is sought, and a further one has
-to pay with a fifth of the step. A judgement, like the number of proposals."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,10 @@ def expected_gain(prediction: Prediction) -> float:
 
 
 def with_prediction(candidate: Candidate, prediction: Prediction) -> Candidate:
-    """The candidate with another prediction, and its score changed by what that is worth after doubt."""
-    before, after = candidate.prediction.relative_step_time, prediction.relative_step_time
-    if before is None or after is None:
+    """The candidate with another prediction, and the score that it gives."""
+    if prediction.relative_step_time is None:
         return replace(candidate, prediction=prediction)
-    moved = _worth(after, candidate.precedent) - _worth(before, candidate.precedent)
-    return replace(candidate, prediction=prediction, score=candidate.score + moved)
+    return replace(candidate, prediction=prediction, score=_worth(prediction, candidate.precedent, candidate.makes_fit))
 
 
 def rank(
@@ -96,7 +93,10 @@ def rank(
 
 
 def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COUNT) -> list[Candidate]:
-    """The best of each strategy, at most ``count``; what gains nothing measurable or does not fit is left out."""
+    """The best of each strategy, at most ``count``; what gains nothing measurable or does not fit is left out.
+
+    Where the run does not fit, one of those that change the fewest settings is among them.
+    """
     fitting = [candidate for candidate in candidates if fits(candidate.prediction)]
     if incumbent is None:
         return fitting[:count]
@@ -104,6 +104,9 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
     for candidate in fitting:
         if len(chosen) < count and is_worth(candidate) and not any(_same(candidate, c, incumbent) for c in chosen):
             chosen.append(candidate)
+    smallest = _smallest_changes([candidate for candidate in fitting if candidate.makes_fit], incumbent)
+    if smallest and not {candidate.plan for candidate in chosen} & {candidate.plan for candidate in smallest}:
+        chosen = [*chosen[: count - 1], smallest[0]]
     return sorted(chosen, key=lambda candidate: -candidate.score)
 
 
@@ -112,22 +115,37 @@ def fits(prediction: Prediction) -> bool:
     return prediction.memory is None or prediction.memory.fits
 
 
+def fit_odds(prediction: Prediction) -> float:
+    """The probability that a plan fits into HBM; 1 where nothing is predicted, or it is known to fit."""
+    memory = prediction.memory
+    return 1.0 if memory is None or memory.probability_fits is None else max(memory.probability_fits, LEAST_ODDS)
+
+
 def changes_of(plan: Plan, incumbent: Plan) -> int:
     """Levers that differ; a mesh counts as one."""
     return len(changed_levers(plan, incumbent)) + ((plan.ici, plan.dcn) != (incumbent.ici, incumbent.dcn))
 
 
+def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Candidate]:
+    """Of candidates, best first, those that change the fewest settings."""
+    counts = [changes_of(candidate.plan, incumbent) for candidate in candidates]
+    return [candidate for candidate, count in zip(candidates, counts, strict=True) if count == min(counts)]
+
+
 def _score(prediction: Prediction, incumbent: Plan | None, precedent: float, fits_now: bool) -> float:
-    relative, step = prediction.relative_step_time, prediction.step_time
-    if incumbent is None or relative is None:
+    step = prediction.step_time
+    if incumbent is None or prediction.relative_step_time is None:
         return -math.log(step.value) if step else 0.0
-    worth = _worth(relative, precedent)
-    return worth if fits_now else worth - SMALLEST_CHANGE * changes_of(prediction.plan, incumbent)
+    return _worth(prediction, precedent, makes_fit=not fits_now)
 
 
-def _worth(relative: Quantity, precedent: float) -> float:
-    gain, half_width = log_interval(relative)
-    return after_doubt(gain + precedent, half_width)
+def _worth(prediction: Prediction, precedent: float, makes_fit: bool) -> float:
+    assert prediction.relative_step_time is not None
+    gain, half_width = log_interval(prediction.relative_step_time)
+    odds = fit_odds(prediction)
+    return (
+        gain + precedent - half_width + math.log(odds) if makes_fit else after_doubt(gain + precedent, half_width, odds)
+    )
 
 
 def is_worth(candidate: Candidate) -> bool:
@@ -144,9 +162,8 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
         return mine == others or not mine.endswith(ALONE)
     if one.makes_fit:
-        further = len(set(mine.split("+")) - set(others.split("+")))
         contains = set(mine.split("+")) > set(others.split("+"))
-        return contains and one.score + further * SMALLEST_CHANGE < better.score + MEASURABLE
+        return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
     if one.prediction.method == "profile_ratios" or changed_levers(one.plan, better.plan):
         return False
     slower = expected_gain(better.prediction) - expected_gain(one.prediction)

@@ -20,7 +20,7 @@ from asap.prediction.predict_study import usual_axes
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.doubt import after_doubt_of_each
-from asap.proposals.ranking import SMALLEST_CHANGE
+from asap.proposals.ranking import LEAST_ODDS
 from asap.proposals.strategy import ALONE
 from asap.study.study import Study
 
@@ -61,15 +61,20 @@ class Search:
         return int(np.count_nonzero(self.evaluation.valid)) - 1
 
     def worth(self, places: Places) -> NDArray[np.float64]:
-        """What decides between places: gain after doubt, less what each change has to bring."""
+        """What decides between places, as in :mod:`asap.proposals.ranking`, less what each change has to bring."""
         index = tuple(places.T)
-        gain = self.evaluation.gain[index] + self.precedents[places[:, _MESH]]
-        return after_doubt_of_each(gain, self.evaluation.half_width(index)) - self.effort(places)
+        gain, odds = self.evaluation.gain[index] + self.precedents[places[:, _MESH]], self.evaluation.fit_odds[index]
+        doubt = self.evaluation.half_width(index)
+        worth = (
+            after_doubt_of_each(gain, doubt, odds)
+            if self.fits_now
+            else gain - doubt + np.log(np.maximum(odds, LEAST_ODDS))
+        )
+        return worth - self.effort(places)
 
     def effort(self, places: Places) -> NDArray[np.float64]:
         """What the changes of each place have to bring, in ``ln(step time)``."""
-        each = A_CHANGE if self.fits_now else SMALLEST_CHANGE
-        return each * np.count_nonzero(places, axis=1) + A_CHANGE * self._moved[places[:, _MESH]]
+        return A_CHANGE * (np.count_nonzero(places, axis=1) + self._moved[places[:, _MESH]])
 
     def kinds(self, places: Places) -> list[str]:
         """What most of each place's gain comes from: a lever, or the direction in which the mesh moves; and whether it
@@ -215,7 +220,10 @@ def run_of(study: Study) -> Run:
     workload, hardware = study.experiment.workload, study.slice
     kind = hardware.chip.kind if hardware else "tpu"
     xla = allocator_class(workload.framework, kind) == "xla"
-    return Run(study.plan or Plan(), workload, stack_of(workload.framework), xla)
+    return Run(
+        plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework), xla=xla,
+        chip=hardware.chip.name if hardware else "", settings=study.experiment.hyperparameters,
+    )  # fmt: skip
 
 
 def _grid(study: Study, plan: Plan, model: Architecture, batch: int) -> ConfigurationGrid:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from asap.levers.table import LEVERS, changed_levers
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import MEANINGS
-from asap.plans.remat import Policy
+from asap.plans.remat import SAVED, TENSORS, Policy, SavedTensors
 from asap.proposals.principles import PRINCIPLES, Direction, Principle
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
@@ -22,14 +22,13 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("optimizer_offload", "less"): "optimizer state in HBM",
     ("loss_chunks", "more"): "loss in {after} parts",
     ("first_moment", "less"): "first moment in {after}",
+    ("second_moment", "less"): "second moment in {after}",
     ("weight_precision", "less"): "weights in {after}",
+    ("optimizer", "less"): "{after} as optimizer",
+    ("global_batch", "more"): "batch of {after} sequences",
 }
 """How a title says a change of a lever that is not more or less of something."""
-LIGHTEST_FIRST = (
-    Remat.NONE, Remat.SELECTIVE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.SAVE_OUT_PROJ,
-    Remat.OFFLOAD, Remat.FULL,
-)  # fmt: skip
-"""Rematerialisation policies, least recomputation first."""
+OF_STATE_PRECISION = ("first_moment", "second_moment", "weight_precision")
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
 
 
 def _amount(plan: Plan, lever: str) -> float:
-    """How far a lever is pulled; of a precision, its bytes."""
+    """How far a lever is pulled; of a precision, its bytes; of an optimizer, its moments."""
     remat = _recomputation(plan.remat) if plan.remat else 0
     amounts = {
         "remat": remat,
@@ -93,15 +92,17 @@ def _amount(plan: Plan, lever: str) -> float:
         "pipeline_repeats": plan.pipeline_repeats,
         "optimizer_offload": "optimizer" in plan.offload,
         "loss_chunks": plan.loss_chunks or 1,
-        "first_moment": {"bf16": 2.0}.get(plan.first_moment or "", 4.0),
-        "weight_precision": {"bf16": 2.0}.get(plan.weight_precision or "", 4.0),
+        "optimizer": {"muon": 1}.get(plan.optimizer or "", 2),
+        "global_batch": plan.global_batch or 0,
+        **{name: {"bf16": 2}.get(getattr(plan, name), 4) for name in OF_STATE_PRECISION},
     }
     return float(amounts[lever])
 
 
 def _recomputation(policy: Policy) -> int:
-    """Rank of a policy; one that saves single tensors stands with those that save a few."""
-    return LIGHTEST_FIRST.index(policy if isinstance(policy, Remat) else Remat.SAVE_OUT_PROJ)
+    """Tensors of a layer that a policy computes again."""
+    kept = policy if isinstance(policy, SavedTensors) else SAVED.get(policy)
+    return sum(tensor not in kept for tensor in TENSORS) if kept else int(policy is Remat.SELECTIVE)
 
 
 def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

@@ -16,6 +16,7 @@ from asap.proposals.agent_words import AgentWords
 from asap.proposals.modelled_step import ModelledStep
 from asap.proposals.options import Option
 from asap.proposals.situation import SituationName
+from asap.proposals.trials import OfferedTrial
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
@@ -73,6 +74,7 @@ class Analysis(BaseModel):
     situation_statement: str | None = Field(default=None, description="the situation in a sentence")
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what it would take to do better than is allowed")
+    trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that only a test tells")
     agents: AgentWords | None = Field(default=None, description="words of a language model about the run as a whole")
     considered: int = Field(description="valid configurations that were evaluated")
     warnings: tuple[str, ...]
@@ -130,6 +132,7 @@ def assemble(
         situation_statement=situation.statement if situation else None,
         modelled=proposals.modelled,
         options=proposals.options,
+        trials=proposals.trials,
         agents=proposals.agents,
         considered=proposals.considered,
         warnings=(*_told(failure), *proposals.warnings, *study.warnings),

@@ -31,6 +31,9 @@ def to_markdown(analysis: Analysis) -> str:
         sections += [_proposal(proposal) for proposal in analysis.proposals]
     if analysis.flags and (sentences := flag_sentences(analysis.flags)):
         sections += ["## Flags", _list(sentences), *_block(analysis.flags.exports)]
+    if analysis.trials:
+        sections += ["## Worth a test", _list(f"{trial.statement} ({trial.source})" for trial in analysis.trials)]
+        sections += _block(trial.line for trial in analysis.trials)
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")

@@ -2,22 +2,24 @@
 
 import math
 
-from asap.core.units import format_bytes, format_seconds
+from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal
-from asap.proposals.ranking import SMALLEST_CHANGE
+from asap.proposals.ranking import fit_odds
 from asap.proposals.situation import TOO_TIGHT
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 Row = tuple[str, ...]
-_COLUMNS = ("", "step time", "against now (90 %)", "HBM", "P(faster)", "counts")
+_COLUMNS = ("", "step time", "against now (90 %)", "HBM", "P(fits)", "P(faster)", "counts")
+_SURE = 0.99
+"""Probability of fitting from which on all are taken to fit."""
 
 
 def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
     """Columns and rows; a column in which nothing is known is left out."""
     rows = [_now(analysis)] if analysis.experiment.plan is not None else []
-    rows += [_row(proposal, analysis.incumbent is not None) for proposal in analysis.proposals]
+    rows += [_row(proposal, analysis) for proposal in analysis.proposals]
     kept = [0, *(n for n in range(1, len(_COLUMNS)) if any(row[n] for row in rows))]
     return tuple(_COLUMNS[n] for n in kept), [tuple(row[n] for n in kept) for row in rows]
 
@@ -26,13 +28,15 @@ def order_sentence(analysis: Analysis) -> str:
     """What decides between the proposals."""
     if analysis.incumbent is None:
         return "Ordered by step time."
-    doubted = "the gain weighted by its odds, 2 P(faster) - 1"
+    if analysis.situation in TOO_TIGHT:
+        return "First is what takes least at the upper end of its interval, over P(fits); what runs now does not fit."
+    doubted = "the gain weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
     added = [one.precedent for one in analysis.proposals]
     shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
     counted = any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added)
-    also = f"; precedents, which the prediction leaves out, add {shown}" if counted else ""
-    if analysis.situation in TOO_TIGHT:
-        return f"What counts is {doubted}{also}, less {SMALLEST_CHANGE:.0%} for each changed setting."
+    also = (
+        f"; precedents add {shown}, and leave the prediction, which they did not improve, as it is" if counted else ""
+    )
     return f"What counts is {doubted}{also}."
 
 
@@ -46,17 +50,28 @@ def _now(analysis: Analysis) -> Row:
     measured = kpis.step_time_s if kpis else None
     modelled = incumbent.step_time.value if incumbent and incumbent.step_time else None
     step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
-    return ("now", step, "", _hbm(incumbent) if incumbent else "", "", "")
+    return ("now", step, "", _hbm(incumbent) if incumbent else "", "", "", "")
 
 
-def _row(proposal: Proposal, compared: bool) -> Row:
+def _is_tight(analysis: Analysis) -> bool:
+    """Whether it is open for some proposal whether it fits."""
+    return any(fit_odds(proposal.prediction) < _SURE for proposal in analysis.proposals)
+
+
+def _row(proposal: Proposal, analysis: Analysis) -> Row:
     prediction = proposal.prediction
     step = prediction.step_time
     change = phrases.percent_change(prediction.relative_step_time) if prediction.relative_step_time else ""
+    change += " a token" if change and prediction.plan.global_batch else ""
     time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
+    memory = prediction.memory
+    fits = format_percent(memory.probability_fits, 0) if memory and memory.probability_fits else ""
+    fits = fits if _is_tight(analysis) else ""
+    if analysis.situation in TOO_TIGHT:
+        return (str(proposal.rank), time, change, _hbm(prediction), fits, "", "")
     chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""
-    counts = f"{-math.expm1(-proposal.score) * 100:+.1f} %" if compared else ""
-    return (str(proposal.rank), time, change, _hbm(prediction), chance, counts)
+    counts = f"{-math.expm1(-proposal.score) * 100:+.1f} %" if analysis.incumbent is not None else ""
+    return (str(proposal.rank), time, change, _hbm(prediction), fits, chance, counts)
 
 
 def _hbm(prediction: Prediction) -> str:

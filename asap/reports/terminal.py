@@ -39,6 +39,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
         ]
         parts += _proposals(analysis.proposals)
     parts += _flags(analysis)
+    parts += _trials(analysis)
     parts.append(_line("Recommendation", analysis.recommendation.statement))
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
@@ -103,7 +104,9 @@ def _finding(statement: str, advice: str | None) -> str:
 
 def _overview(analysis: Analysis) -> Table:
     columns, rows = proposal_table(analysis)
-    table = _table(*columns)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
@@ -136,6 +139,14 @@ def _flags(analysis: Analysis) -> list[RenderableType]:
     if hidden := len(sentences[MOST_FLAGS:]):
         shown.append(_bullet(f"{hidden} more {REST}"))
     return [*shown, *map(_paste, analysis.flags.exports)]
+
+
+def _trials(analysis: Analysis) -> list[RenderableType]:
+    """What only a test tells, with the line to paste; nothing if there is none."""
+    if not analysis.trials:
+        return []
+    told = (part for trial in analysis.trials for part in (_bullet(trial.statement), _paste(trial.line)))
+    return [_heading("Worth a test"), *told]
 
 
 def _paste(line: str) -> Text:

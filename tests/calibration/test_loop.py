@@ -2,6 +2,7 @@ import numpy as np
 
 from asap.calibration.backtest.loop import TuningProblem, evaluations, score_loop
 from asap.plans import Plan
+from asap.prediction.uncertainty.calibration import Widths
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 
 PLANS = [Plan.parse(f"data={16 // n} model={n}") for n in (1, 2, 4, 8)]
@@ -9,7 +10,9 @@ PLANS = [Plan.parse(f"data={16 // n} model={n}") for n in (1, 2, 4, 8)]
 
 def problem(predicted, measured, share=0.0) -> TuningProblem:
     transfer = ResidualTransfer(shares=(share,))
-    return TuningProblem(PLANS, np.array(predicted, dtype=float), np.array(measured, dtype=float), transfer)
+    widths = Widths(edges=(), half_widths=(0.1,))
+    times = np.array(predicted, dtype=float), np.array(measured, dtype=float)
+    return TuningProblem("source", PLANS, *times, transfer, widths)
 
 
 def test_a_right_order_needs_one_evaluation():

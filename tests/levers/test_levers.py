@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from asap.levers.lever import Run
-from asap.levers.table import LEVERS, ON_REQUEST, changed_levers, find_lever
+from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers, find_lever
 from asap.models import Workload
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines, settings_of
@@ -24,26 +26,30 @@ def test_the_first_value_is_the_present_one_and_each_other_changes_this_lever_al
 
 
 @pytest.mark.parametrize("lever", LEVERS, ids=lambda lever: lever.name)
-@pytest.mark.parametrize("stack", ["maxtext", "megatron"])
+@pytest.mark.parametrize("stack", ["maxtext", "megatron", "bridge", "torchtitan"])
 def test_a_stack_that_has_a_lever_can_say_each_of_its_values(lever, stack):
     if stack not in lever.said_by:
         assert len(lever.tried(run_of(stack=stack), frozenset(ON_REQUEST))) == 1
         return
-    plan = Plan.parse("replica=8 model=2 stage=2 microbatches=8 remat=full") if stack == "megatron" else NOW
+    plan = (
+        NOW if stack in ("maxtext", "torchtitan") else Plan.parse("replica=8 model=2 stage=2 microbatches=8 remat=full")
+    )
     now = settings_of(plan, stack, global_batch=512, layers=32)
     for value in lever.values(run_of(plan, stack))[1:]:
         changed = value.change(plan)
         if value.sequences is not None:
             changed = plan.model_copy(update={"microbatches": 512 // (plan.batch_shards * value.sequences)})
         if changed != plan:
-            assert launch_lines(changed, stack, now, global_batch=512, layers=32)
+            said = launch_lines(changed, stack, now, global_batch=512, layers=32)
+            assert said != launch_lines(plan, stack, now, global_batch=512, layers=32)
 
 
 @pytest.mark.parametrize("name", ON_REQUEST)
 def test_what_changes_numerics_is_tried_only_where_it_is_allowed(name):
     lever = find_lever(name)
-    assert len(lever.tried(run_of(), frozenset())) == 1
-    assert len(lever.tried(run_of(), frozenset({name}))) > 1
+    run = run_of(stack=next(iter(lever.said_by)))
+    assert len(lever.tried(run, frozenset())) == 1
+    assert len(lever.tried(run, frozenset({name}))) > 1
 
 
 def test_levers_are_read_back_from_a_plan_as_text():
@@ -53,3 +59,38 @@ def test_levers_are_read_back_from_a_plan_as_text():
     settings = launch_lines(plan, "maxtext", None)
     assert "num_vocab_tiling=4" in settings
     assert "mu_dtype=bfloat16" in settings
+
+
+@pytest.mark.parametrize(
+    ("setting", "stack", "line"),
+    [
+        ("second_moment=bf16", "megatron", "--use-precision-aware-optimizer --exp-avg-sq-dtype bf16"),
+        ("second_moment=bf16", "bridge", "optimizer.exp_avg_sq_dtype=bf16"),
+        ("optimizer=muon", "maxtext", "opt_type=muon"),
+        ("optimizer=muon", "megatron", "--optimizer muon"),
+        ("global_batch=1024", "maxtext", "per_device_batch_size=64"),
+        ("global_batch=1024", "megatron", "--global-batch-size 1024"),
+        ("global_batch=1024", "torchtitan", "local_batch_size = 64"),
+        ("global_batch=1024", "deepspeed", '"train_batch_size": 1024'),
+        ("remat=query+key+value offload=activations", "maxtext", "remat_policy=custom decoder_layer_input=offload"),
+    ],
+)
+def test_each_stack_has_its_own_line_for_a_lever(setting, stack, line):
+    now = {"train_batch_size": 512} if stack == "deepspeed" else {}
+    plan = Plan.parse(f"data=16 microbatches=1 {setting}")
+    assert line in launch_lines(plan, stack, now, global_batch=512, layers=32)
+
+
+def test_adam_alone_is_replaced_and_state_in_bf16_is_not_narrowed_again():
+    assert len(find_lever("optimizer").values(run_of(work=WORK.model_copy(update={"optimizer": "muon"})))) == 1
+    narrow = WORK.model_copy(update={"weight_precision": "bf16"})
+    assert all(len(find_lever(name).values(run_of(work=narrow))) == 1 for name in ("first_moment", "second_moment"))
+
+
+def test_larger_attention_blocks_are_offered_for_a_test_where_the_default_runs():
+    (settings,) = (trial.settings for trial in TRIALS if trial.name == "attention_blocks")
+    run = Run(NOW, WORK, "maxtext", xla=True, chip="v6e")
+    assert settings(run)["sa_block_kv_dkv"] == "2048"
+    assert not settings(replace(run, settings={"sa_block_q": 1024}))
+    assert not settings(replace(run, chip="v5e"))
+    assert not settings(replace(run, stack="megatron"))

@@ -7,6 +7,7 @@ from asap.history import HistoryRecord, Outcome, Source, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
 from asap.proposals.cite import cite
+from asap.proposals.principles import PRINCIPLES
 from asap.study.study import open_study
 
 MOVES = {
@@ -48,6 +49,11 @@ def test_every_principle_resolves_to_a_note(study):
     assert len({citation.id for citation in principles}) == len(principles) > 0
     for citation in principles:
         assert get_note(citation.id).citation.url == citation.url
+
+
+@pytest.mark.parametrize("principle", PRINCIPLES.values(), ids=map(" ".join, PRINCIPLES))
+def test_the_note_of_a_principle_exists(principle):
+    assert get_note(principle.note).title
 
 
 def test_the_same_move_in_a_run_like_this_one_is_cited(study):

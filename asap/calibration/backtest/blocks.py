@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.calibration.backtest.advice import Advice
 from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.backtest.scores import Errors, MemoryScore, Ranking, WhatIf, pooled_quantile, score_memory
@@ -34,6 +35,7 @@ class Block(BaseModel):
     what_if_median: float | None = Field(default=None, description="median over sources of what-if errors")
     what_if_coverage: float | None = Field(default=None, description="mean over sources")
     ranking: Ranking
+    advice: Advice
     memory: MemoryScore
     loop: Loop | None = None
     by_source: dict[str, Errors] = Field(description="worst first")
@@ -75,6 +77,7 @@ def _block(runs: Sequence[PublishedRun], fits: Sequence[Fit], loop: bool) -> Blo
         what_if_median=round(float(np.median([w.median_ape for w in changes.values()])), 4) if changes else None,
         what_if_coverage=round(float(np.mean([w.coverage_90 or 0 for w in changes.values()])), 4) if changes else None,
         ranking=table.ranking(),
+        advice=table.advice(),
         memory=memory_score(runs, fits),
         loop=table.loop() if loop else None,
         by_source=by_source,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.plans import Plan
+from asap.prediction.uncertainty.calibration import Widths
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer, plan_distance
 
 Vector = NDArray[np.float64]
@@ -33,12 +34,14 @@ class Loop(BaseModel):
 
 @dataclass(frozen=True)
 class TuningProblem:
-    """The shardings of a group: plans, predicted and measured seconds, and the transfer of the fit that predicts."""
+    """The shardings of a group: plans, predicted and measured seconds; transfer and widths of the fit that predicts."""
 
+    source: str
     plans: Sequence[Plan]
     predicted: Vector
     measured: Vector
     transfer: ResidualTransfer
+    widths: Widths
 
 
 def evaluations(problem: TuningProblem) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.calibration.backtest.advice import Advice, score_advice
 from asap.calibration.backtest.baselines import Baseline, baseline_step_times
 from asap.calibration.backtest.loop import Loop, TuningProblem, score_loop
 from asap.calibration.backtest.scores import Errors, Ranking, WhatIf, score_errors, score_ranking
@@ -96,13 +97,22 @@ class PredictedTable:
                 rows = list(plans.values())
                 predicted = np.array([self.likeliest[own].mean() for own in rows])
                 measured = np.array([self.measured[own].mean() for own in rows])
-                transfer = self.fits[members[0]].residual_transfer
-                found.append(TuningProblem([self.runs[own[0]].plan for own in rows], predicted, measured, transfer))
+                fit, plans_of = self.fits[members[0]], [self.runs[own[0]].plan for own in rows]
+                found.append(
+                    TuningProblem(
+                        self.runs[members[0]].source, plans_of, predicted, measured, fit.residual_transfer,
+                        fit.anchored_widths,
+                    )
+                )  # fmt: skip
         return found
 
     def ranking(self) -> Ranking:
         """Over groups with two or more shardings."""
         return score_ranking([(problem.predicted, problem.measured) for problem in self.problems()])
+
+    def advice(self) -> Advice:
+        """Over groups in which settings beside the mesh vary."""
+        return score_advice(self.problems())
 
     def loop(self) -> Loop:
         """Over groups with four or more shardings."""

@@ -1,15 +1,16 @@
 """The scorecard of a backtest as rows of a table."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from asap.calibration.backtest.backtest import BacktestReport
-from asap.calibration.backtest.blocks import Block
+from asap.calibration.backtest.blocks import TITLES, Block
 from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.scores import Errors
 from asap.core.units import format_percent
 
 BLOCK_COLUMNS = ("source", "rows", "median", "p90", "90 % interval", "covers", "what-if", "covers")
+ADVICE_COLUMNS = ("settings beside the mesh vary", "groups", "sources", "regret as it is", "of proposal 1", "by source")
 COLUMNS = ("", "rows", "macro median", "median", "mean", "p90", "90 % interval covers")
 
 
@@ -25,6 +26,18 @@ def block_rows(block: Block) -> list[tuple[str, ...]]:
     covers = f"{_share(block.coverage_mean)}, worst {_share(block.coverage_worst)}"
     changed = (_share(block.what_if_median), _share(block.what_if_coverage))
     return [*rows, (f"{block.sources} sources", str(block.rows), *everything, covers, *changed)]
+
+
+def advice_rows(blocks: Mapping[str, Block]) -> list[tuple[str, ...]]:
+    """What the first proposal loses where settings beside the mesh vary, block by block."""
+    return [
+        (
+            TITLES[name], str(block.advice.groups), str(block.advice.sources), _share(block.advice.regret_now),
+            _share(block.advice.mean_regret), _share(block.advice.macro_regret),
+        )
+        for name, block in blocks.items()
+        if block.advice.groups
+    ]  # fmt: skip
 
 
 def loop_rows(loop: Loop) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from asap.cli.shared.completion import experiments, session_names
-from asap.cli.shared.output import STEP_TIME, Plain, print_json, progress, warn
+from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, print_json, progress, warn
 
 if TYPE_CHECKING:
     from asap.optimize.proposers.model_guided import ModelGuided
@@ -67,7 +67,7 @@ def run(
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="A lever on request: first_moment. May be repeated.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a try worth?")] = None,
     prices: Annotated[
         Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")

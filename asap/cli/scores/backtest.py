@@ -22,8 +22,10 @@ def backtest(
     from asap.calibration.backtest.baselines import BASELINES
     from asap.calibration.backtest.blocks import TITLES
     from asap.calibration.backtest.tables import (
+        ADVICE_COLUMNS,
         BLOCK_COLUMNS,
         COLUMNS,
+        advice_rows,
         baseline_rows,
         block_rows,
         loop_rows,
@@ -41,6 +43,7 @@ def backtest(
     for name, block in report.blocks.items():
         print_table((TITLES[name], *BLOCK_COLUMNS[1:]), block_rows(block))
     print_table(COLUMNS, scorecard_rows(report))
+    print_table(ADVICE_COLUMNS, advice_rows(report.blocks))
     print_table(("", "value"), ranking_and_memory_rows(report))
     if report.loop:
         print_table(("tuning run by run", "value"), loop_rows(report.loop))

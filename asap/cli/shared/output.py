@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from asap.plans import Plan
 
 STEP_TIME = "A measured step without a profile: 2.31s, or a log of MaxText, Megatron-LM or NeMo."
-ALLOW = "A lever on request: first_moment, weight_precision. May be repeated."
+ALLOW = "A lever on request: first_moment, second_moment, weight_precision, optimizer, global_batch. May be repeated."
 PROGRESS_DELAY_S = 1.0
 PIPE_WIDTH = 140
 

@@ -12,6 +12,7 @@ from asap.hardware import Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
+from asap.plans.plan import OF_WORKLOAD
 from asap.plans.validity import Constraints, require_valid
 from asap.plans.workload import workload_under
 
@@ -72,9 +73,8 @@ class CompileRequest(BaseModel):
         source += _sources("mapping") if self.mapping else ""
         source += _sources("compiler/algorithms") if self.problem is not None else ""
         canonical = self._canonical() if self.is_reference else self
-        in_workload = {"loss_chunks", "first_moment", "weight_precision"}
         program = canonical.model_dump_json(
-            exclude={"path": True, "python": True, "model": {"name"}, "plan": in_workload}
+            exclude={"path": True, "python": True, "model": {"name"}, "plan": set(OF_WORKLOAD)}
         )
         text = SCHEMA + program + source + repr(sorted(versions.items()))
         return hashlib.sha256(text.encode()).hexdigest()[:32]

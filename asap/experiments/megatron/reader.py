@@ -177,12 +177,20 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         sequence_length=settings.count("seq_length"),
         precision=_precision(settings),
         gradient_precision=_gradient_precision(settings, framework),
+        first_moment_precision=_moment(settings, "exp_avg_dtype"),
+        second_moment_precision=_moment(settings, "exp_avg_sq_dtype"),
         optimizer=settings.text("optimizer", "adam"),
         attention=_attention(settings),
         framework="Megatron-LM" if old and framework == CORE else framework,
         zero_stage=_zero_stage(settings),
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
     )
+
+
+def _moment(settings: StackSettings, key: str) -> str | None:
+    """Of a moment that a precision-aware optimizer keeps in another precision than fp32."""
+    said = settings.text(key)
+    return said if said in ("fp16", "bf16", "fp8") and settings.flag("use_precision_aware_optimizer") else None
 
 
 def _precision(settings: StackSettings) -> str:

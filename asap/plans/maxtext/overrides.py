@@ -10,7 +10,7 @@ from asap.plans.maxtext.custom_mesh import CUSTOM_MESH, EMPTY, SPLIT, check_cust
 from asap.plans.maxtext.pipeline import read_microbatches, read_repeats, write_batch, write_pipeline
 from asap.plans.maxtext.rematerialisation import read_offload, read_remat, write_remat
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES
-from asap.plans.plan import Plan
+from asap.plans.plan import OF_WORKLOAD, Plan
 
 OVERRIDE_MODEL = "override_model_config"
 
@@ -138,7 +138,7 @@ def _write_meshes(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
 
 
 def _write_numbers(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
-    """Overrides for parts of the loss and precisions of the training state, where the plan says others."""
+    """Overrides for parts of the loss and the training state, where the plan says others."""
     wanted: dict[str, str] = {}
     if plan.loss_chunks is not None:
         wanted["num_vocab_tiling"] = str(plan.loss_chunks)
@@ -146,6 +146,8 @@ def _write_numbers(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
         wanted["mu_dtype"] = _PRECISIONS[plan.first_moment]
     if plan.weight_precision is not None:
         wanted["weight_dtype"] = _PRECISIONS[plan.weight_precision]
+    if plan.optimizer is not None:
+        wanted["opt_type"] = plan.optimizer
     return {key: value for key, value in wanted.items() if str(current.get(key, "")) != value}
 
 
@@ -185,7 +187,7 @@ def _superfluous(overrides: Mapping[str, str], runs: Callable[[Mapping[str, str]
 def _same(read: Plan, plan: Plan) -> bool:
     """Whether MaxText runs the plan; what the plan leaves unknown may be anything."""
     unknown = {field: getattr(plan, field) for field in ("microbatches", "remat") if getattr(plan, field) is None}
-    unknown |= {field: getattr(plan, field) for field in ("loss_chunks", "first_moment", "weight_precision")}
+    unknown |= {field: getattr(plan, field) for field in OF_WORKLOAD}
     read = read.model_copy(update=unknown)
     return read.model_copy(update={"offload": tuple(sorted(read.offload))}) == plan.model_copy(
         update={"offload": tuple(sorted(plan.offload))}

@@ -80,8 +80,9 @@ def write_batch(plan: Plan, global_batch: int | None) -> dict[str, str]:
         PlanError: the batch does not divide.
     """
     accumulated = 1 if plan.degree("stage") > 1 else plan.microbatches
-    if accumulated is None:
+    if accumulated is None and plan.global_batch is None:
         return {}
+    accumulated = accumulated or 1
     overrides = {"gradient_accumulation_steps": str(accumulated)}
     if global_batch is not None:
         micro, rest = divmod(global_batch, accumulated)

@@ -11,7 +11,9 @@ from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
-MICRO_BATCH = "micro_batch_size"
+MICRO_BATCH, GLOBAL_BATCH = "micro_batch_size", "global_batch_size"
+_OPTIMIZER, _PRECISION_AWARE = "optimizer", "use_precision_aware_optimizer"
+_MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
 _VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 _LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
 _FSDP, _STRATEGY, _INSTANCES = (
@@ -25,6 +27,12 @@ _OFFLOAD = "optimizer_cpu_offload"
 _SEQUENCE = "sequence_parallel"
 _FULL_SHARDING = "optim_grads_params"
 _OF_STAGES = {_VIRTUAL, _LAYERS_EACH}
+_SECTIONS_OF_BRIDGE = {
+    **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "train"),
+    **dict.fromkeys((_OFFLOAD, _OPTIMIZER, _PRECISION_AWARE, *_MOMENTS.values()), "optimizer"),
+    **dict.fromkeys((_INSTANCES, _FSDP, _STRATEGY, "use_distributed_optimizer"), "ddp"),
+}
+"""Where Megatron-Bridge has an argument that is none of the model."""
 
 
 def from_arguments(
@@ -113,7 +121,7 @@ def to_arguments(
         **_stages(plan, current, layers),
         **_recompute(plan, current, layers),
         _OFFLOAD: "optimizer" in plan.offload,
-        **_moments(plan),
+        **_training_state(plan),
     }
     if {"parameters", "activations"} & set(plan.offload):
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
@@ -141,9 +149,7 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
             _RECOMPUTED_LAYERS: "activations_checkpoint_num_layers",
         }
     }.get(kind, {})
-    sections = {} if kind == "NeMo" else {MICRO_BATCH: "train", _OFFLOAD: "optimizer", _INSTANCES: "ddp"}
-    sections |= {} if kind == "NeMo" else dict.fromkeys(("use_precision_aware_optimizer", "exp_avg_dtype"), "optimizer")
-    sections |= {} if kind == "NeMo" else {_FSDP: "ddp", _STRATEGY: "ddp", "use_distributed_optimizer": "ddp"}
+    sections = {} if kind == "NeMo" else _SECTIONS_OF_BRIDGE
     terms = []
     for key, value in arguments.items():
         name = "virtual_pipeline_model_parallel_size" if key in _OF_STAGES else renamed.get(key, key)
@@ -184,7 +190,7 @@ def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
     if rest or not each:
         shards = f"{plan.batch_shards} data-parallel groups of {plan.microbatches} microbatches"
         raise PlanError(f"{global_batch} sequences do not divide into {shards}")
-    return {MICRO_BATCH: str(each)}
+    return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if plan.global_batch else {})}
 
 
 def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
@@ -211,10 +217,10 @@ def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) ->
     raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint="full, selective or none")
 
 
-def _moments(plan: Plan) -> dict[str, str | bool]:
-    if plan.first_moment is None:
-        return {}
-    return {"use_precision_aware_optimizer": True, "exp_avg_dtype": plan.first_moment}
+def _training_state(plan: Plan) -> dict[str, str | bool]:
+    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
+    wanted: dict[str, str | bool] = {_PRECISION_AWARE: True, **moments} if moments else {}
+    return wanted | ({_OPTIMIZER: plan.optimizer.removesuffix("w")} if plan.optimizer else {})
 
 
 def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -> int:

@@ -67,12 +67,17 @@ def activations(inputs: StepInputs) -> Activations:
 
 
 def offloaded(inputs: StepInputs) -> Number:
-    """Bytes of a layer and microbatch that one device sends to its host: the layer's input, and products."""
+    """Bytes of a layer and microbatch that one device sends to its host: the layer's input, and what products write."""
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
-    products = inputs.qkv_width_per_device + model.out_width / degree
-    return size * (layout.host_activations * model.width * split + layout.host_products * products)
+    products = (
+        layout.host_qkv * inputs.qkv_width_per_device
+        + layout.host_context * model.out_width / degree
+        + layout.host_out * model.width * split
+        + layout.host_mlp * _hidden(inputs, model.up_projections) / degree
+    )
+    return size * (layout.host_activations * model.width * split + products)
 
 
 def _what_derivatives_read(inputs: StepInputs) -> Number:

@@ -1,5 +1,6 @@
 """Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -18,7 +19,9 @@ FP32_MASTER = 4.0
 ADAM_MOMENTS = 8.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
 STATE_BYTES = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes")
-"""Fields that follow from the precisions of the training state."""
+"""Fields that follow from the training state."""
+OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer")
+"""What a plan says of the training state."""
 HALF = 2.0
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
 LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
@@ -137,8 +140,9 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     ]
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
     narrow = not master and w.weight_precision == "bf16"
-    if moments == ADAM_MOMENTS and w.first_moment_precision == "bf16" and not narrow:
-        moments -= FP32_MASTER - OPERAND_BYTES["bf16"]
+    if moments == ADAM_MOMENTS and not narrow:
+        halved = (w.first_moment_precision, w.second_moment_precision).count("bf16")
+        moments -= halved * (FP32_MASTER - OPERAND_BYTES["bf16"])
     parameter = 2.0 if master or narrow else 4.0
     sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
     return WorkloadInputs(
@@ -170,12 +174,15 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
 
 
 def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
-    """The workload's numbers, as arrays of shape (plans,) where plans say other things of loss and training state."""
+    """The workload's numbers, as arrays of shape (plans,) where plans say another batch, loss or training state."""
     inputs = workload_inputs(w, architecture)
     if any(plan.loss_chunks for plan in plans):
         chunks = np.array([plan.loss_chunks or w.loss_chunks or 1 for plan in plans], dtype=float)
         inputs = replace(inputs, loss_chunks=chunks)
-    if any(plan.first_moment or plan.weight_precision for plan in plans):
+    if any(plan.global_batch for plan in plans):
+        batch = np.array([plan.global_batch or w.global_batch or 0 for plan in plans], dtype=float)
+        inputs = replace(inputs, batch=batch)
+    if any(getattr(plan, name) for plan in plans for name in OF_STATE):
         each = [workload_inputs(workload_under(plan, w), architecture) for plan in plans]
         sizes = {name: np.array([getattr(one, name) for one in each], dtype=float) for name in STATE_BYTES}
         inputs = replace(inputs, **sizes)
@@ -214,6 +221,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         hbm_bytes=chip.hbm_bytes / share,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
+        host_bytes=(chip.host_memory or math.inf) / share,
         link_bandwidth=link / share,
         torus_axes=max(len(used), 1),
         scaleup_domain=domain,
@@ -234,7 +242,8 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
     shards = replica * data * expert * far["replica"] * far["data"] * far["expert"]
     stages = stage * far["stage"]
     microbatches = np.array([plan.microbatches or 0 for plan in plans])
-    unknown = np.where(stages > 1, np.maximum((workload.global_batch or 0) / shards, 1.0), 1.0)
+    batch = np.array([plan.global_batch or workload.global_batch or 0 for plan in plans])
+    unknown = np.where(stages > 1, np.maximum(batch / shards, 1.0), 1.0)
     shares = [remat_shares(plan.remat or Remat.FULL, model) for plan in plans]
     return PlanInputs(
         replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
@@ -244,5 +253,4 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
         **{field.name: np.array([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
         host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
         host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
-        host_products=np.array([plan.moves_activations and plan.remat is not Remat.FULL for plan in plans], float),
     )  # fmt: skip

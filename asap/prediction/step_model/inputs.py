@@ -139,6 +139,8 @@ class HardwareInputs:
     """Bytes/s."""
     host_bandwidth: Number
     """Bytes/s between HBM and host memory, in one direction."""
+    host_bytes: Number
+    """Bytes of host memory for one device; without a limit where they are not known."""
     link_bandwidth: Number
     """Bytes/s in one direction: of one ICI link, or into NVLink."""
     torus_axes: Number
@@ -205,8 +207,14 @@ class PlanInputs:
     """Switch: optimizer state lies in host memory."""
     host_activations: Number
     """Switch: the inputs of layers lie in host memory."""
-    host_products: Number
-    """Switch: what the projections before and after attention write lies there, too."""
+    host_qkv: Number
+    """Share that lies there of what the projections before attention write."""
+    host_context: Number
+    """Share that lies there of what attention writes."""
+    host_out: Number
+    """Share that lies there of what the projection after attention writes."""
+    host_mlp: Number
+    """Share that lies there of what the products into the MLP write."""
 
     @property
     def stages(self) -> Number:

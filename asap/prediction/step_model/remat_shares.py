@@ -21,6 +21,10 @@ class RematShares:
     kept_out: Number = 0.0
     kept_mlp: Number = 0.0
     kept_down: Number = 0.0
+    host_qkv: Number = 0.0
+    host_context: Number = 0.0
+    host_out: Number = 0.0
+    host_mlp: Number = 0.0
 
 
 _MLP_INTO = 2 / 3
@@ -34,7 +38,7 @@ NAMED = {
     Remat.SAVE_QKV_PROJ: RematShares(recompute_out=1.0, recompute_mlp=_MLP_INTO, kept_qkv=1.0),
     Remat.SAVE_OUT_PROJ: RematShares(recompute_qkv=1.0, recompute_mlp=_MLP_INTO, kept_out=1.0),
     Remat.SELECTIVE: RematShares(recompute_elementwise=0.0, kept_layer=1.0),
-    Remat.OFFLOAD: RematShares(recompute_mlp=_MLP_INTO),
+    Remat.OFFLOAD: RematShares(recompute_mlp=_MLP_INTO, host_qkv=1.0, host_out=1.0),
     Remat.FULL: RematShares(recompute_qkv=1.0, recompute_out=1.0, recompute_mlp=1.0),
 }
 
@@ -62,4 +66,8 @@ def _by_tensor(tensors: SavedTensors, model: ModelInputs) -> RematShares:
         kept_context=float("context" in tensors.device),
         kept_out=float("out" in tensors.device),
         kept_mlp=sum(name in tensors.device for name in into) / model.up_projections,
+        host_qkv=sum(width for name, width in widths.items() if name in tensors.host),
+        host_context=float("context" in tensors.host),
+        host_out=float("out" in tensors.host),
+        host_mlp=sum(name in tensors.host for name in into) / model.up_projections,
     )

@@ -86,13 +86,13 @@ class AllocatorOverhead(BaseModel):
     low: float = Field(default=1.0, description="lower end of the 90 % interval, over the reserved bytes")
     high: float = Field(default=1.0, description="its upper end")
 
-    def probability_fits(self, reserved: float, capacity: float) -> float:
+    def probability_fits(self, reserved: NDArray | float, capacity: float) -> NDArray[np.float64]:
         """That so many reserved bytes, at the required confidence, are within the capacity."""
         required = math.log(FIT_CONFIDENCE / (1 - FIT_CONFIDENCE))
         if self.high <= self.low:
-            return float(reserved <= capacity)
+            return np.asarray(reserved <= capacity, dtype=float)
         width = math.log(self.high / self.low) / (2 * math.log(19))
-        return 0.5 * (1 + math.tanh((math.log(capacity / reserved) / width + required) / 2))
+        return np.asarray(0.5 * (1 + np.tanh((np.log(capacity / np.asarray(reserved)) / width + required) / 2)))
 
 
 class Fit(BaseModel):

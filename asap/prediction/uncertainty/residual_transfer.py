@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.plans import AXES, Plan, Remat
+from asap.plans.plan import OF_WORKLOAD
 from asap.plans.remat import Policy, SavedTensors
 
 _COST_BY_TENSOR = 0.75
@@ -21,8 +22,10 @@ _REMAT_COST = {
 }  # fmt: skip
 
 _OTHER_NUMBERS = 0.25
-"""Of another number of parts of the loss, another precision of moments or weights, or another policy that recomputes
-as much: as much as the least recomputation."""
+"""Of another number of parts of the loss, another training state, or another policy that recomputes as much: as much as
+the least recomputation."""
+_OTHER_BATCH = 1.0
+"""Of another batch: as much as one degree that is doubled while another is halved."""
 
 
 def plan_distance(plan: Plan, other: Plan) -> float:
@@ -34,9 +37,9 @@ def plan_distance(plan: Plan, other: Plan) -> float:
     distance += abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2
     distance += abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2
     distance += len({*plan.offload} ^ {*other.offload})
-    distance += _OTHER_NUMBERS * (plan.loss_chunks != other.loss_chunks)
-    distance += _OTHER_NUMBERS * (plan.first_moment != other.first_moment)
-    distance += _OTHER_NUMBERS * (plan.weight_precision != other.weight_precision)
+    for name in OF_WORKLOAD:
+        if getattr(plan, name) != getattr(other, name):
+            distance += _OTHER_BATCH if name == "global_batch" else _OTHER_NUMBERS
     return distance + _remat_distance(plan.remat, other.remat)
 
 

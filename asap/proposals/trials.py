@@ -1,0 +1,41 @@
+"""Settings that only a test tells, offered beside the proposals."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.levers.table import TRIALS
+from asap.plans.maxtext.overrides import paste_line
+from asap.proposals.search import run_of
+from asap.study.study import Study
+
+
+class OfferedTrial(BaseModel):
+    """A setting to test; its effect is not predicted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    statement: str
+    source: str
+    settings: dict[str, str] = Field(description="in the words of the run's stack")
+
+    @property
+    def line(self) -> str:
+        """What to paste."""
+        return paste_line(self.settings)
+
+
+def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
+    """What is worth a test in a run, and no prediction tells."""
+    if study.plan is None or not study.experiment.hyperparameters:
+        return ()
+    run = run_of(study)
+    return tuple(
+        OfferedTrial(
+            name=trial.name,
+            statement=f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; only a run tells what it brings.",
+            source=trial.source,
+            settings=dict(settings),
+        )
+        for trial in TRIALS
+        if (settings := trial.settings(run))
+    )
