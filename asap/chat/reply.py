@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.chat.evidence import StatedFact
-from asap.chat.understanding.question import Context
+from asap.chat.understanding.scene import Context
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 
