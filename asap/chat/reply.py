@@ -47,6 +47,7 @@ class ReplyBuilder:
     evidence: list[StatedFact] = field(default_factory=list)
     retracted: list[StatedFact] = field(default_factory=list)
     context: Context | None = None
+    operations: tuple[str, ...] = ()
     on_record: bool = False
 
     def add(self, *lines: str) -> None:

@@ -243,7 +243,7 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
     change = question.change if not question.change.empty else (question.context.change if goes_on else None)
     tokens = question.tokens if topic is Topic.THROUGHPUT else None
     plans = question.plans or (question.context.plans if goes_on or tokens else ())
-    operations = question.operations
+    operations = question.operations or answer.operations
     update = {"topic": topic, "plans": plans, "change": change, "tokens": tokens, "operations": operations}
     answer.context = question.context.model_copy(update=update)
 

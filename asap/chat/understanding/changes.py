@@ -57,7 +57,7 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     Args:
         text: a sentence without written plans.
         amounts: the amounts in it.
-        earlier: the change spoken of before; a lone number is a new value of the same thing.
+        earlier: the change spoken of before, whose rematerialisation a word such as "full" may be of.
     """
     hardware, spans = _hardware(text)
     named = [a for a in amounts if any(s <= a.start < e or s < a.end <= e for s, e in spans)]
@@ -66,10 +66,6 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     counts, used = counts_in(text, left, sized=sized)
     if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
         counts["chips"] = counts.pop("slices")
-    free = [a for a in left if a not in used and a.unit in {"", "x"}]
-    if not counts and earlier is not None and len(earlier.counts) == 1 and len(free) == 1:
-        counts[earlier.counts[0][0]] = new_value(earlier.counts[0][0], free[0])
-        used = [*used, free[0]]
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
@@ -78,6 +74,15 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         remat=_remat(text, earlier),
     )
     return change, [*used, *named]
+
+
+def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
+    """A change with a lone number as the new value of the one thing that was changed before: "and 128?"."""
+    free = [a for a in left if not a.before and a.unit in {"", "x"}]
+    if change.counts or len(earlier.counts) != 1 or len(free) != 1:
+        return change, []
+    thing = earlier.counts[0][0]
+    return change.model_copy(update={"counts": ((thing, new_value(thing, free[0])),)}), free
 
 
 def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:

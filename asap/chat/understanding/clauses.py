@@ -26,6 +26,8 @@ _OURS = re.compile(r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|log|log
 _PER_STEP = re.compile(r"\b(?:per|a|each|an) (?:step|iteration)|/step\b|\bstep time\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
+_COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
+_ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
 _TRIED = re.compile(r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b", re.I)
 """Words after which a lone digit is a rank: "I tried 2"."""
 
@@ -83,13 +85,16 @@ def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> lis
     study, text, plans = scene.study, clause.text, clause.plans
     figures = figures_in(text, clause.amounts, study.slice.devices if study.slice else None)
     compared = bool(figures) and _against_baseline(text, figures)
-    if figures and len(plans) > 1 and not compared and not against_another(text):
+    another = against_another(text, that_runs_now=scene.focus == study.plan)
+    if figures and len(plans) > 1 and not compared and not another:
         return _parts(text, scene)
     if not figures and (of_before := _bare_figure(clause, before)):
         figures = [of_before]
     outcome = None if figures else outcome_in(without_plans(text))
     if compared or (outcome in {Claim.SLOWER, Claim.FASTER} and speaks_of_baseline(text)):
         plans = [plan for plan in plans if plan != study.plan] or plans
+    if another and (outcome in _COMPARISONS or any(figure.claim in _COMPARISONS for figure in figures)):
+        return [_ONLY_WITH_THE_BASELINE]
     if outcome is not None:
         return _of_plans(text, StatedFact(claim=outcome, words=text), plans, study)
     return [item for figure in figures for item in _figure(text, figure, plans, study)]
@@ -124,7 +129,8 @@ def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
 def _bare_figure(clause: Clause, before: Sequence[StatedFact]) -> StatedFact | None:
     """A number without unit after a step time was stated: "the baseline was 2.9"."""
     last = next(iter(reversed(before)), None)
-    bare = [amount for amount in clause.amounts if not amount.unit and not amount.before and amount.value < 1000]
+    ranks = {mention.start for mention in clause.refs.mentions if mention.way == "rank"}
+    bare = [a for a in clause.amounts if not a.unit and not a.before and a.value < 1000 and a.start not in ranks]
     if last is None or last.claim is not Claim.STEP_TIME or len(clause.plans) != 1 or len(bare) != 1:
         return None
     text = clause.text
@@ -135,8 +141,8 @@ def _of_plans(clause: str, fact: StatedFact, plans: Sequence[Plan], study: Study
     if not plans:
         what = fact.claim.value.capitalize()
         return [f'Which plan? "{what}" counts once the plan is named, as in "proposal 2 …".']
-    if fact.claim in {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE} and (len(plans) > 1 or against_another(clause)):
-        return ["A plan is compared with what runs now: state the step time of each in seconds."]
+    if fact.claim in _COMPARISONS and len(plans) > 1:
+        return [_ONLY_WITH_THE_BASELINE]
     words = plain(clause, LONGEST_WORDS)
     return [_checked(fact.model_copy(update={"plan": plan, "words": words}), study) for plan in plans]
 

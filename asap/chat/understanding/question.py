@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.chat.understanding.changes import Change, To, change_in
+from asap.chat.understanding.changes import Change, To, change_in, varied
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, says_nothing
 from asap.chat.understanding.masks import loose, masked
 from asap.chat.understanding.operations import operations_named
@@ -88,8 +88,11 @@ def read_question(text: str, scene: Scene) -> Question:
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named)]
     change, used = change_in(_without(rest, named), counts, context.change)
-    change = _real(change, study)
     topic = _topic(text, found, named, [a for a in found if not a.unit and a not in used and a.value in range(1, 10)])
+    if context.change is not None and topic not in BARE_NUMBER_TOPICS:
+        change, more = varied(change, context.change, [a for a in counts if a not in used])
+        used += more
+    change = _real(change, study)
     bare = topic in BARE_NUMBER_TOPICS or len(text.split()) <= SHORT_MESSAGE_WORDS
     refs = _references(text, scene, [*found, *_counted(used)], bare and change.empty)
     if context.topic not in INHERITED and says_nothing(rest, found, refs, change):
