@@ -1,9 +1,9 @@
 """The conversation after an analysis: the engine answers, and only evidence changes the order of proposals."""
 
-from asap.chat.answer_message import answer_message
+from asap.chat.answer_message import answer_text
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import Claim, StatedFact
 from asap.chat.reply import Fact, Reply
 from asap.chat.restore import open_conversation, restore
 
-__all__ = ["Claim", "Conversation", "Fact", "Reply", "StatedFact", "answer_message", "open_conversation", "restore"]
+__all__ = ["Claim", "Conversation", "Fact", "Reply", "StatedFact", "answer_text", "open_conversation", "restore"]

@@ -1,36 +1,33 @@
 """A message in, an answer of the engine out. Only evidence changes the order of the proposals."""
 
-import re
 from contextlib import suppress
 
 from asap.chat.answers.phrasing import insufficient_evidence
+from asap.chat.answers.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
 from asap.chat.ledger import doubts, record, retract
 from asap.chat.reply import Reply, ReplyBuilder
-from asap.chat.retractions import retracted_by
 from asap.chat.routing import answer_question
-from asap.chat.understanding.languages import in_english
-from asap.chat.understanding.statements import Reader
+from asap.chat.understanding.message import Message, read_message
 from asap.chat.understanding.topics import Topic
 from asap.core.errors import AsapError, InsufficientEvidenceError
-from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.plans.prose import data_notes
 
-LONGEST_MESSAGE = 4000
-_YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
+
+def answer_text(conversation: Conversation, text: str) -> Reply:
+    """Read a line that is no command and answer it, as :func:`answer_message` does."""
+    return answer_message(conversation, read_message(text, conversation.scene))
 
 
-def answer_message(conversation: Conversation, text: str, *, interactive: bool = False) -> Reply:
+def answer_message(conversation: Conversation, message: Message, *, interactive: bool = False) -> Reply:
     """Answer one message; evidence in it is added to the conversation. Raises nothing of ASAP's own.
 
     Args:
         conversation: what was analysed, stated and spoken of.
-        text: one line, in any language that the glossary knows.
+        message: what was said.
         interactive: whether somebody can answer "y" to an uncertain fact; otherwise it is not taken.
     """
-    said = "\n".join(plain(redacted(line)) for line in text[:LONGEST_MESSAGE].replace("’", "'").splitlines())
-    message = "\n".join(in_english(line) for line in said.splitlines())
     before = conversation.order
     answer = ReplyBuilder(Topic.UNKNOWN)
     try:
@@ -41,7 +38,7 @@ def answer_message(conversation: Conversation, text: str, *, interactive: bool =
         answer.add(f"{plain(error)}. Nothing has changed.")
     replicas = conversation.study.plan.degree("replica") if conversation.study.plan else 1
     with suppress(AsapError):
-        answer.add(*(f"Note: {note}." for note in data_notes(message, replicas)))
+        answer.add(*(f"Note: {note}." for note in data_notes(message.text, replicas)))
     conversation.focus = answer.focus or conversation.focus
     conversation.context = answer.context or conversation.context
     after = conversation.order
@@ -58,30 +55,38 @@ def answer_message(conversation: Conversation, text: str, *, interactive: bool =
     )
 
 
-def _answer(conversation: Conversation, answer: ReplyBuilder, message: str, interactive: bool) -> None:
+def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, interactive: bool) -> None:
     pending, conversation.pending = conversation.pending, ()
-    if pending and _YES.match(message):
+    statements = message.statements
+    if message.unreadable is not None:
+        raise message.unreadable
+    if message.command is not None:
+        unknown(conversation, answer)
+    elif message.pretends:
+        answer.topic = Topic.HOSTILE
+        hostile(conversation, answer)
+    elif pending and message.agrees:
         record(conversation, answer, pending)
-        return
-    if (gone := retracted_by(message, conversation)) is not None:
-        retract(conversation, answer, gone)
-        return
-    order = conversation.order
-    focus = conversation.focus or (order[0] if order else None)
-    statements = Reader(conversation.study, order, focus, tuple(conversation.evidence)).read(message)
-    if not statements.evidence and not statements.complaints:
-        answer_question(conversation, answer, message, statements.supposed)
-        return
+    elif message.retracted is not None:
+        retract(conversation, answer, message.retracted)
+    elif statements.evidence or statements.complaints:
+        _take(conversation, answer, message, interactive)
+    else:
+        for question in message.questions:
+            answer_question(conversation, answer, question, statements.supposed)
+
+
+def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, interactive: bool) -> None:
+    """Record what was stated, ask about what cannot be, and answer what was asked beside it."""
+    statements = message.statements
     sound, uncertain = doubts(conversation, statements.evidence)
     answer.add(*statements.complaints)
     record(conversation, answer, sound, statements.corrected)
     for fact, doubt in uncertain:
-        answer.topic = Topic.EVIDENCE
         answer.add(f"Not recorded: {fact}. {doubt}")
         if interactive:
             conversation.pending = (*conversation.pending, fact)
             answer.add("Record it all the same? y/n")
-    for question in statements.questions:
-        if question.rstrip().endswith("?"):
-            answer_question(conversation, answer, question)
-            answer.topic = Topic.EVIDENCE
+    for question in message.questions:
+        answer_question(conversation, answer, question)
+    answer.topic = Topic.EVIDENCE

@@ -2,13 +2,12 @@
 
 from asap.agents.settings import BUILTIN
 from asap.chat.answer_message import answer_message
-from asap.chat.commands import command
+from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
-from asap.chat.testimony import Testimony, parse, with_testimony
-from asap.chat.understanding.markers import pretends
-from asap.chat.understanding.statements import Statements
+from asap.chat.testimony import Testimony, with_testimony
+from asap.chat.understanding.message import Command, Message, read_message
 from asap.core.errors import ServiceError
 from asap.sharding_memory import Kind
 
@@ -26,10 +25,8 @@ class Chat(ChatSession):
         """
         self.worklog.append(Kind.USER_INPUT, {"text": text, "model": self.model})
         try:
-            answer = command(self, text) if text.lstrip().startswith("/") else self._say(text, show)
-            if answer is not None and text.lstrip().startswith("/"):
-                self._record(answer)
-                show(f"{answer.text}\n")
+            message = read_message(text, self.conversation.scene)
+            answer = self._say(text, message, show) if message.command is None else self._run(message.command, show)
         except KeyboardInterrupt:
             self.worklog.append(Kind.NOTE, {"event": "interrupted"})
             self.conversation = restore(self.conversation.session, self.conversation.store)
@@ -40,23 +37,29 @@ class Chat(ChatSession):
             self.worklog.append(Kind.RESULT, {"node": REPLY, "output": output})
         return answer
 
-    def _say(self, text: str, show: Show) -> Reply:
-        parsed = Statements() if self.model == BUILTIN else parse(self.conversation, text)
-        answer = self._ask_engine(text)
+    def _run(self, command: Command, show: Show) -> Reply | None:
+        answer = run_command(self, command)
+        if answer is not None:
+            self._record(answer)
+            show(f"{answer.text}\n")
+        return answer
+
+    def _say(self, text: str, message: Message, show: Show) -> Reply:
+        answer = self._ask_engine(text, message)
         if self.model == BUILTIN:
             show(f"{answer.text}\n")
             return answer
         if answer.evidence or answer.retracted:
             show(f"{answer.text}\n")
         try:
-            return self._ask_model(text, parsed, answer, show)
+            return self._ask_model(text, message, answer, show)
         except ServiceError as error:
             self.failure = error
             self.worklog.append(Kind.ERROR, {"where": "chat", "type": type(error).__name__, "message": str(error)})
             show(f"! {error}. The engine's own answer:\n{answer.text}\n")
             return answer
 
-    def _ask_model(self, text: str, parsed: Statements, answer: Reply, show: Show) -> Reply:
+    def _ask_model(self, text: str, message: Message, answer: Reply, show: Show) -> Reply:
         """The model's words for the engine's answer, with the facts that it put on record meanwhile."""
         from asap.agents.workflow.conversation_turn import EngineAnswer, ask_model
 
@@ -67,17 +70,17 @@ class Chat(ChatSession):
             answer = with_testimony(self.conversation, answer, found)
 
         facts = tuple(answer.model_dump(mode="json")["facts"])
-        engine = EngineAnswer(answer.text, facts, quotable=not pretends(text))
+        engine = EngineAnswer(answer.text, facts, quotable=not message.pretends)
         studies = self.conversation.studies()
-        testimony = Testimony(self.conversation, text, parsed, studies, note, interactive=self.interactive)
+        testimony = Testimony(self.conversation, message, studies, note, interactive=self.interactive)
         words = ask_model(self.settings, studies, self.worklog, text, engine, show, testimony.tools)
         return answer.model_copy(update={"text": words})
 
-    def _ask_engine(self, text: str) -> Reply:
+    def _ask_engine(self, text: str, message: Message) -> Reply:
         """The engine's answer, on record like that of any tool, with the evidence that it took in."""
         call = {"agent": "chat", "tool": ENGINE}
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
-        answer = answer_message(self.conversation, text, interactive=self.interactive)
+        answer = answer_message(self.conversation, message, interactive=self.interactive)
         self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
         self._record(answer)
         return answer

@@ -16,6 +16,8 @@ from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE
 from asap.chat.routing import answer_question
 from asap.chat.session import ChatSession
+from asap.chat.understanding.message import Command
+from asap.chat.understanding.question import read_question
 from asap.chat.understanding.references import references
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
@@ -25,9 +27,9 @@ from asap.sharding_memory import Kind, export_session, read_session, readable
 Handler = Callable[[ChatSession, str, ReplyBuilder], None]
 
 
-def command(chat: ChatSession, text: str) -> Reply | None:
+def run_command(chat: ChatSession, command: Command) -> Reply | None:
     """Run a line that begins with a slash; ``None`` if it ends the chat."""
-    name, _, rest = text.strip().removeprefix("/").partition(" ")
+    name = command.name
     if name in {"quit", "exit", "q"}:
         chat.ended = True
         return None
@@ -36,7 +38,7 @@ def command(chat: ChatSession, text: str) -> Reply | None:
         handler = _HANDLERS.get(name)
         if handler is None:
             raise UsageError("no such command", where=f"/{plain(name, 20)}", hint="/help lists them")
-        handler(chat, rest.strip(), answer)
+        handler(chat, command.rest, answer)
     except AsapError as error:
         answer.add(f"! {plain(error)}")
     conversation = chat.conversation
@@ -73,7 +75,7 @@ def _compare(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 def _what_if(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
     if not rest:
         raise UsageError("name a change or a plan", where="/whatif", hint='"batch 512", or "data=8 model=4"')
-    answer_question(chat.conversation, answer, f"what if {rest}")
+    answer_question(chat.conversation, answer, read_question(f"what if {rest}", chat.conversation.scene))
 
 
 def _evidence(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:

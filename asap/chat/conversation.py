@@ -8,7 +8,7 @@ from functools import cached_property
 from asap.agents.tools.study_cache import StudyCache
 from asap.chat.anchor import anchored
 from asap.chat.evidence import RUN_CLAIMS, RevisedCandidates, StatedFact, apply_evidence, with_run_claims
-from asap.chat.understanding.question import Context
+from asap.chat.understanding.scene import Context, Scene
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import ExperimentStore
@@ -57,6 +57,11 @@ class Conversation:
         self._refresh()
         assert self._study is not None
         return self._study
+
+    @property
+    def scene(self) -> Scene:
+        """What the next line is read against."""
+        return Scene(self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence))
 
     @property
     def revised(self) -> RevisedCandidates:

@@ -52,7 +52,13 @@ def retract(conversation: Conversation, answer: ReplyBuilder, facts: Sequence[St
     """Take facts off the record."""
     answer.topic = Topic.RETRACTION
     if not facts:
-        answer.add("There is nothing on record to take back: no fact was stated in this session.")
+        answer.add("There is nothing of that on record to take back.")
+        answer.add(
+            *(
+                f"{conversation.number(one)}. {one} · /forget {conversation.number(one)}"
+                for one in conversation.evidence
+            )
+        )
         return
     before = conversation.order
     conversation.retract(facts)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.chat.evidence import StatedFact
-from asap.chat.understanding.question import Context
+from asap.chat.understanding.scene import Context
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 
@@ -47,6 +47,7 @@ class ReplyBuilder:
     evidence: list[StatedFact] = field(default_factory=list)
     retracted: list[StatedFact] = field(default_factory=list)
     context: Context | None = None
+    operations: tuple[str, ...] = ()
     on_record: bool = False
 
     def add(self, *lines: str) -> None:

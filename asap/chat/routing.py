@@ -12,9 +12,8 @@ from asap.chat.answers.what_if import what_if
 from asap.chat.conversation import Conversation
 from asap.chat.evidence import Claim, StatedFact
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.markers import pretends
 from asap.chat.understanding.quantities import LARGEST_AMOUNT
-from asap.chat.understanding.question import Question, read_question
+from asap.chat.understanding.question import Question
 from asap.chat.understanding.questions import is_question
 from asap.chat.understanding.topics import Topic
 from asap.plans import Plan
@@ -39,18 +38,16 @@ _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 
 
 def answer_question(
-    conversation: Conversation, answer: ReplyBuilder, text: str, supposed: tuple[StatedFact, ...] = ()
+    conversation: Conversation, answer: ReplyBuilder, question: Question, supposed: tuple[StatedFact, ...] = ()
 ) -> None:
-    """Answer a message without evidence.
+    """Answer a question; raises AsapError where the engine cannot.
 
-    Raises:
-        AsapError: the engine cannot answer, or a plan in the message cannot be read.
+    Args:
+        conversation: what was analysed, stated and spoken of.
+        answer: where the lines go.
+        question: what is asked.
+        supposed: facts that it only supposes.
     """
-    if pretends(text):
-        answer.topic = Topic.HOSTILE
-        small_talk.hostile(conversation, answer)
-        return
-    question = read_question(text, conversation.study, conversation.order, conversation.focus, conversation.context)
     answer.topic = question.topic
     _dispatch(conversation, answer, question, supposed)
     _remember(conversation, answer, question)
@@ -246,7 +243,7 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
     change = question.change if not question.change.empty else (question.context.change if goes_on else None)
     tokens = question.tokens if topic is Topic.THROUGHPUT else None
     plans = question.plans or (question.context.plans if goes_on or tokens else ())
-    operations = question.operations
+    operations = question.operations or answer.operations
     update = {"topic": topic, "plans": plans, "change": change, "tokens": tokens, "operations": operations}
     answer.context = question.context.model_copy(update=update)
 

@@ -19,14 +19,13 @@ from asap.chat.evidence import Claim, StatedFact
 from asap.chat.ledger import doubts, record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.stated_value import FIGURES, Unit, stated_value
-from asap.chat.understanding.languages import in_english
-from asap.chat.understanding.markers import has, pretends
+from asap.chat.understanding.markers import has
+from asap.chat.understanding.message import Message
 from asap.chat.understanding.quantities import amounts, thousands
 from asap.chat.understanding.questions import is_question
 from asap.chat.understanding.run_facts import LONGEST_WORDS
-from asap.chat.understanding.statements import Reader, Statements
 from asap.chat.understanding.topics import Topic
-from asap.core.errors import BadInputError, NotFoundError, PlanError
+from asap.core.errors import BadInputError, NotFoundError
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.validity import require_valid
@@ -57,8 +56,7 @@ class Testimony:
 
     Args:
         conversation: where facts are recorded.
-        message: what the engineer said.
-        parsed: what the parser read in it.
+        message: what the engineer said, as the parser reads it.
         studies: what the other tools read; follows the record.
         noted: called with what each call changed.
         interactive: whether somebody can answer a question about an uncertain fact; otherwise it is not taken.
@@ -67,8 +65,7 @@ class Testimony:
     def __init__(
         self,
         conversation: Conversation,
-        message: str,
-        parsed: Statements,
+        message: Message,
         studies: StudyCache,
         noted: Callable[[ReplyBuilder], None],
         *,
@@ -76,7 +73,6 @@ class Testimony:
     ):
         self._conversation, self._message = conversation, message
         self._studies, self._noted, self._interactive = studies, noted, interactive
-        self._parsed = parsed
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -151,9 +147,9 @@ class Testimony:
 
     def _check(self, quote: str) -> None:
         """Refuse words that the engineer did not say in the last message, or said in no voice of an engineer."""
-        if pretends(self._message):
+        if self._message.pretends:
             raise BadInputError("speaks with another voice than the engineer's: no fact", where="the last message")
-        if _flat(quote) not in _flat(self._message):
+        if _flat(quote) not in _flat(self._message.said):
             hint = "quote the last message letter by letter; what is not in it was not stated"
             raise BadInputError("the engineer did not say so", where=plain(quote, 80), hint=hint)
 
@@ -191,8 +187,8 @@ class Testimony:
             return "The words ask or suppose; they do not report."
         if uncertain := doubts(conversation, [fact])[1]:
             return uncertain[0][1]
-        stated = self._parsed.evidence
-        if any(_agree(one, fact) for one in self._parsed.supposed):
+        stated = self._message.statements.evidence
+        if any(_agree(one, fact) for one in self._message.statements.supposed):
             return "The parser takes the words for a supposition."
         differing = [one for one in stated if _contradict(one, fact)]
         if not differing or any(_agree(one, fact) for one in stated):
@@ -234,16 +230,6 @@ def _agree(one: StatedFact, other: StatedFact) -> bool:
     if one.value is None or other.value is None:
         return same and one.value == other.value
     return same and math.isclose(one.value, other.value, rel_tol=TOLERANCE)
-
-
-def parse(conversation: Conversation, message: str) -> Statements:
-    """What the parser reads in a message, before any of it is recorded."""
-    order = conversation.order
-    focus = conversation.focus or next(iter(order), None)
-    try:
-        return Reader(conversation.study, order, focus).read(in_english(message))
-    except PlanError:
-        return Statements()
 
 
 def with_testimony(conversation: Conversation, reply: Reply, found: ReplyBuilder) -> Reply:

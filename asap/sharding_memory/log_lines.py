@@ -1,46 +1,12 @@
 """The records of a session in one line each, for reports."""
 
-import json
 from collections.abc import Iterable
-from typing import Any
 
-from asap.core.text import plain
 from asap.reports.html import LogEntry
-from asap.sharding_memory.record import Kind, Record
-
-LONGEST = 240
+from asap.sharding_memory.described import described
+from asap.sharding_memory.record import Record
 
 
 def log_entries(records: Iterable[Record]) -> list[LogEntry]:
     """What happened in each step."""
-    return [LogEntry(r.sequence, r.time, r.kind.value, plain(_line(r.kind, r.payload), LONGEST)) for r in records]
-
-
-def _line(kind: Kind, payload: Any) -> str:
-    if not isinstance(payload, dict):
-        return json.dumps(payload, ensure_ascii=False)
-    agent = f"{payload['agent']}: " if payload.get("agent") else ""
-    if kind is Kind.USER_INPUT:
-        return str(payload.get("text", ""))
-    if kind is Kind.MODEL_REQUEST:
-        return f"{agent}asks {payload.get('model', 'the model')}"
-    if kind is Kind.MODEL_RESPONSE:
-        return agent + ", ".join(_part(part) for part in (payload.get("content") or {}).get("parts", ()))
-    if kind is Kind.TOOL_CALL:
-        return f"{agent}{payload.get('tool')}({_arguments(payload.get('arguments') or {})})"
-    if kind is Kind.TOOL_RESULT:
-        return f"{agent}{payload.get('tool')} answers {_short(payload.get('result'))}"
-    return _short(payload)
-
-
-def _part(part: Any) -> str:
-    call = part.get("function_call")
-    return f"calls {call.get('name')}" if call else str(part.get("text", ""))
-
-
-def _arguments(arguments: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
-
-
-def _short(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return [LogEntry(r.sequence, r.time, r.kind.value, described(r)) for r in records]

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import home
+from asap.sharding_memory.dialogue import dialogue
 from asap.sharding_memory.record import GENESIS, Record, Scan, scan
 from asap.sharding_memory.worklog import is_session_name, session_lock, session_path
 
@@ -65,7 +66,7 @@ def verify_session(session: str, folder: Path | None = None) -> Verdict:
 
 
 def export_session(session: str, form: Literal["markdown", "json"], folder: Path | None = None) -> str:
-    """The whole session as text; raises like :func:`read_session`."""
+    """The session as a dialogue in Markdown, or every record in JSON; raises like :func:`read_session`."""
     found = _scan(session, folder)
     records, verdict = found.records, _verdict(found)
     if form == "json":
@@ -74,8 +75,7 @@ def export_session(session: str, form: Literal["markdown", "json"], folder: Path
         return json.dumps(document, indent=2) + "\n"
     state = "intact" if verdict.ok else f"damaged: {verdict.reason}"
     parts = [f"# Session {session}", f"{verdict.records} records, {state}. Head checksum `{verdict.head}`."]
-    parts += [_section(record) for record in records]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *dialogue(records)]) + "\n"
 
 
 def _verdict(found: Scan) -> Verdict:
@@ -85,11 +85,6 @@ def _verdict(found: Scan) -> Verdict:
     count = len(found.records)
     head = found.records[-1].checksum if found.records else GENESIS
     return Verdict(reason is None, count, None if reason is None else count, reason, found.torn_bytes, head)
-
-
-def _section(record: Record) -> str:
-    title = f"## {record.sequence} {record.kind.value}, {record.time:%Y-%m-%d %H:%M:%S} UTC"
-    return f"{title}\n\n```json\n{json.dumps(record.payload, indent=2)}\n```"
 
 
 def _scan(session: str, folder: Path | None) -> Scan:

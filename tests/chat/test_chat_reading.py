@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asap.chat import answer_message, open_conversation
+from asap.chat import answer_text, open_conversation
 from asap.experiments import Experiment, ExperimentStore, refer_to_hardware
 from asap.plans import Plan
 
@@ -132,7 +132,7 @@ def opened(home):
 @pytest.fixture
 def ask(opened):
     conversation = replace(opened, evidence=[], focus=None)
-    return lambda text: answer_message(conversation, text)
+    return lambda text: answer_text(conversation, text)
 
 
 @pytest.mark.parametrize(("topic", "text"), [(topic, text) for topic, texts in QUESTIONS.items() for text in texts])
@@ -172,15 +172,15 @@ def test_what_data_was_taken_for_is_said_where_maxtexts_could_be_meant(ask, home
     copies = Experiment(id="copies", hardware=refer_to_hardware("v6e-16")[0], plan=Plan.parse("replica=8 model=2"))
     ExperimentStore().add(copies, replace=True)
     conversation = open_conversation("copies", ExperimentStore())
-    assert said in answer_message(conversation, "what about data=8 model=2?").text
-    assert "FSDP here" not in answer_message(conversation, "what about replica=4 data=4?").text
+    assert said in answer_text(conversation, "what about data=8 model=2?").text
+    assert "FSDP here" not in answer_text(conversation, "what about replica=4 data=4?").text
 
 
 @pytest.mark.slow
 @settings(max_examples=100)
 @given(text=st.text(max_size=200))
 def test_no_text_breaks_it_or_moves_it(opened, text):
-    answer = answer_message(replace(opened, evidence=[], focus=None), text)
+    answer = answer_text(replace(opened, evidence=[], focus=None), text)
     assert answer.text
     assert answer.changed is False or answer.evidence
     assert "\x1b" not in answer.text
@@ -210,6 +210,6 @@ WORDS = [
 @settings(max_examples=100)
 @given(words=st.lists(st.sampled_from(WORDS), max_size=8))
 def test_no_order_of_telling_words_breaks_it(opened, words):
-    answer = answer_message(replace(opened, evidence=[], focus=None), " ".join(words))
+    answer = answer_text(replace(opened, evidence=[], focus=None), " ".join(words))
     assert answer.text
     assert not answer.changed or answer.evidence

@@ -9,7 +9,8 @@ from asap.chat import open_conversation
 from asap.chat.chat import Chat
 from asap.chat.evidence import Claim
 from asap.chat.reply import ReplyBuilder
-from asap.chat.testimony import Testimony, parse
+from asap.chat.testimony import Testimony
+from asap.chat.understanding.message import read_message
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, new_session_name, read_session
 from tests.language_models.server import Ask, ModelServer, Say
@@ -35,8 +36,7 @@ def heard(opened):
         noted: list[ReplyBuilder] = []
         tools = Testimony(
             conversation,
-            message,
-            parse(conversation, message),
+            read_message(message, conversation.scene),
             conversation.studies(),
             noted.append,
             interactive=interactive,

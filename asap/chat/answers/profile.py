@@ -28,6 +28,7 @@ def operations(conversation: Conversation, answer: ReplyBuilder, question: Quest
         answer.add("Operations by self time (share of the step, time, name):")
         answer.add(*(_row(operation) for operation in listed[:TOP]))
         answer.add(*_opaque(listed))
+        answer.operations = (listed[0].name,)
 
 
 def roofline(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -138,8 +139,9 @@ def _detail(conversation: Conversation, answer: ReplyBuilder, operation: Operati
         "collective": operation.collective,
     }
     answer.add(*(f"- {label}: {value}" for label, value in facts.items() if value))
-    if operation.source is None:
-        answer.add("- source: not recorded in this profile")
+    absent = [label for label, value in (("shape", operation.shape), ("source", operation.source)) if value is None]
+    if absent:
+        answer.add(f"- {' and '.join(absent)}: not recorded in this profile")
     if operation.opaque:
         answer.add(
             "- opaque: a custom call reports no FLOPs and no bound; a cost_estimate in its kernel would show them"

@@ -1,8 +1,4 @@
-"""What a sentence wants changed: batch, sequence, hardware, model, precision, optimizer, settings of the plan.
-
-A change is a thing (a noun, or the unit of a number) with the amount that stands nearest to it. Each amount belongs to
-one thing at most, so that "sequence length 16384 and batch 64" changes both.
-"""
+"""What a sentence wants changed: batch, sequence, hardware, model, precision, optimizer, settings of the plan."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,28 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from asap.chat.understanding.quantities import Amount, thousands
+from asap.chat.understanding.quantities import Amount
+from asap.chat.understanding.things import Thing, To, counts_in, new_value
 from asap.plans import Plan, Remat
-
-Thing = Literal[
-    "batch", "per_device_batch", "sequence", "chips", "slices", "layers", "experts", "experts_per_token", "d_model",
-    "microbatches",
-]  # fmt: skip
-
-
-class To(BaseModel):
-    """A new value, or a factor of the value that holds now."""
-
-    model_config = ConfigDict(frozen=True)
-
-    value: float
-    factor: bool = False
-
-    def of(self, now: int | None) -> int | None:
-        """The new count; ``None`` where a factor has nothing to multiply."""
-        if not self.factor:
-            return round(self.value)
-        return None if now is None else max(round(now * self.value), 1)
 
 
 class Change(BaseModel):
@@ -44,7 +21,6 @@ class Change(BaseModel):
     precision: str | None = None
     optimizer: str | None = None
     remat: Remat | Literal["any"] | None = None
-    offload: str | None = None
 
     @property
     def empty(self) -> bool:
@@ -56,36 +32,8 @@ class Change(BaseModel):
         return dict(self.counts).get(thing)
 
 
-_THINGS: tuple[tuple[Thing, str], ...] = (
-    (
-        "per_device_batch",
-        r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?|micro[_ -]batch[_ -]size"
-        r"|batch(?: size)? (?:per|of each|a) (?:device|chip|gpu|core)",
-    ),
-    ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
-    (
-        "batch",
-        r"(?:global[_ -])?(?:train[_ -])?batch(?:es)?(?:[_ -]size)?|gbs"
-        r"|sequences (?:per|a|each|in a) (?:step|batch)",
-    ),
-    (
-        "sequence",
-        r"(?:sequences?|context|seq)(?:[_ -]?(?:len\w*|window|size))?|max_target_length"
-        r"|\d+ ?k (?:sequences?|context)",
-    ),
-    ("layers", r"(?:decoder )?layers?|blocks|num_layers|depth"),
-    ("experts_per_token", r"top-?(?=\d)|experts per token|active experts"),
-    ("experts", r"experts?(?! parallel| shard| axis)"),
-    ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
-    ("slices", r"slices?|pods?"),
-    ("chips", r"chips?|devices?|tpus?|gpus?|accelerators?|cores?|machines|hardware|cluster"),
-)  # fmt: skip
-_OF_UNIT: dict[str, Thing] = {
-    "chips": "chips", "slices": "slices", "layers": "layers", "experts": "experts", "microbatches": "microbatches",
-    "sequences": "batch",
-}  # fmt: skip
-_HARDWARE = re.compile(r"\b(v\d[a-z]{0,2}(?:-\d+)?|[abh]\d{2,3}(?:-\d+)?|gb200(?:-\d+)?|trillium|ironwood)\b", re.I)
-_CHIP_ONLY = re.compile(r"\d*\s*\b(v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)\b\s+(?:chips?|devices?|tpus?|gpus?)", re.I)
+_HARDWARE = re.compile(r"\b((?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:-\d+)?|trillium|ironwood)s?\b", re.I)
+_CHIP_ONLY = re.compile(r"\d*\s*\b(v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:s\b|\s+(?:chips?|devices?|tpus?|gpus?))", re.I)
 _PRECISION = re.compile(r"\b(int8|int4|fp8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
 _OPTIMIZER = re.compile(r"\b(adamw|adafactor|adam_pax|adam|sgd|muon|lion|shampoo)\b", re.I)
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|from|replac\w+|away from)\s+(?:the\s+)?$", re.I)
@@ -101,10 +49,6 @@ _NO_REMAT = re.compile(
     re.I,
 )
 _OFFLOADED = re.compile(r"\boffload\w*\b", re.I)
-_PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
-_ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
-_FAR = 40
-"""Characters between a thing and an amount from which they have nothing to do with each other."""
 
 
 def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = None) -> tuple[Change, list[Amount]]:
@@ -113,20 +57,15 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     Args:
         text: a sentence without written plans.
         amounts: the amounts in it.
-        earlier: the change spoken of before; a lone number is a new value of the same thing.
+        earlier: the change spoken of before, whose rematerialisation a word such as "full" may be of.
     """
     hardware, spans = _hardware(text)
     named = [a for a in amounts if any(s <= a.start < e or s < a.end <= e for s, e in spans)]
     left = [a for a in amounts if not a.before and a not in named]
-    counts: dict[Thing, To]
-    counts, used = _assigned(text, left, hardware is not None)
+    sized = hardware is not None and "-" in hardware
+    counts, used = counts_in(text, left, sized=sized)
     if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
         counts["chips"] = counts.pop("slices")
-    free = [a for a in left if a not in used and a.unit in {"", "x"}]
-    if not counts and earlier is not None and len(earlier.counts) == 1 and len(free) == 1:
-        thing = earlier.counts[0][0]
-        counts = {thing: _to(thing, free[0])}
-        used = [*used, free[0]]
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
@@ -135,6 +74,15 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         remat=_remat(text, earlier),
     )
     return change, [*used, *named]
+
+
+def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
+    """A change with a lone number as the new value of the one thing that was changed before: "and 128?"."""
+    free = [a for a in left if not a.before and a.unit in {"", "x"}]
+    if change.counts or len(earlier.counts) != 1 or len(free) != 1:
+        return change, []
+    thing = earlier.counts[0][0]
+    return change.model_copy(update={"counts": ((thing, new_value(thing, free[0])),)}), free
 
 
 def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
@@ -149,65 +97,6 @@ def plan_settings(change: Change, plan: Plan) -> Plan:
     if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):
         fields["microbatches"] = count
     return plan.model_copy(update=fields) if fields else plan
-
-
-def _assigned(text: str, amounts: Sequence[Amount], hardware: bool) -> tuple[dict[Thing, To], list[Amount]]:
-    things = _things(text)
-    pairs = sorted(
-        (_distance(start, end, amount), order, index)
-        for order, (_, start, end) in enumerate(things)
-        for index, amount in enumerate(amounts)
-        if _may_be(things[order][0], amount)
-    )
-    counts: dict[Thing, To] = {}
-    used: list[int] = []
-    for distance, order, index in pairs:
-        thing = things[order][0]
-        if distance > _FAR or thing in counts or index in used or (thing == "chips" and hardware):
-            continue
-        counts[thing] = _to(thing, amounts[index])
-        used.append(index)
-    for index, amount in enumerate(amounts):
-        of_unit = _OF_UNIT.get(amount.unit)
-        if (
-            index not in used
-            and of_unit is not None
-            and of_unit not in counts
-            and not (of_unit == "chips" and hardware)
-        ):
-            counts[of_unit] = _to(of_unit, amount)
-            used.append(index)
-    if (more := _ANOTHER_SLICE.search(text)) and "slices" not in counts:
-        counts["slices"] = To(value=2 if "third" not in more.group().lower() else 3)
-    return counts, [amounts[index] for index in used]
-
-
-def _things(text: str) -> list[tuple[Thing, int, int]]:
-    found: list[tuple[Thing, int, int]] = []
-    for thing, words in _THINGS:
-        for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
-            taken = any(start < match.end() and match.start() < end for _, start, end in found)
-            if not taken and not _PER.search(text[: match.start()]):
-                found.append((thing, match.start(), match.end()))
-    return found
-
-
-def _distance(start: int, end: int, amount: Amount) -> int:
-    return max(amount.start - end, start - amount.end, 0)
-
-
-def _may_be(thing: Thing, amount: Amount) -> bool:
-    if amount.unit in {"", "x"}:
-        return not (thing == "sequence" and amount.unit == "" and amount.value < 64 and "k" not in amount.text.lower())
-    if amount.unit in {"tokens", "sequences"} and thing == "sequence":
-        return amount.unit == "tokens" or "k" in amount.text.lower()
-    return _OF_UNIT.get(amount.unit) == thing
-
-
-def _to(thing: Thing, amount: Amount) -> To:
-    if amount.unit == "x":
-        return To(value=amount.value, factor=True)
-    return To(value=thousands(amount) if thing in {"sequence", "batch", "d_model"} else round(amount.value))
 
 
 def _hardware(text: str) -> tuple[str | None, list[tuple[int, int]]]:

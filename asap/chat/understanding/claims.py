@@ -13,7 +13,9 @@ _DIED = re.compile(
     re.I,
 )
 _MEMORY = re.compile(
-    r"\bout[- ]of[- ](?:hbm[- ]|device[- ]|gpu[- ])?memory\b|\boom\w*\b|\bresource[_ ]?exhausted\b", re.I
+    r"\bout[- ]of[- ](?:hbm[- ]|device[- ]|gpu[- ])?memory\b|\boom\w*\b|\bresource[_ ]?exhausted\b"
+    r"|\b(?:hbm|memory) (?:is |was |got )?exhausted\b|\bexhaust(?:ed|s) (?:the |all )?(?:hbm|memory)\b",
+    re.I,
 )
 _FITTED = re.compile(r"\b(?:fits|fitted|did fit|does fit|fit fine|fit into (?:hbm|memory))\b", re.I)
 _FAILED = re.compile(
@@ -30,6 +32,8 @@ _HAPPENED = re.compile(
     r"|fails|crashes|dies|dead|step \d+|yesterday|today|tonight|this morning|ago|last (?:week|night|month))\b",
     re.I,
 )
+_LABELLED = re.compile(r"^[^:?]{0,40}:\s*\d")
+"""The form of a report: "candidate 1: 15 % quicker"."""
 _TERSE_WORDS = 3
 """A figure or a failure with so few words beside its plan is a report: "proposal 2: 2.1 s"."""
 _THAN_ANOTHER = re.compile(
@@ -37,6 +41,7 @@ _THAN_ANOTHER = re.compile(
     r"(?!(?:the |our )?(?:baseline|current|incumbent|present|running|existing|what|now|before|today|ours|usual))",
     re.I,
 )
+_THAT = re.compile(r"(?:that|it)\b", re.I)
 _FASTER = re.compile(r"\b(?:faster|quicker|sped up|improved)\b", re.I)
 _SLOWER = re.compile(r"\b(?:slower|regressed|slowed)\b", re.I)
 
@@ -49,7 +54,7 @@ def outcome_in(clause: str) -> Claim | None:
     if died := _DIED.search(clause):
         unfit = "fit" in died.group().lower()
         return Claim.OUT_OF_MEMORY if unfit or not negated else Claim.FITS
-    if _MEMORY.search(clause) and happened(clause):
+    if _MEMORY.search(clause) and (happened(clause) or _FAILED.search(clause)):
         return Claim.FITS if negated else Claim.OUT_OF_MEMORY
     if failed := _FAILED.search(clause):
         return None if _NEGATED.search(clause.replace(failed.group(), "")) else Claim.FAILED
@@ -62,9 +67,15 @@ def happened(clause: str) -> bool:
     """Whether a clause reports, or is as terse as a report: "proposal 2: 2.1 s"."""
     words = re.findall(r"[a-z]{2,}", clause.lower())
     terse = len(words) <= _TERSE_WORDS and not {"is", "are"} & set(words)
-    return terse or _HAPPENED.search(clause) is not None
+    return terse or any(pattern.search(clause) for pattern in (_HAPPENED, _LABELLED))
 
 
-def against_another(clause: str) -> bool:
-    """Whether a run is compared with something else than what runs now."""
-    return _THAN_ANOTHER.search(clause) is not None
+def against_another(clause: str, *, that_runs_now: bool) -> bool:
+    """Whether a run is compared with something else than what runs now.
+
+    Args:
+        clause: a report.
+        that_runs_now: "that" stands for what runs now.
+    """
+    than = _THAN_ANOTHER.search(clause)
+    return than is not None and not (that_runs_now and _THAT.match(clause, than.end()))

@@ -5,14 +5,6 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-_FOREIGN = re.compile(
-    r"[^\x00-\x7f]|\b(?:was|wie|warum|welche\w*|nicht|und|der|die|das|vorschlag|pro|mit|quel\w*|pour|est|les|une|avec|qu[ei]"
-    r"|cu[aá]\w*|por|para|los|las|con|como|com|uma|che|della|quant[oaie]|perch[eé]|sono|se dobra\w*"
-    r"|propuesta|propost\w|compare les)\b",
-    re.I,
-)
-_MARKERS = {"was", "die", "pro", "se", "con", "com", "como", "los", "las", "est"}
-
 
 def in_english(text: str) -> str:
     """The text with known foreign words replaced; English text stays as it is."""
@@ -32,10 +24,29 @@ _TYPOGRAPHY = set("–—…“”‘’×·µ→≈±§°•«»€£")
 
 
 def _is_foreign(text: str) -> bool:
+    """Whether a text has letters beside the Latin ones, or more words of another language than of English."""
     if any(ord(letter) > 0x7F and letter.isalpha() and letter not in _TYPOGRAPHY for letter in text):
         return True
-    hits = {match.group().lower() for match in _FOREIGN.finditer(text) if match.group().isascii()}
-    return len(hits) >= 2 or bool(hits - _MARKERS - {"compare les"}) or "compare les" in hits
+    words = re.findall(r"[a-z]+", text.lower())
+    hits = {language: sum(word in small for word in words) for language, small in _function_words().items()}
+    english = hits.pop("en")
+    return max(hits.values()) + len(_foreign_words().findall(text)) > english
+
+
+@cache
+def _foreign_words() -> re.Pattern[str]:
+    """The Latin words of the glossary that no English example has."""
+    examples = tomllib.loads(Path(__file__).with_name("intents.toml").read_text(encoding="utf-8"))
+    english = " ".join(text.lower() for texts in examples.values() for text in texts)
+    table = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
+    written = [_written(word) for words in table.values() for word in words if word[0] < "\u0250"]
+    return re.compile("|".join(word for word in written if not re.search(word, english)), re.I)
+
+
+@cache
+def _function_words() -> dict[str, frozenset[str]]:
+    table = tomllib.loads(Path(__file__).with_name("function_words.toml").read_text(encoding="utf-8"))
+    return {language: frozenset(words) for language, words in table.items()}
 
 
 @cache

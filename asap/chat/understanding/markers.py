@@ -36,7 +36,7 @@ _ROLE = re.compile(
 
 def has(kind: str, text: str) -> bool:
     """Whether a text has a word of a list of ``doubt.toml``."""
-    return _patterns()[kind].search(text) is not None
+    return words_of(kind).search(text) is not None
 
 
 def is_order(text: str) -> bool:
@@ -47,6 +47,11 @@ def is_order(text: str) -> bool:
 def pretends(text: str) -> bool:
     """Whether a line speaks with the voice of the system, or about its instructions: it is never a fact."""
     return any(pattern.search(text) for pattern in (_VOICE, _ROLE))
+
+
+def words_of(kind: str) -> re.Pattern[str]:
+    """The pattern of a list of ``doubt.toml``."""
+    return _patterns()[kind]
 
 
 @cache

@@ -13,6 +13,7 @@ _FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?
 _SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
 _MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
 _HBM = re.compile(r"\b(?:hbm|memory|vram)\b", re.I)
+_BYTES = {"GiB": float(GIB), "GB": 1e9}
 _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""
 
@@ -54,8 +55,9 @@ def _figure(clause: str, amount: Amount, devices: int | None) -> StatedFact | No
         return StatedFact(claim=Claim.MFU, value=value / 100, stated=value, unit="%", words=clause)
     if amount.unit == "%" and _HBM.search(clause):
         return StatedFact(claim=Claim.HBM_SHARE, value=value / 100, stated=value, unit="%", words=clause)
-    if amount.unit == "GiB" and _HBM.search(clause):
-        return StatedFact(claim=Claim.HBM_BYTES, value=value * GIB, stated=value, unit="GiB", words=clause)
+    if amount.unit in _BYTES and _HBM.search(clause):
+        size = value * _BYTES[amount.unit]
+        return StatedFact(claim=Claim.HBM_BYTES, value=size, stated=value, unit=amount.unit, words=clause)
     if amount.unit == "tokens/s":
         return StatedFact(claim=Claim.THROUGHPUT, value=value, words=clause)
     if amount.unit == "tokens/s/chip" and devices:

@@ -32,7 +32,8 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"(?:seconds?|secs?|s)\b", "s", 1),
     (r"(?:minutes?|mins?)\b", "s", 60),
     (r"(?:%|percent\b|per cent\b|pct\b)", "%", 1),
-    (r"(?:gib|gb|gigabytes?)\b", "GiB", 1),
+    (r"gib\b", "GiB", 1),
+    (r"(?:gb|gigabytes?)\b", "GB", 1),
     (r"(?:x\b|×|times\b|-?fold\b)", "x", 1),
     (r"tokens?\b", "tokens", 1),
     (r"(?:chips?|devices?|cores?|gpus?|tpus?)\b", "chips", 1),
@@ -60,7 +61,7 @@ _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\
 
 @dataclass(frozen=True)
 class Amount:
-    """A number with its unit: ``s``, ``%``, ``x``, ``GiB``, ``tokens/s``, ``$``, ``chips`` …; none is a count.
+    """A number with its unit: ``s``, ``%``, ``x``, ``GiB``, ``GB``, ``tokens/s``, ``$``, ``chips`` …; none is a count.
 
     ``before`` says that it is what something was, as in "16 instead of 8".
     """

@@ -43,14 +43,15 @@ _NOW = re.compile(
     r"|mesh|sharding|layout))\b",
     re.I,
 )
-_AXIS = r"(?P<axis>tensor|model|data|sequence|context|expert|pipeline|replica\w*|fsdp|tp|dp|cp|pp|ep|pipelining)"
+_AXIS = r"(?P<axis>tensor|model|data|sequence|context|experts?|pipeline|replica\w*|fsdp|tp|dp|cp|pp|ep|pipelining)"
 _MUCH = (
     r"(?P<much>more|higher|bigger|increas\w+|pure|plain|only|just|full|use|using|do|try|add\w*|less|lower|fewer|smaller"
-    r"|without|no|not|drop(?:ping)?|remov\w+|reduc\w+|get rid of)"
+    r"|split\w*|shard\w*|without|no|not|drop(?:ping)?|remov\w+|reduc\w+|get rid of)"
 )
 _WISH = re.compile(
     rf"\b{_MUCH}\s+(?:of\s+|any\s+|the\s+|use\s+|using\s+|more\s+)*{_AXIS}(?:[\s-]+(?:parallel\w*|stages?|axis|sharding|shards))?\b"
     rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding)\b"
+    r"|\b(?P<alone>pipelining)\b"
     rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
     re.I,
 )
@@ -146,9 +147,15 @@ def wish_in(text: str) -> Wish | None:
     match = _WISH.search(text)
     if match is None:
         return None
-    name = (match["axis"] or match["named"] or match["wide"]).lower()
+    name = (match["axis"] or match["named"] or match["alone"] or match["wide"]).lower()
     plain_data = name in {"dp", "data"} and bool(re.search(r"\bplain\b|no sharding", text, re.I))
-    name = "stage" if name == "pipelining" else "replica" if name.startswith("replica") or plain_data else WORDS[name]
+    name = (
+        "stage"
+        if name == "pipelining"
+        else "replica"
+        if name.startswith("replica") or plain_data
+        else WORDS[name.removesuffix("s")]
+    )
     much = match["much"] or ""
     if match["wide"] or _WHOLLY.search(much):
         sense = "only"

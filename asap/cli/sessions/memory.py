@@ -39,17 +39,29 @@ def list_sessions(format: Annotated[Plain, typer.Option(help="Output format.")] 
 
 
 @app.command()
-def show(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+def show(
+    session: Session,
+    agent: Annotated[str | None, typer.Option(help="Only records of this agent: analyzer, proposal, chat, …")] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Only records of this kind: user_input, tool_call, model_response, … May be repeated."),
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only errors, refused calls and failed answers.")] = False,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+) -> None:
     """Show the records of a session, one per line, or in full as JSON."""
-    from asap.sharding_memory import export_session, read_session
+    from dataclasses import asdict
 
+    from asap.sharding_memory import read_session
+    from asap.sharding_memory.described import described
+    from asap.sharding_memory.selection import selected
+
+    records = selected(read_session(session), agent, kind or (), failed=failed)
     if format is Plain.JSON:
-        print(export_session(session, "json"), end="")
+        print_json({"session": session, "records": [asdict(record) for record in records]})
         return
-    rows = (
-        (r.sequence, f"{r.time:%H:%M:%S.%f}"[:-3], r.kind.value, _summary(r.payload)) for r in read_session(session)
-    )
-    print_table(("#", "time (UTC)", "kind", "payload"), rows)
+    rows = ((r.sequence, f"{r.time:%H:%M:%S.%f}"[:-3], r.kind.value, described(r, SUMMARY)) for r in records)
+    print_table(("#", "time (UTC)", "kind", "what"), rows)
 
 
 @app.command()
@@ -74,7 +86,7 @@ def export(
     session: Session,
     format: Annotated[Export, typer.Option(help="Output format.")] = Export.MARKDOWN,
 ) -> None:
-    """Print a session as Markdown or JSON."""
+    """Print a session as a dialogue in Markdown, or every record of it as JSON."""
     from asap.sharding_memory import export_session
 
     print(export_session(session, format.value), end="")
@@ -97,11 +109,3 @@ def replay(session: Session, format: Annotated[Plain, typer.Option(help="Output 
         print(f"{session}, replayed as {found.replayed_as}: {found.steps} steps, the result is {found.verdict}")
     if found.divergence is not None:
         raise BadInputError(str(found.divergence), where=session)
-
-
-def _summary(payload: object) -> str:
-    import json
-
-    from asap.core.text import plain
-
-    return plain(json.dumps(payload, ensure_ascii=False), SUMMARY)

@@ -1,0 +1,48 @@
+"""What a question leaves out: "and for proposal 3?", "per chip?", "same with 32 chips"."""
+
+import re
+from collections.abc import Sequence
+
+from asap.chat.understanding.changes import Change
+from asap.chat.understanding.quantities import Amount
+from asap.chat.understanding.references import References, blanked
+from asap.chat.understanding.scene import Context
+from asap.chat.understanding.topics import Topic
+from asap.plans.prose import plan_spans
+
+INHERITED = {
+    Topic.MEMORY, Topic.THROUGHPUT, Topic.MAXTEXT, Topic.SURE, Topic.EXPLAIN, Topic.WHAT_IF, Topic.WHY_NOT,
+    Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES, Topic.COMPARE,
+}  # fmt: skip
+_FILLER = re.compile(
+    r"a|about|again|also|an|and|as|at|breakdown|but|by|do|first|for|how|i|if|in|instead|is|it|just|now|number|of|ok"
+    r"|okay|on|one|only|option|or|plan|please|proposals?|runner|same|second|so|take|that|the|then|third|to|too|up|use"
+    r"|versus|was|we|well|were|what|with"
+)
+"""Words of a question that say nothing of its topic."""
+_PER_CHIP = re.compile(r"\bper (?:chip|device|core|gpu|tpu)\b|/\s?(?:chip|device|core)\b", re.I)
+
+
+def says_nothing(text: str, found: Sequence[Amount], refs: References, change: Change) -> bool:
+    """Whether a message is a lone number or a filler word."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    short = len(words) <= 1 and all(_FILLER.fullmatch(word) for word in words)
+    return short and not refs.mentions and refs.wish is None and change.empty and all(not a.unit for a in found)
+
+
+def is_ellipsis(text: str, refs: References, found: Sequence[Amount], context: Context) -> bool:
+    """Whether all that is said beside plans and numbers is filler, so that the topic is the one before."""
+    if context.topic not in INHERITED:
+        return False
+    rest = blanked(text, [(s, e) for s, e, _ in plan_spans(text)])
+    rest = _PER_CHIP.sub(" ", rest) if context.topic is Topic.THROUGHPUT else rest
+    rest = blanked(rest, [(a.start, a.end) for a in found])
+    if context.topic is Topic.WHAT_IF:
+        rest = re.sub(
+            r"\b(?:chips?|slices?|sequences?|layers|experts|batch|context|fp8|int8|bf16|offload|full|minimal)\b",
+            " ",
+            rest,
+            flags=re.I,
+        )
+    words = re.findall(r"[a-z]+", rest.lower())
+    return len(words) <= 10 and all(_FILLER.fullmatch(word) for word in words)

@@ -1,0 +1,82 @@
+"""One line of the engineer, read once: a command, or what it takes back, states, supposes and asks."""
+
+import re
+from dataclasses import dataclass
+
+from asap.chat.evidence import StatedFact
+from asap.chat.understanding.languages import in_english
+from asap.chat.understanding.markers import pretends
+from asap.chat.understanding.question import Question, read_question
+from asap.chat.understanding.retractions import retracted_by
+from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements import NOTHING_STATED, Statements, read_statements
+from asap.core.errors import PlanError
+from asap.core.secrets import redacted
+from asap.core.text import plain
+
+LONGEST_MESSAGE = 4000
+_YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line that begins with a slash."""
+
+    name: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a line says. All but a command may stand beside each other.
+
+    Args:
+        said: the line as it was typed, without secrets and control characters.
+        text: the same in English.
+        command: the command that it is.
+        agrees: it says no more than yes.
+        pretends: it speaks as the system, or about its instructions.
+        retracted: the facts that it takes back, empty if none of them is on record; ``None`` if it takes nothing back.
+        statements: what it reports, supposes and corrects.
+        questions: what it asks.
+        unreadable: why a plan in it cannot be read.
+    """
+
+    said: str
+    text: str
+    command: Command | None = None
+    agrees: bool = False
+    pretends: bool = False
+    retracted: tuple[StatedFact, ...] | None = None
+    statements: Statements = NOTHING_STATED
+    questions: tuple[Question, ...] = ()
+    unreadable: PlanError | None = None
+
+
+def read_message(line: str, scene: Scene) -> Message:
+    """Understand a line, in any language that the glossary knows."""
+    said = "\n".join(plain(redacted(part)) for part in line[:LONGEST_MESSAGE].replace("’", "'").splitlines())
+    if line.lstrip().startswith("/"):
+        name, _, rest = line.strip().removeprefix("/").partition(" ")
+        return Message(said, said, command=Command(name, rest.strip()))
+    text = "\n".join(in_english(part) for part in said.splitlines())
+    if pretends(text):
+        return Message(said, text, pretends=True)
+    try:
+        return _read(said, text, scene)
+    except PlanError as error:
+        return Message(said, text, unreadable=error)
+
+
+def _read(said: str, text: str, scene: Scene) -> Message:
+    question = read_question(text, scene)
+    agrees = _YES.match(text) is not None
+    retracted = retracted_by(question, scene)
+    if retracted is not None:
+        return Message(said, text, agrees=agrees, retracted=retracted)
+    statements = read_statements(text, scene)
+    if not statements.evidence and not statements.complaints:
+        return Message(said, text, agrees=agrees, statements=statements, questions=(question,))
+    asked = [one for one in statements.unread if one.rstrip().endswith("?")]
+    questions = tuple(read_question(one, scene) for one in asked)
+    return Message(said, text, agrees=agrees, statements=statements, questions=questions)

@@ -1,0 +1,45 @@
+"""What a line is read against: the run, its proposals, what was spoken of last, what is on record."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from asap.chat.evidence import StatedFact
+from asap.chat.understanding.changes import Change
+from asap.chat.understanding.topics import Topic
+from asap.plans import Plan
+from asap.study.study import Study
+
+
+class Context(BaseModel):
+    """What was spoken of last, on record with each reply."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: Topic | None = None
+    plans: tuple[Plan, ...] = ()
+    change: Change | None = None
+    tokens: float | None = None
+    operations: tuple[str, ...] = ()
+
+
+NO_CONTEXT = Context()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a line is read against.
+
+    Args:
+        study: the run, with what was stated about it.
+        order: the proposals, best first.
+        focus: the plan that was spoken of last.
+        context: what a question may leave out.
+        known: facts on record, oldest first.
+    """
+
+    study: Study
+    order: tuple[Plan, ...]
+    focus: Plan | None = None
+    context: Context = NO_CONTEXT
+    known: tuple[StatedFact, ...] = ()
