@@ -71,5 +71,5 @@ def _memory(values: list[MemoryPrediction | None], shares: list[float]) -> Memor
     )
     return MemoryPrediction(
         total=total, capacity_bytes=capacity, fits=total.value <= capacity,
-        probability_fits=overhead.probability_fits(total.value, capacity),
+        probability_fits=float(overhead.probability_fits(total.value, capacity)),
     )  # fmt: skip
