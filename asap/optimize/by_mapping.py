@@ -13,7 +13,7 @@ from asap.core.units import format_seconds
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.algorithm_space import machine_space
-from asap.mapping.check import check
+from asap.mapping.check import check, mended
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
 from asap.optimize.evaluators.mapping import MappingEvaluator
@@ -68,6 +68,7 @@ def optimize_program(
     proposer = MappingRules(
         space, start=space.text(_said(text, choices)), seed=seed,
         allowed=lambda program: not check(program, None, hardware).feedback,
+        mended=lambda program: mended(program, hardware),
     )  # fmt: skip
     begun, shown = session(), set[int]()
 
