@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from asap.compiler.reference.target import mapping_target
-from asap.core.errors import NotFoundError
+from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
@@ -21,6 +21,17 @@ class ProgramFacts:
     target: Target | None
     hardware: Slice | None
     constraints: Constraints
+
+    def both(self, where: str) -> tuple[Target, Slice]:
+        """Model and machine, for what needs both.
+
+        Raises:
+            InsufficientEvidenceError: one of them is not known.
+        """
+        if self.target is None or self.hardware is None:
+            hint = "give --model and --on, or --experiment"
+            raise InsufficientEvidenceError("it needs a model and a machine", where=where, hint=hint)
+        return self.target, self.hardware
 
 
 def program_facts(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from asap.core.feedback import repaired
 from asap.hardware import Slice
 from asap.mapping.checks.algorithms import check_algorithm
 from asap.mapping.checks.machine import check_mesh, check_order
@@ -12,6 +13,8 @@ from asap.mapping.language.feedback import Feedback
 from asap.mapping.language.parse import MOST_FEEDBACK, parse
 from asap.mapping.language.program import Program
 from asap.mapping.target import Target
+
+_MOST_REPAIRS = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ def check(text: str, target: Target | None = None, hardware: Slice | None = None
         unchecked.append("mesh, grid and order of devices, without a machine")
     ordered = sorted(found, key=lambda each: (each.line, each.column))
     return Checked(program, tuple(ordered[:MOST_FEEDBACK]), tuple(unchecked))
+
+
+def mended(text: str, hardware: Slice) -> str:
+    """A program of an algorithm after the repairs of the check, and after theirs."""
+    for _ in range(_MOST_REPAIRS):
+        if not (found := check(text, None, hardware).feedback):
+            break
+        text = repaired(text, found)
+    return text
 
 
 def check_program(program: Program, target: Target | None, hardware: Slice | None) -> list[Feedback]:

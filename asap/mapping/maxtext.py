@@ -4,9 +4,9 @@ MaxText names the dimensions of its tensors and lays each name over axes of the 
 layer. So a program can say more than the rules, and the rules have names that the language has not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
@@ -77,21 +77,26 @@ def read_rules(settings: Mapping[str, object], plan: Plan, target: Target) -> tu
     return parse(plan_text(plan) + "".join(f"{line}\n" for line in lines))[0], tuple(left_out)
 
 
-def write_rules(program: Program, target: Target) -> list[list[Any]]:
+def write_rules(program: Program, target: Target) -> list[tuple[str, list[str]]]:
     """The rules that lay tensors as a program does, where MaxText's own would not; to be merged with these.
 
     Raises:
         PlanError: the program lays tensors apart that share a name in MaxText, or sets what no rule can say.
     """
     _check_only_shardings(program)
-    found: list[list[Any]] = []
+    found: list[tuple[str, list[str]]] = []
     laid = {keyword: list(shardings(target, program, keyword)) for keyword in ("shard", "constrain")}
     for name, known in DIMENSIONS.items():
         axes = _uniform(laid[known.keyword], known, name)
         if axes is not None:
-            found.append([name, [MAXTEXT[axis][0] for axis in axes]])  # pyright: ignore[reportArgumentType]
+            found.append((name, [MAXTEXT[axis][0] for axis in axes]))  # pyright: ignore[reportArgumentType]
     _check_all_said(laid)
     return found
+
+
+def rules_text(rules: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Rules as an override of MaxText: ``logical_axis_rules=[['embed', ['fsdp']]]``."""
+    return f"{RULES}=[{', '.join(f'[{name!r}, {list(axes)!r}]' for name, axes in rules)}]"
 
 
 def _check_only_shardings(program: Program) -> None:

@@ -8,10 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.compiler.algorithms.choices import Choices
 from asap.compiler.mapped.judge import read_choices, request_of
 from asap.core.errors import BadInputError
+from asap.core.text import plain
+from asap.core.units import format_seconds
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.algorithm_space import machine_space
-from asap.mapping.check import check
+from asap.mapping.check import check, mended
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
 from asap.optimize.evaluators.mapping import MappingEvaluator
@@ -66,6 +68,7 @@ def optimize_program(
     proposer = MappingRules(
         space, start=space.text(_said(text, choices)), seed=seed,
         allowed=lambda program: not check(program, None, hardware).feedback,
+        mended=lambda program: mended(program, hardware),
     )  # fmt: skip
     begun, shown = session(), set[int]()
 
@@ -83,6 +86,17 @@ def optimize_program(
         best=best.configuration if best else None, best_seconds=best.step_time_s if best else None,
         gain=1 - best.step_time_s / start if best and start else None,
     )  # fmt: skip
+
+
+def line_of_program(each: Try) -> str:
+    """A program that was tried, in one line: its modelled time, why it was tried, and the codes of its feedback."""
+    outcome = each.outcome
+    if outcome is None:
+        return f"{each.number}. running"
+    time = f"{format_seconds(outcome.step_time_s)} modelled" if outcome.step_time_s else outcome.status
+    lines = "; ".join(line for line in each.configuration.splitlines() if line.strip())
+    codes = ", ".join(dict.fromkeys(found.code for found in outcome.feedback))
+    return plain(f"{each.number}. {time}: {lines} ({each.why}) -> {codes}")
 
 
 def _said(text: str, choices: Choices) -> dict[str, str]:

@@ -24,6 +24,10 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.NOISE: ("its steps vary too much to tell", "measure it again, or for more steps"),
     Code.MEMORY_TO_SPARE: ("HBM is left over", "recompute less, or shard parameters less"),
     Code.EXPOSED_COLLECTIVE: ("the step waits for a collective", "lower the degree of its axis"),
+    Code.RESHARDING: (
+        "the compiler moves data between layouts",
+        "split what is used together alike; --by-tensor tries other splits",
+    ),
     Code.SYNCHRONOUS_COLLECTIVE: ("a collective runs alone", "move its axis to neighbouring chips"),
 }
 

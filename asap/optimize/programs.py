@@ -4,12 +4,11 @@ from asap.compiler.reference.target import mapping_target
 from asap.core.errors import PlanError
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Program
-from asap.mapping.maxtext import write_rules
+from asap.mapping.maxtext import rules_text, write_rules
 from asap.mapping.plan_program import plan_of, plan_text
 from asap.models import Architecture
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
-from asap.plans.maxtext.sharding_rules import RULES
 from asap.proposals.proposal import Overrides
 from asap.proposals.propose import overrides_of
 from asap.study.study import Study
@@ -44,5 +43,5 @@ def launched(study: Study, program: Program) -> Overrides:
     found = overrides_of(study, plan_of(program))
     if found.maxtext is None:
         raise PlanError("only MaxText takes rules for single tensors")
-    rules = ", ".join(f"['{name}', {axes}]" for name, axes in write_rules(program, target))
-    return found.model_copy(update={"maxtext": f'{found.maxtext} {RULES}="[{rules}]"' if rules else found.maxtext})
+    rules = write_rules(program, target)
+    return found.model_copy(update={"maxtext": f'{found.maxtext} "{rules_text(rules)}"' if rules else found.maxtext})

@@ -256,6 +256,9 @@ TARGETS = {
     "mapping": Target(
         "mapping programs", _file("mappings", "program.map", "map", "check", "--model", "llama2-70b", "--on", "v5e:4x4")
     ),
+    "algorithm": Target(
+        "mapping programs of algorithms", _file("mappings", "program.map", "map", "check", "--on", "v5e:4x4")
+    ),
     "event": Target("event files of GitHub", lambda: (mutated_text(_examples("events")), _event)),
     "artifact": Target("artifacts of the check job", lambda: (mutated_text(_examples("artifacts")), _artifact)),
     "policy": Target("policies", lambda: (mutated_text(_examples("policies")), _policy)),

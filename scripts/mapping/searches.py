@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 
+from asap.mapping.check import mended
 from asap.optimize.outcome import Configuration, Try
 from asap.optimize.proposers.mapping_rules import MappingRules, Use
 from mapping.table import Table
@@ -25,7 +26,9 @@ def rules(use: Use, textbook: bool = False) -> Search:
     def run(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
         start = table.textbook if textbook else next(_random(table, seed, legal))
         allowed = table.legal if legal else lambda text: True
-        proposer, tries = MappingRules(table.space, use=use, start=start, seed=seed, allowed=allowed), list[Try]()
+        repairs = (lambda text: mended(text, table.hardware)) if legal and use == "suggest" else lambda text: text
+        proposer = MappingRules(table.space, use=use, start=start, seed=seed, allowed=allowed, mended=repairs)
+        tries: list[Try] = []
         while (found := proposer.propose(tries)) is not None:
             outcome = table.outcome(found.configuration)
             tries.append(Try(number=len(tries) + 1, configuration=found.configuration, why=found.why, outcome=outcome))

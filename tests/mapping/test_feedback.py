@@ -134,3 +134,8 @@ def test_huge_programs_are_refused_at_a_place(text):
     found = check(text, DENSE, SLICE).feedback
     assert found
     assert all(each.line >= 1 and each.column >= 1 for each in found)
+
+
+def test_what_was_expected_is_said_as_one_writes_it():
+    (found,) = check(MESH + "order f(i, j) = f(j, i)", DENSE, SLICE).feedback
+    assert found.suggestion == "expected *, /, %, +, -, ? or a comparison"

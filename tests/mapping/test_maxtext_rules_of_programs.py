@@ -54,7 +54,7 @@ def test_rules_of_a_configuration_become_lines_and_rules_again():
     assert left_out == ()
     assert check(format_program(program), DENSE, SLICE).feedback == ()
     written = write_rules(program, DENSE)
-    assert sorted(written) == sorted(rules)
+    assert sorted(map(list, written)) == sorted(rules)
     assert set(read(written)[0].decisions) == set(program.decisions)
 
 

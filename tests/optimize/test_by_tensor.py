@@ -90,6 +90,6 @@ def test_every_program_passes_the_checks_and_none_is_tried_twice(study):
 def test_maxtext_gets_rules_for_tensors_and_none_for_layers(study):
     line = launched(study, parse("mesh data=16\nremat full\nshard head, embedding by embed over none")[0]).maxtext
     assert line is not None
-    assert line.endswith("logical_axis_rules=\"[['embed_vocab', []]]\"")
+    assert line.endswith("\"logical_axis_rules=[['embed_vocab', []]]\"")
     with pytest.raises(PlanError, match="remat"):
         launched(study, parse("mesh data=16\nremat full\nremat minimal in layers 0..3")[0])

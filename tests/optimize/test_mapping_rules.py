@@ -3,7 +3,7 @@ import pytest
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.algorithm_space import legal_space, machine_space
-from asap.mapping.check import check
+from asap.mapping.check import check, mended
 from asap.optimize.outcome import Try
 from asap.optimize.proposers.mapping_rules import MappingRules
 from mapping.loop import HELD_OUT, SEARCHES, measure
@@ -28,6 +28,16 @@ def test_what_is_wrong_is_repaired_next(table):
     _, second = _proposed(table, MappingRules(table.space, start=start), 2)
     assert second.why == "repairs NEEDS_SQUARE"
     assert second.outcome.status == "done"
+
+
+def test_a_decision_that_needs_another_takes_it_along():
+    table = Table("solomonik")
+    start = "algorithm solomonik\ngrid (2, 2, 4)\norder block(2, 1)\nexchange gather\n"
+    proposer = MappingRules(
+        table.space, start=start, allowed=table.legal, mended=lambda text: mended(text, table.hardware)
+    )  # fmt: skip
+    _, second = _proposed(table, proposer, 2)
+    assert {"grid (1, 4, 4)", "exchange permute"} <= set(second.configuration.splitlines())
 
 
 def test_nothing_is_tried_twice_and_a_seed_says_all(table):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from asap.mapping.check import Checked
     from asap.mapping.explain import Laid
     from asap.mapping.language.feedback import Feedback
-    from asap.optimize.outcome import Try
 
 app = typer.Typer(no_args_is_help=True, help="Programs that map a training step to a machine (docs/mapping.md).")
 
@@ -90,6 +89,7 @@ def format_file(
 def explain(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
     """A program in plain words, and how every tensor lies under it."""
     from asap.mapping.explain import explain as explain_program
+    from asap.mapping.maxtext import rules_text
 
     facts = _facts(experiment, model, on)
     _, checked = _checked(file, facts)
@@ -108,26 +108,19 @@ def explain(file: File, experiment: Of = None, model: Model = None, on: On = Non
     elif found.maxtext_refusal:
         warn(f"MaxText cannot say this: {found.maxtext_refusal}")
     elif found.maxtext_rules:
-        rules = ", ".join(f"['{name}', [{', '.join(map(repr, axes))}]]" for name, axes in found.maxtext_rules)
-        print(f"\nMaxText: logical_axis_rules=[{rules}]")
+        print(f"\nMaxText: {rules_text(found.maxtext_rules)}")
 
 
 @app.command()
 def space(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
     """The decisions around a program, and how many ways there are to make each."""
-    from asap.core.errors import InsufficientEvidenceError
     from asap.mapping.space import space as space_of
 
     facts = _facts(experiment, model, on)
-    if facts.target is None or facts.hardware is None:
-        raise InsufficientEvidenceError(
-            "the space needs a model and a machine",
-            where="asap map space",
-            hint="give --model and --on, or --experiment",
-        )
+    target, hardware = facts.both("asap map space")
     _, checked = _checked(file, facts)
     _stop_if_wrong(file, checked.feedback)
-    found = space_of(checked.program, facts.target, facts.hardware, facts.constraints)
+    found = space_of(checked.program, target, hardware, facts.constraints)
     if form is Plain.JSON:
         print_json(found)
         return
@@ -146,23 +139,10 @@ def write(
     plan: Annotated[str | None, typer.Option(help="Another plan than the one on record.")] = None,
 ) -> None:
     """The plan of an experiment as a program, with MaxText's logical axis rules where it has its own."""
-    from asap.core.errors import InsufficientEvidenceError
-    from asap.mapping.language.format import format_program
-    from asap.mapping.maxtext import read_rules
-    from asap.mapping.plan_program import plan_text
-    from asap.plans import Plan
+    from asap.compiler.experiment_program import experiment_program
 
-    record = _experiment(experiment)
-    chosen = Plan.parse(plan).completed_by(record.plan) if plan else record.plan
-    if chosen is None:
-        raise InsufficientEvidenceError("no plan is on record", where=record.id, hint='give one: --plan "data=16"')
-    if record.model is None:
-        print(plan_text(chosen), end="")
-        return
-    target = _facts(experiment, None, None).target
-    assert target is not None
-    program, left_out = read_rules(record.hyperparameters, chosen, target)
-    print(format_program(program), end="")
+    text, left_out = experiment_program(_experiment(experiment), plan)
+    print(text, end="")
     if left_out:
         warn(f"rules of MaxText that the language has no words for: {', '.join(left_out)}")
 
@@ -179,7 +159,7 @@ def optimize(
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware
-    from asap.optimize.by_mapping import optimize_program
+    from asap.optimize.by_mapping import line_of_program, optimize_program
     from asap.optimize.session import Session
     from asap.sharding_memory import new_session_name
 
@@ -187,7 +167,7 @@ def optimize(
     settings = {"program": text, "on": on, "budget": budget}
     found = optimize_program(
         text, hardware, budget, lambda: Session.start(new_session_name(), settings),
-        watch=lambda each: warn(_tried(each)),
+        watch=lambda each: warn(line_of_program(each)),
     )  # fmt: skip
     if form is Plain.JSON:
         print_json(found)
@@ -199,18 +179,6 @@ def optimize(
         raise typer.Exit(5)
     if write:
         write_atomically(file, found.best.strip() + "\n")
-
-
-def _tried(each: "Try") -> str:
-    from asap.core.text import plain
-    from asap.core.units import format_seconds
-
-    outcome = each.outcome
-    assert outcome is not None
-    time = f"{format_seconds(outcome.step_time_s)} modelled" if outcome.step_time_s else outcome.status
-    lines = "; ".join(line for line in each.configuration.splitlines() if line.strip())
-    codes = ", ".join(dict.fromkeys(found.code for found in outcome.feedback))
-    return plain(f"{each.number}. {time}: {lines} ({each.why}) -> {codes}")
 
 
 def _facts(experiment: str | None, model: str | None, on: str | None) -> "ProgramFacts":

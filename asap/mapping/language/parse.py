@@ -115,6 +115,9 @@ def _shown(terminal: str) -> str:
         "INDEX": "a number",
         "KEPT": "tensors such as query+key",
         "COMPARE": "a comparison",
+        "PLUS_MINUS": "+, -",
+        "TIMES": "*, /, %",
+        "COMMA": "a comma",
     }
     return known.get(terminal) or _terminals().get(terminal, terminal)
 

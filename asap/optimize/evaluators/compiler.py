@@ -23,6 +23,8 @@ from asap.plans import Plan
 
 _EXPOSED = 0.1
 """Share of the step that one collective has to cost alone to be worth a word."""
+_RESHARDED = 0.01
+"""Share of the step that moves between layouts have to cost."""
 _SPARE = 0.25
 """Share of HBM from which on it is said to be to spare, as :data:`asap.proposals.situation.SPARE`."""
 _STATUS: dict[str, tuple[Status, Code]] = {
@@ -66,7 +68,7 @@ class CompilerEvaluator:
                 status="rejected", provenance=Provenance.COMPILED, seconds=time.monotonic() - began,
                 feedback=(feedback(Code.INVALID, error.message),),
             )  # fmt: skip
-        return _outcome(found, time.monotonic() - began)
+        return outcome_of(found, time.monotonic() - began)
 
     def _compile(self, plan: Plan, program: Program | None, effort: Effort) -> Verification:
         self.report(f"compiling with {effort} effort")
@@ -74,7 +76,8 @@ class CompilerEvaluator:
         return verify(self.experiment, [plan], options, self.report)[0]
 
 
-def _outcome(found: Verification, seconds: float) -> Outcome:
+def outcome_of(found: Verification, seconds: float) -> Outcome:
+    """What a compilation comes to as an evaluation that took so long."""
     time_ = found.calibrated_step_time or found.step_time
     hbm = found.memory.hbm_peak if found.memory else found.needed_bytes
     common = {"provenance": Provenance.COMPILED, "hbm_bytes": hbm, "seconds": seconds}
@@ -99,6 +102,11 @@ def _advice(found: Verification) -> list[Feedback]:
             said.append(feedback(Code.SYNCHRONOUS_COLLECTIVE, f"{where} runs alone for {share} of the step"))
         else:
             said.append(feedback(Code.EXPOSED_COLLECTIVE, f"{where} is waited for {share} of the step"))
+    for row in found.collectives:
+        asked_for = row.kind != "all-to-all" or "expert" in row.axes
+        if not asked_for and simulated and (row.exposed_s or 0.0) > _RESHARDED * simulated:
+            moved = f"{format_bytes(row.size_bytes)} between layouts along {row.axes}"
+            said.append(feedback(Code.RESHARDING, f"the compiler moves {moved}: no split asks for it"))
     peak = found.memory.hbm_peak if found.memory else None
     if peak is not None and peak < (1 - _SPARE) * found.capacity_bytes:
         said.append(feedback(Code.MEMORY_TO_SPARE, f"{format_bytes(found.capacity_bytes - peak)} of HBM are left over"))

@@ -44,6 +44,8 @@ class MappingRules:
         start: the first program; one at random by default.
         seed: of every draw.
         allowed: what is proposed at all; the check of the language, to propose nothing that it refuses.
+        mended: what a program becomes before that; the repairs of the check, so that a decision that needs another
+            takes it along.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class MappingRules:
         start: Configuration | None = None,
         seed: int = 0,
         allowed: Callable[[Configuration], bool] = lambda text: True,
+        mended: Callable[[Configuration], Configuration] = lambda text: text,
     ) -> None:
-        self._space, self._use, self._start, self._allowed = space, use, start, allowed
+        self._space, self._use, self._start, self._allowed, self._mended = space, use, start, allowed, mended
         self._draw = random.Random(seed)
         self._ranks = {key: self._draw.sample(options, len(options)) for key, options in space.options.items()}
 
@@ -64,7 +67,8 @@ class MappingRules:
         seen = {_meaning(each.configuration) for each in tries}
         if not tries and self._start is not None:
             return Suggestion(configuration=self._start, why="the program to begin with")
-        for text, why in self._candidates(tries):
+        for candidate, why in self._candidates(tries):
+            text = self._mended(candidate)
             if _meaning(text) not in seen and self._allowed(text):
                 return Suggestion(configuration=text, why=why)
         return None
