@@ -73,3 +73,10 @@ def test_a_time_of_reduced_effort_is_marked():
 def test_without_a_time_it_is_no_result():
     found = outcome(compiled("fsdp_scan_v5e_4x4", effort="least"))
     assert (found.status, codes(found)) == ("failed", ["NO_STEP_TIME"])
+
+
+def test_a_loop_that_cannot_be_counted_makes_no_time():
+    program = (PROGRAMS / "fsdp_scan_v5e_4x4.hlo").read_text().replace("direction=LT", "direction=NE")
+    found = outcome(compiled("fsdp_scan_v5e_4x4").model_copy(update={"program": program}))
+    assert (found.status, codes(found)) == ("failed", ["NO_STEP_TIME"])
+    assert "the trip count of" in found.feedback[0].explanation

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asap.compiler.schedule.simulator import UNCOUNTED
 from asap.compiler.verification import CollectiveRow, Verification
 from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
@@ -32,8 +33,9 @@ def outcome_of(found: Verification, seconds: float) -> Outcome:
     if found.status in _STATUS:
         status, code = _STATUS[found.status]
         return Outcome(status=status, feedback=(feedback(code, found.verdict),), **common)
-    if step is None:
-        reason = "it compiles, but the compiler gave no time for its step"
+    uncounted = next((note for note in found.notes if note.endswith(UNCOUNTED)), None)
+    if step is None or uncounted:
+        reason = f"it compiles, but its step has no time: {uncounted or 'the compiler gave none'}"
         return Outcome(status="failed", feedback=(feedback(Code.NO_STEP_TIME, reason, "run it"),), **common)
     reduced = (feedback(Code.REDUCED_EFFORT),) if found.effort == "reduced" else ()
     said = (*reduced, *_collectives(found), *_copies(found), *_memory(found))
