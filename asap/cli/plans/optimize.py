@@ -157,6 +157,18 @@ def show(session: SessionName, form: Form = Plain.TERMINAL) -> None:
     _print(report_of(*open_session(session)), form)
 
 
+@app.command()
+def record(session: SessionName) -> None:
+    """Add what a session measured to the history: later searches and proposals find it as a precedent."""
+    from asap.history import add
+    from asap.optimize.by_evaluation import open_session
+    from asap.optimize.precedents import precedents
+
+    for made in precedents(*open_session(session)):
+        add(made)
+        print(f"recorded {made.id}: {made.outcome.value.replace('_', ' ')}")
+
+
 def _go(request: "Request", session: "Session", form: Plain) -> None:
     import sys
 
