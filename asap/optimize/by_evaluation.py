@@ -16,6 +16,7 @@ from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request
 from asap.optimize.session import Session, only_session
 from asap.optimize.stopping import Stopped, Worth
+from asap.sharding_memory import readable
 
 Show = Callable[[OptimizationReport, Worth | None], None]
 Making = Callable[[ModelGuided], Proposer]
@@ -59,6 +60,13 @@ def optimize_by_evaluation(
             chosen = ByTensor.of(request.study, chosen, most_plans=max((request.budget.evaluations or 0) // 2, FEW))
         stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told)
     return _report(request, session, guided, searched.found.considered, stopped)
+
+
+def open_session(name: str) -> tuple[Request, Session]:
+    """A session on record, and what was asked for; raises like :meth:`Session.resume`."""
+    session = Session.resume(name)
+    with readable(name):
+        return Request.model_validate(session.settings), session
 
 
 def report_of(request: Request, session: Session) -> OptimizationReport:

@@ -29,6 +29,12 @@ _WORDS: dict[Code, tuple[str, str]] = {
         "split what is used together alike; --by-tensor tries other splits",
     ),
     Code.SYNCHRONOUS_COLLECTIVE: ("a collective runs alone", "move its axis to neighbouring chips"),
+    Code.REDUCED_EFFORT: (
+        "it was compiled with reduced effort, as full effort did not end: other times are not comparable",
+        "give the compiler longer with --time-limit",
+    ),
+    Code.LAYOUT_COPY: ("the step copies data within the device", "keep tensors whole along their last dimension"),
+    Code.RESHARDING: ("data moves between layouts", "give neighbouring operations the same axes"),
 }
 
 

@@ -1,64 +1,75 @@
 """The loop itself: propose, judge, write down, evaluate, write down."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from asap.core.provenance import Provenance
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Outcome, Suggestion, Try
-from asap.optimize.protocols import Evaluator, Proposer
+from asap.optimize.protocols import Evaluator, Proposer, SeveralAtOnce
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule, Worth
 
 Watch = Callable[[Session, Suggestion | None, Worth | None], None]
 """Called after each change: the session, and what is evaluated next with what it is worth."""
 
-MOST_LOST = 3
-"""Times that a configuration is evaluated again after it was lost."""
-
 
 def optimize(
     session: Session,
     proposer: Proposer,
-    evaluator: Evaluator,
+    evaluator: Evaluator | SeveralAtOnce,
     rule: StoppingRule,
     watch: Watch = lambda session, suggestion, worth: None,
 ) -> Stopped:
-    """Evaluate what is proposed until nothing more is worth it. A try that a kill cut off is finished first.
+    """Evaluate what is proposed until nothing more is worth it. Tries that a kill cut off are finished first.
 
     A keyboard interrupt ends the loop; the evaluator has then stopped what it started.
     """
+    at_once = evaluator.at_once if isinstance(evaluator, SeveralAtOnce) else 1
     stopped = None
     while stopped is None:
+        why_not = None
+        while len(session.unfinished) < at_once and why_not is None:
+            why_not = _begin(session, proposer, rule, watch)
         running = session.unfinished
-        if running is None:
-            if stopped := rule.over(session.tries):
-                break
-            suggestion = proposer.propose(session.tries)
-            if suggestion is None:
-                statement = "Every configuration that is worth a try has been evaluated."
-                stopped = Stopped(reason="nothing_left", statement=statement)
-                break
-            if stopped := rule.judge(session.tries, suggestion):
-                break
-            running = session.begin(suggestion)
-            watch(session, suggestion, rule.worth(session.tries[:-1], suggestion))
-        stopped = _evaluate(session, running, evaluator, rule)
+        stopped = _evaluate(session, running, evaluator, rule) if running else why_not
         watch(session, None, None)
     session.stop(stopped)
     return stopped
 
 
-def _evaluate(session: Session, running: Try, evaluator: Evaluator, rule: StoppingRule) -> Stopped | None:
+def _begin(session: Session, proposer: Proposer, rule: StoppingRule, watch: Watch) -> Stopped | None:
+    """Write down the next try, unless there is a reason not to."""
+    if stopped := rule.over(session.tries):
+        return stopped
+    suggestion = proposer.propose(session.tries)
+    if suggestion is None:
+        statement = "Every configuration that is worth a try has been evaluated."
+        return Stopped(reason="nothing_left", statement=statement)
+    if stopped := rule.judge(session.tries, suggestion):
+        return stopped
+    session.begin(suggestion)
+    watch(session, suggestion, rule.worth(session.tries[:-1], suggestion))
+    return None
+
+
+def _evaluate(
+    session: Session, running: Sequence[Try], evaluator: Evaluator | SeveralAtOnce, rule: StoppingRule
+) -> Stopped | None:  # fmt: skip
     began, interrupted = time.monotonic(), None
     try:
-        outcome = evaluator.evaluate(running.configuration, session.place(running.number))
+        if isinstance(evaluator, SeveralAtOnce):
+            outcomes = evaluator.evaluate_all([each.configuration for each in running])
+        else:
+            outcomes = [evaluator.evaluate(each.configuration, session.place(each.number)) for each in running]
     except KeyboardInterrupt:
-        outcome = Outcome(
-            status="lost", provenance=Provenance.MEASURED, seconds=time.monotonic() - began,
+        lost = Outcome(
+            status="lost", provenance=Provenance.MEASURED, seconds=(time.monotonic() - began) / len(running),
             feedback=(feedback(Code.INTERRUPTED),),
         )  # fmt: skip
+        outcomes = [lost] * len(running)
         interrupted = Stopped(reason="interrupted", statement="Interrupted.")
-    session.end(running.number, outcome, rule.machine.cost(outcome.seconds))
+    for each, outcome in zip(running, outcomes, strict=True):
+        session.end(each.number, outcome, rule.machine.cost(outcome.seconds))
     return interrupted

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from asap.optimize.outcome import Configuration, Outcome, Suggestion, Try
 
@@ -26,12 +26,31 @@ class Evaluator(Protocol):
         ...
 
 
+@runtime_checkable
+class SeveralAtOnce(Protocol):
+    """An evaluator that takes several configurations at once, and needs no folder to go on after a kill."""
+
+    @property
+    def name(self) -> str:
+        """As an :class:`Evaluator` has it."""
+        ...
+
+    @property
+    def at_once(self) -> int:
+        """How many."""
+        ...
+
+    def evaluate_all(self, configurations: Sequence[Configuration]) -> list[Outcome]:
+        """What comes of each, in their order."""
+        ...
+
+
 class Proposer(Protocol):
     """Learns from tries and proposes the next."""
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         """The next configuration, given all tries with their outcomes and feedback; ``None``: nothing is left to try.
 
-        A configuration may be proposed again, to measure it better.
+        Tries that are under way have no outcome. A configuration may be proposed again, to measure it better.
         """
         ...

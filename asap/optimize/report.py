@@ -78,12 +78,13 @@ def best_measured(
     present = before or next((r for r in (best_of(t for t in tries if t.configuration == now),) if r), None)
     steps = sum(outcome.steps or 0 for outcome in timed)
     counted = f"{steps} steps in {found.tries} run(s)" if steps else "the record" if found is before else "the compiler"
+    kept = found.configuration == now
     return Best(
         configuration=found.configuration,
         step_time_s=found.step_time_s,
         standard_error_s=found.standard_error_s or None,
         provenance=first.provenance if first else Provenance.MEASURED,
-        evidence=counted,
+        evidence=f"it is what runs now; {counted}" if kept else counted,
         saves=1 - found.step_time_s / present.step_time_s if present else None,
-        lines=() if found.configuration == now else tuple(lines(found.configuration).splitlines()),
+        lines=() if kept else tuple(lines(found.configuration).splitlines()),
     )

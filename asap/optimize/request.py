@@ -18,7 +18,7 @@ from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
-from asap.optimize.protocols import Evaluator
+from asap.optimize.protocols import Evaluator, SeveralAtOnce
 from asap.optimize.stopping import Machine, StoppingRule
 from asap.proposals.proposal import Overrides
 from asap.proposals.propose import overrides_of
@@ -91,7 +91,7 @@ class Request(BaseModel):
         wishes = Wishes(frozenset(self.allowed), self.steps_to_go, self.prices, self.currency)
         return replace(reopen_study(self.experiment, ExperimentStore()), wishes=wishes)
 
-    def evaluator(self, session: str, report: Callable[[str], None]) -> Evaluator:
+    def evaluator(self, session: str, report: Callable[[str], None]) -> Evaluator | SeveralAtOnce:
         """What evaluates.
 
         Raises:
@@ -112,7 +112,7 @@ class Request(BaseModel):
             report=report,
         )
 
-    def _compiler(self, report: Callable[[str], None]) -> Evaluator:
+    def _compiler(self, report: Callable[[str], None]) -> SeveralAtOnce:
         from asap.compiler.programs.options import CompileLimits, CompileOptions
         from asap.optimize.evaluators.compiler import CompilerEvaluator
 
@@ -120,7 +120,7 @@ class Request(BaseModel):
             train_step=self.train_step, maxtext=self.maxtext, python=self.python, engine=self.engine,
             limits=CompileLimits(seconds=self.try_seconds),
         )  # fmt: skip
-        return CompilerEvaluator(self.study.experiment, options, report)
+        return CompilerEvaluator(self.study, options, report)
 
     def rule(self, modelled_s: float) -> StoppingRule:
         """When it ends. ``modelled_s``: of a step, by the model."""

@@ -74,9 +74,9 @@ class Session:
         return self._worklog
 
     @property
-    def unfinished(self) -> Try | None:
-        """A try that was begun, and of which no outcome is on disk."""
-        return next((each for each in self.tries if each.outcome is None), None)
+    def unfinished(self) -> list[Try]:
+        """Tries that were begun, and of which no outcome is on disk."""
+        return [each for each in self.tries if each.outcome is None]
 
     def place(self, number: int) -> Path:
         """The folder of a try."""

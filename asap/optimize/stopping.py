@@ -102,7 +102,8 @@ class StoppingRule:
 
     def _time(self, tries: Sequence[Try], worth: Worth) -> Stopped | None:
         spent = sum(outcome.seconds for _, outcome in ended(tries))
-        if self.seconds is not None and spent + worth.cost.seconds > self.seconds:
+        under_way = sum(each.outcome is None for each in tries) * worth.cost.seconds
+        if self.seconds is not None and spent + under_way + worth.cost.seconds > self.seconds:
             left = format_seconds(max(self.seconds - spent, 0.0))
             takes = format_seconds(worth.cost.seconds)
             statement = f"The budget of {format_seconds(self.seconds)} is spent: {left} left, and a try takes {takes}."

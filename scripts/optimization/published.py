@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,35 +11,12 @@ from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.calibration.fit.predicted_runs import predict_each
-from asap.optimize.proposers.prior import Prior
-from asap.optimize.proposers.step_belief import Kernel
 from asap.plans import Plan
-from asap.prediction.uncertainty.calibration import Fit, load_calibration
-from asap.prediction.uncertainty.residual_transfer import plan_distance
+from asap.prediction.uncertainty.calibration import load_calibration
+from optimization.tables import Table, ran, table_of
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data" / "measurements"
 FEWEST = 4
-
-
-@dataclass(frozen=True)
-class Table:
-    """Measured step times of configurations, in seconds, and what the model says of them before."""
-
-    prior: Prior
-    kernel: Kernel
-    measured: dict[str, float]
-
-
-def table_of(plans: list[Plan], modelled: list[float], measured: list[float], fit: Fit) -> Table:
-    """A table, one row for each plan."""
-    prior = Prior(
-        configurations=tuple(map(str, plans)),
-        log_time=np.log(modelled),
-        log_fill=None,
-        effort=np.zeros(len(plans)),
-        distance=lambda place: np.array([plan_distance(plans[place], plan) for plan in plans]),
-    )
-    return Table(prior, Kernel.of(fit), dict(zip(prior.configurations, measured, strict=True)))
 
 
 def sweeps() -> Iterator[Table]:
@@ -57,4 +33,4 @@ def sweeps() -> Iterator[Table]:
         if len(plans) >= FEWEST:
             modelled = [float(np.mean(predicted[rows])) for rows in plans.values()]
             measured = [float(np.mean([runs[row].step_time or 0.0 for row in rows])) for rows in plans.values()]
-            yield table_of(list(plans), modelled, measured, fits[members[0]])
+            yield table_of(list(plans), modelled, list(map(ran, measured)), fits[members[0]])

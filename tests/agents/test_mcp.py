@@ -11,6 +11,10 @@ import pytest
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.tables import unrolled
 from asap.agents.tools.toolbox import Toolbox
+from asap.experiments import ExperimentStore
+from asap.optimize.outcome import Suggestion
+from asap.optimize.request import Budget, Request
+from asap.optimize.session import Session
 
 pytestmark = pytest.mark.process
 
@@ -49,10 +53,9 @@ def test_the_tools_are_those_of_the_agents(client):
 
     tools = {tool.name: tool for tool in client(ask)}
     registry = {tool.__name__: tool for tool in Toolbox(StudyCache()).all}
-    assert list(tools) == [*registry, "analyze"]
-    for name, tool in tools.items():
-        if name == "analyze":
-            continue
+    assert list(tools) == [*registry, "optimize", "show_optimization", "analyze"]
+    for name in registry:
+        tool = tools[name]
         assert (registry[name].__doc__ or "").splitlines()[0] in (tool.description or "")
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint
@@ -73,6 +76,26 @@ def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
     assert predicted["rank"] == 1
     assert predicted["plan"] == ranked["engine_choice"][0]
     assert unrolled(ranked)["candidates"][0].items() <= predicted.items()
+
+
+def test_an_optimization_and_its_session_can_be_asked_for(client):
+    request = Request(
+        experiment=ExperimentStore().get("llama-8b-tensor-16"), evaluate="compiler", budget=Budget(evaluations=1)
+    )
+    session = Session.start("s", request.model_dump(mode="json"))
+    session.begin(Suggestion(configuration="data=256 remat=full", why="as a test"))
+
+    async def ask(connected):
+        best = await connected.call_tool("optimize", {"experiment": "llama-8b-tensor-16"})
+        shown = await connected.call_tool("show_optimization", {"session": "s"})
+        missing = await connected.call_tool("show_optimization", {"session": "../s"})
+        return best, shown, missing
+
+    best, shown, missing = client(ask)
+    assert answer(best)["best"]["provenance"] == "modelled"
+    assert answer(best)["best"]["lines"]
+    assert [each["why"] for each in unrolled(answer(shown))["tries"]] == ["as a test"]
+    assert missing.is_error
 
 
 def test_what_goes_wrong_is_an_error_that_says_what_to_do(client):

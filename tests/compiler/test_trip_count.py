@@ -16,7 +16,8 @@ LOOP = """HloModule m, is_scheduled=true
   %p.2 = (f32[8]{{0}}, u32[]) parameter(0)
   %x = f32[8]{{0}} get-tuple-element(%p.2), index=0
   %i = u32[] get-tuple-element(%p.2), index=1
-  %more = u32[] constant({growth})
+  %step = u32[] constant({growth})
+  %more = u32[] copy(%step)
   %next = u32[] {operation}(%i, %more)
   ROOT %out = (f32[8]{{0}}, u32[]) tuple(%x, %next)
 }}

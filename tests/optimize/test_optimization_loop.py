@@ -32,6 +32,21 @@ class Counting:
         return answer
 
 
+class InPairs:
+    """An evaluator of two at once, which is interrupted from so many pairs on."""
+
+    name, at_once = "pairs", 2
+
+    def __init__(self, most: int = 9):
+        self.asked, self.most = [], most
+
+    def evaluate_all(self, configurations):
+        if len(self.asked) == self.most:
+            raise KeyboardInterrupt
+        self.asked.append(list(configurations))
+        return [took(10 - int(each)) for each in configurations]
+
+
 class InTurn:
     """Proposes ``1``, ``2``, …, with an expected saving."""
 
@@ -78,6 +93,19 @@ def test_a_try_without_an_outcome_is_finished_in_its_own_place(home):
     optimize(resumed, InTurn(most=2), evaluator, StoppingRule())
     assert evaluator.places == ["1", "2"]
     assert [each.configuration for each in resumed.tries] == ["1", "2"]
+
+
+def test_several_are_evaluated_at_once_within_the_budget(home):
+    session, evaluator = Session.start("s", {}), InPairs()
+    assert optimize(session, InTurn(), evaluator, StoppingRule(evaluations=3)).reason == "budget"
+    assert evaluator.asked == [["1", "2"], ["3"]]
+    assert [each.outcome.step_time_s for each in Session.resume("s").tries if each.outcome] == [9, 8, 7]
+
+
+def test_an_interrupt_loses_all_that_were_under_way(home):
+    session = Session.start("s", {})
+    assert optimize(session, InTurn(), InPairs(most=1), StoppingRule()).reason == "interrupted"
+    assert [each.outcome.status for each in session.tries if each.outcome] == ["done", "done", "lost", "lost"]
 
 
 def test_nothing_is_spent_where_it_cannot_be_written_down(home):

@@ -32,6 +32,10 @@ def test_from_nothing_to_the_best_with_the_line_to_paste(run_command):
     assert "ici_tensor_parallelism=" in " ".join(report["best"]["lines"])
     assert report["stopped"]["reason"] in ("budget", "not_worth_it")
     assert run_command("optimize", "show", "s", "--format", "json").out == done.out
+    assert "recorded llama-8b-tensor-16--s-1: improved" in run_command("optimize", "record", "s").out
+    precedent = json.loads(run_command("history", "show", "llama-8b-tensor-16--s-1", "--format", "json").out)
+    assert precedent["measured_after"]["value"] == min(times)
+    assert precedent["speedup"] == pytest.approx(times[0] / min(times))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -11,9 +11,10 @@ from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Outcome, Status, Try
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
 from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
-from asap.optimize.proposers.prior import Prior
+from asap.optimize.proposers.prior import Prior, plans_apart
 from asap.optimize.proposers.step_belief import Kernel, believe
 from asap.optimize.results import Result, best_of
+from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.test_worth import expected_share
 
@@ -29,7 +30,7 @@ def line(times: list[float], fill: list[float] | None = None) -> Prior:
         log_time=np.log(times),
         log_fill=None if fill is None else np.log(fill),
         effort=np.zeros(len(times)),
-        distance=lambda place: np.abs(places - place),
+        apart=lambda place: np.abs(places - place)[None],
     )
 
 
@@ -69,23 +70,50 @@ def test_what_was_measured_is_believed(predicted, data):
     place = data.draw(st.integers(0, len(predicted) - 1))
     seconds = data.draw(st.floats(0.05, 20.0))
     prior = line(predicted)
-    belief = believe(prior, KERNEL, [Result(str(place), seconds, 0.0, 1)], [prior.distance(place)])
+    belief = believe(prior, KERNEL, [Result(str(place), seconds, 0.0, 1)], [prior.apart(place)])
     assert belief.mean[place] == pytest.approx(math.log(seconds), abs=1e-3)
     assert belief.deviation[place] < 0.05 * KERNEL.deviation
-    assert np.all(belief.deviation <= KERNEL.deviation * 3)
+    assert np.all(belief.deviation >= 0)
+
+
+def test_on_a_machine_far_from_the_model_its_differences_are_doubted():
+    prior = line([1.0, 2.0, 4.0])
+    usual, strange = (believe(prior, KERNEL, [Result("0", s, 0.0, 1)], [prior.apart(0)]) for s in (1.1, 50.0))
+    assert np.all(usual.deviation[1:] < KERNEL.deviation)
+    assert np.all(strange.deviation[1:] > 2 * KERNEL.deviation)
+
+
+def test_what_a_lever_does_is_learnt_for_every_mesh():
+    plans = [Plan.parse(f"{mesh} remat={remat}") for mesh in ("data=8", "data=4 model=2", "model=8")
+             for remat in ("none", "full")]  # fmt: skip
+    prior = Prior(tuple(map(str, plans)), np.zeros(6), None, np.zeros(6), plans_apart(plans))
+    found = [Result(str(plans[0]), 1.0, 0.0, 1), Result(str(plans[1]), 0.7, 0.0, 1)]
+    belief = believe(prior, KERNEL, found, [prior.apart(place) for place in (0, 1)])
+    assert np.all(belief.mean[[3, 5]] < belief.mean[[2, 4]] - 0.05)
+
+
+def test_what_is_under_way_is_not_proposed_again():
+    prior = line([1.0, 1.1, 1.2])
+    proposer, tries = ModelGuided(prior, KERNEL), list[Try]()
+    for number in (1, 2, 3):
+        suggestion = proposer.propose(tries)
+        assert suggestion is not None
+        tries.append(Try(number=number, **suggestion.model_dump(exclude={"saving"})))
+    assert sorted(each.configuration for each in tries) == ["0", "1", "2"]
+    assert proposer.propose(tries) is None
 
 
 def test_a_machine_that_is_ten_times_slower_changes_no_order():
     predicted = [1.0, 1.1, 1.2, 1.3]
     prior = line(predicted)
-    belief = believe(prior, KERNEL, [Result("0", 10.0, 0.0, 1)], [prior.distance(0)])
+    belief = believe(prior, KERNEL, [Result("0", 10.0, 0.0, 1)], [prior.apart(0)])
     assert list(np.argsort(belief.mean)) == [0, 1, 2, 3]
     assert belief.mean[3] == pytest.approx(math.log(13.0), abs=KERNEL.limit)
 
 
 def test_a_disappointment_moves_its_neighbours_more_than_what_is_far():
     prior = line([1.0] * 8)
-    belief = believe(prior, KERNEL, [Result("0", 1.2, 0.0, 1)], [prior.distance(0)])
+    belief = believe(prior, KERNEL, [Result("0", 1.2, 0.0, 1)], [prior.apart(0)])
     assert np.all(np.diff(belief.mean) < 0)
     assert np.all(np.diff(belief.deviation) > 0)
 

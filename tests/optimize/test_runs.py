@@ -11,6 +11,7 @@ from asap.core.errors import UsageError
 from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command, asked_settings, words
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
+from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
@@ -66,6 +67,22 @@ def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     assert (outcome.status, outcome.feedback) == ("done", ())
     assert outcome.step_time_s == pytest.approx(0.1 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
     assert 10 <= (outcome.steps or 0) < 40
+
+
+@pytest.mark.parametrize(("mode", "code"), [("silent", Code.UNCHECKED), ("noisy", Code.NOISE)])
+def test_a_result_that_says_little_is_marked(tmp_path, mode, code):
+    outcome = evaluator(mode).evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.codes) == ("done", {code})
+
+
+def test_a_log_of_gigabytes_is_not_read_to_its_end(tmp_path):
+    path = tmp_path / "log"
+    with path.open("wb") as stream:
+        stream.truncate(64 << 30)
+    log = RunLog(path, {}, None, most_bytes=8 << 20)
+    assert log.read()
+    assert log.too_long
+    assert len(log.tail) <= 200
 
 
 def test_a_hang_ends_with_everything_that_was_started(tmp_path):

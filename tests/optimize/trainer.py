@@ -22,12 +22,17 @@ def steps(count: int, seconds: float, grows: float = 0.0, loss: str = "9.1") -> 
         say(f"completed step: {number}, seconds: {took:.5f}, TFLOP/s/device: 1.0, Tokens/s/device: 9.0, loss: {loss}")
 
 
-for key, value in settings.items():
+for key, value in settings.items() if mode != "silent" else ():
     say(f"Config param {key}: {'1' if mode == 'ignores' else value}")
 match mode:
     case "good":
         tensor, policy = float(settings.get("ici_tensor_parallelism", 16)), settings.get("remat_policy", "full")
         steps(40, 0.1 * (1 + 0.2 * tensor) * (1.2 if policy == "full" else 1.0))
+    case "silent":
+        steps(40, 1.0)
+    case "noisy":
+        for number in range(40):
+            steps(1, 1.0 if number % 2 else 1.5)
     case "memory":
         say("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 22.23G of 15.75G hbm.")
         sys.exit(1)

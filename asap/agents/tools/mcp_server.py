@@ -5,6 +5,7 @@ from functools import wraps
 from typing import TYPE_CHECKING
 
 from asap import __version__
+from asap.agents.tools.optimization_tools import OptimizationTools
 from asap.agents.tools.results import Answer
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Tool, Toolbox
@@ -56,7 +57,9 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
     instructions = f"{INSTRUCTIONS} Experiments on record: {listed}."
     server = MCPServer("asap", version=__version__, instructions=instructions, log_level="ERROR")
     only_reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    for tool in Toolbox(StudyCache(store)).all:
+    studies = StudyCache(store)
+    loop = OptimizationTools(studies)
+    for tool in (*Toolbox(studies).all, loop.optimize, loop.show_optimization):
         server.add_tool(_raising(tool), annotations=only_reads)
     server.add_tool(_analysis(analyze), name="analyze", annotations=ToolAnnotations(open_world_hint=False))
     _add_reports(server)

@@ -138,9 +138,10 @@ def resume(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Go on with a session, from where it was stopped or killed."""
+    from asap.optimize.by_evaluation import open_session
     from asap.optimize.request import Budget
 
-    opened = _opened(session)
+    opened = open_session(session)
     changes = {"budget": Budget.parse(budget)} if budget else {}
     request = opened[0].model_copy(update=changes | ({"command": command} if command else {}))
     request.evaluator("check", lambda line: None)
@@ -151,19 +152,21 @@ def resume(
 @app.command()
 def show(session: SessionName, form: Form = Plain.TERMINAL) -> None:
     """Show every try of a session and the best so far."""
-    from asap.optimize.by_evaluation import report_of
+    from asap.optimize.by_evaluation import open_session, report_of
 
-    _print(report_of(*_opened(session)), form)
+    _print(report_of(*open_session(session)), form)
 
 
-def _opened(name: str) -> "tuple[Request, Session]":
-    from asap.optimize.request import Request
-    from asap.optimize.session import Session
-    from asap.sharding_memory import readable
+@app.command()
+def record(session: SessionName) -> None:
+    """Add what a session measured to the history: later searches and proposals find it as a precedent."""
+    from asap.history import add
+    from asap.optimize.by_evaluation import open_session
+    from asap.optimize.precedents import precedents
 
-    session = Session.resume(name)
-    with readable(name):
-        return Request.model_validate(session.settings), session
+    for made in precedents(*open_session(session)):
+        add(made)
+        print(f"recorded {made.id}: {made.outcome.value.replace('_', ' ')}")
 
 
 def _go(request: "Request", session: "Session", form: Plain) -> None:

@@ -26,6 +26,8 @@ _FREE = (
 )  # fmt: skip
 _KERNEL = "tpu_custom_call"
 _HOST_SPACE = 5
+UNCOUNTED = "is unknown: it is counted once"
+"""End of the note on a loop, with which a step time is too short."""
 
 
 @dataclass
@@ -82,7 +84,7 @@ class ScheduleSimulator:
         if instruction.opcode == "while":
             body, passes = self.module.callee(instruction, "body"), trip_count(self.module, instruction)
             if passes is None:
-                timeline.notes.add(f"the trip count of {instruction.name} is unknown: it is counted once")
+                timeline.notes.add(f"the trip count of {instruction.name} {UNCOUNTED}")
             if body:
                 timeline.include(self._simulate(body), 1 if passes is None else passes)
             return

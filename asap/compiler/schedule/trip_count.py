@@ -46,7 +46,7 @@ def _increment(body: Computation, index: int) -> int | None:
     incremented = _element(body, body.instructions[-1].name, index)
     if incremented is None or incremented.opcode != "add":
         return None
-    addends = [_constant(body.by_name.get(name)) for name in incremented.operands]
+    addends = [_constant(_origin(body, name)) for name in incremented.operands]
     return next((addend for addend in addends if addend is not None), None)
 
 
@@ -55,7 +55,12 @@ def _element(computation: Computation, name: str, index: int) -> Instruction | N
     whole = computation.by_name.get(name)
     if whole is None or whole.opcode != "tuple" or index >= len(whole.operands):
         return None
-    found = computation.by_name.get(whole.operands[index])
+    return _origin(computation, whole.operands[index])
+
+
+def _origin(computation: Computation, name: str) -> Instruction | None:
+    """What an instruction is a copy of."""
+    found = computation.by_name.get(name)
     while found is not None and found.opcode in ("copy", "bitcast") and found.operands:
         found = computation.by_name.get(found.operands[0])
     return found

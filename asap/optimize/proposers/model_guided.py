@@ -40,7 +40,7 @@ class ModelGuided:
     capacity: float = 1.0
     first: Configuration | None = None
     known: tuple[Result, ...] = ()
-    _distances: dict[int, Array] = field(default_factory=dict)
+    _apart: dict[int, Array] = field(default_factory=dict)
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         """The next configuration; ``None`` where none is left that may be faster."""
@@ -48,7 +48,7 @@ class ModelGuided:
             place = self.prior.index[self.first]
             if probability_fits(self.prior, self.memory, (), self.capacity)[place] >= LIKELY:
                 return self._suggestion(place, self.belief(tries), "what runs now, to compare with", None)
-        found = [*self.known, *results(tries)]
+        found = self._found(tries)
         return self._again(found, tries) or self._new(found, tries)
 
     def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion | None:
@@ -56,12 +56,12 @@ class ModelGuided:
         place = self.prior.index.get(configuration)
         if place is None or self.prior.refused(place) is not None:
             return None
-        saving = self._savings([*self.known, *results(tries)], tries)[place]
+        saving = self._savings(self._found(tries), tries)[place]
         return self._suggestion(place, self.belief(tries), "", None if np.isnan(saving) else float(saving))
 
     def best(self, tries: Sequence[Try], count: int) -> list[Suggestion]:
         """The most promising that were not tried, best first."""
-        found, belief = [*self.known, *results(tries)], self.belief(tries)
+        found, belief = self._found(tries), self.belief(tries)
         savings = self._savings(found, tries)
         order = np.where(self._tried(tries), np.inf, belief.mean if np.isnan(savings).all() else -savings)
         places = [int(place) for place in np.argsort(order, kind="stable") if np.isfinite(order[place])][:count]
@@ -73,15 +73,22 @@ class ModelGuided:
 
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
-        found = [result for result in (*self.known, *results(tries)) if result.configuration in self.prior.index]
-        return believe(
-            self.prior, self.kernel, found, [self._distance(self.prior.index[r.configuration]) for r in found]
-        )
+        found = [result for result in self._found(tries) if result.configuration in self.prior.index]
+        return believe(self.prior, self.kernel, found, [self._from(self.prior.index[r.configuration]) for r in found])
 
     def against_the_model(self, tries: Sequence[Try]) -> list[float]:
         """Measured over modelled step time of each configuration that was timed."""
         found = (r for r in (*self.known, *results(tries)) if r.configuration in self.prior.index)
         return [r.step_time_s / float(np.exp(self.prior.log_time[self.prior.index[r.configuration]])) for r in found]
+
+    def _found(self, tries: Sequence[Try]) -> list[Result]:
+        """What is known. A try under way counts as it is expected to end (Ginsbourger, Le Riche & Carraro 2010)."""
+        under_way = [
+            Result(each.configuration, each.predicted.step_time_s, 0.0, 1)
+            for each in tries
+            if each.outcome is None and each.predicted.step_time_s
+        ]
+        return [*self.known, *results(tries), *under_way]
 
     def _new(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         belief, saving = self.belief(tries), self._savings(found, tries)
@@ -128,6 +135,7 @@ class ModelGuided:
     def _tried(self, tries: Sequence[Try]) -> np.ndarray:
         """Configurations that need no further try: those on record, and those that were not merely lost."""
         done = {result.configuration for result in self.known}
+        done |= {each.configuration for each in tries if each.outcome is None}
         lost: dict[Configuration, int] = {}
         for each, outcome in ended(tries):
             if outcome.status == "lost":
@@ -145,13 +153,13 @@ class ModelGuided:
             place = self.prior.index.get(each.configuration)
             died = outcome.status == "failed" or (outcome.status == "rejected" and "OUT_OF_MEMORY" not in outcome.codes)
             if died and place is not None:
-                odds = odds * (1 - self.kernel.correlation(self._distance(place)))
+                odds = odds * (1 - self.kernel.nearness(self._from(place)))
         return odds
 
-    def _distance(self, place: int) -> Array:
-        if place not in self._distances:
-            self._distances[place] = self.prior.distance(place)
-        return self._distances[place]
+    def _from(self, place: int) -> Array:
+        if place not in self._apart:
+            self._apart[place] = self.prior.apart(place)
+        return self._apart[place]
 
     def _why(self, place: int, belief: StepBelief, best: float | None) -> str:
         if best is None:

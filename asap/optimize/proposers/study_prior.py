@@ -9,13 +9,12 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import Slice
 from asap.optimize.proposers.memory_belief import MemoryKernel
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.prior import Prior
+from asap.optimize.proposers.prior import Prior, plans_apart
 from asap.optimize.proposers.step_belief import Kernel
 from asap.optimize.results import Result
 from asap.prediction.predict_study import expect
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.proposals.propose import why_not_launched
 from asap.proposals.search import Places, Search, search
 from asap.study.study import Study
@@ -82,7 +81,7 @@ class Searched:
             log_time=math.log(self.modelled_s) - evaluation.gain[index],
             log_fill=np.log(evaluation.hbm[index] / self.capacity),
             effort=self.found.effort(places),
-            distance=lambda place: np.array([plan_distance(plans[place], plan) for plan in plans]),
+            apart=plans_apart(plans),
             refused=lambda place: why_not_launched(self.study, plans[place]),
         )
 

@@ -29,18 +29,27 @@ _OTHER_BATCH = 1.0
 
 
 def plan_distance(plan: Plan, other: Plan) -> float:
-    """Doublings by which two plans differ: degrees, microbatches, virtual stages.
+    """Doublings by which two plans differ: the sum of :func:`plan_distances`."""
+    return sum(plan_distances(plan, other))
+
+
+def plan_distances(plan: Plan, other: Plan) -> tuple[float, ...]:
+    """Doublings by which two plans differ in each thing: degrees, microbatches, virtual stages, levers.
 
     Recomputation counts up to one, and so does each part that only one of them keeps in host memory.
     """
-    distance = sum(abs(math.log2(plan.degree(axis) / other.degree(axis))) for axis in AXES) / 2
-    distance += abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2
-    distance += abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2
-    distance += len({*plan.offload} ^ {*other.offload})
-    for name in OF_WORKLOAD:
-        if getattr(plan, name) != getattr(other, name):
-            distance += _OTHER_BATCH if name == "global_batch" else _OTHER_NUMBERS
-    return distance + _remat_distance(plan.remat, other.remat)
+    return (
+        *(abs(math.log2(plan.degree(axis) / other.degree(axis))) / 2 for axis in AXES),
+        abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2,
+        abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2,
+        len({*plan.offload} ^ {*other.offload}),
+        *(_of_workload(name) * (getattr(plan, name) != getattr(other, name)) for name in OF_WORKLOAD),
+        _remat_distance(plan.remat, other.remat),
+    )
+
+
+def _of_workload(name: str) -> float:
+    return _OTHER_BATCH if name == "global_batch" else _OTHER_NUMBERS
 
 
 def _remat_distance(policy: Policy | None, other: Policy | None) -> float:

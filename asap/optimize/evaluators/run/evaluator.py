@@ -16,7 +16,7 @@ from asap.experiments.measured_step import MeasuredStep, steady_step
 from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command, asked_settings
 from asap.optimize.evaluators.run.failures import why_it_died
-from asap.optimize.evaluators.run.log import MOST_BYTES, RunLog
+from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
@@ -96,7 +96,7 @@ class RunEvaluator:
                 if (steady := _steady(log)) is not None and (steady.steps or 0) >= self.limits.steps:
                     return None
                 self.report(_progress(log))
-            if log.size > MOST_BYTES:
+            if log.too_long:
                 return feedback(Code.CRASHED, "it wrote a log of gigabytes", "let it log less")
             if not running:
                 return None

@@ -29,10 +29,13 @@ class RunLog:
         path: of the log.
         asked: settings that were asked for, by name.
         tokens: of a device in a step.
+        most_bytes: that are read.
     """
 
-    def __init__(self, path: Path, asked: Mapping[str, str], tokens: float | None):
-        self._path = path
+    def __init__(
+        self, path: Path, asked: Mapping[str, str], tokens: float | None, most_bytes: int = MOST_BYTES
+    ):  # fmt: skip
+        self._path, self._most_bytes = path, most_bytes
         self.asked = {key.casefold(): value for key, value in asked.items()}
         self._offset = 0
         self._rest = b""
@@ -48,9 +51,9 @@ class RunLog:
         return self._steps.times
 
     @property
-    def size(self) -> int:
-        """Bytes that were read."""
-        return self._offset
+    def too_long(self) -> bool:
+        """Whether more was written than is read."""
+        return self._offset > self._most_bytes
 
     def read(self, to_end: bool = False) -> bool:
         """Read what was added; whether there was anything. ``to_end``: the last line too, though it has no end."""
@@ -64,7 +67,7 @@ class RunLog:
                 self._rest = self._rest[:LONGEST_LINE]
                 for line in whole:
                     self._feed(line)
-                if self._offset > MOST_BYTES:
+                if self.too_long:
                     break
         if to_end and self._rest:
             self._feed(self._rest)

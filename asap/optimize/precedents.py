@@ -1,0 +1,54 @@
+"""What a session measured, as precedents for later runs."""
+
+from collections.abc import Iterator
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.history import HistoryRecord, record_from_experiments
+from asap.optimize.codes import Code
+from asap.optimize.outcome import Configuration
+from asap.optimize.programs import read
+from asap.optimize.request import Request
+from asap.optimize.results import best_of, ended, results
+from asap.optimize.session import Session
+
+
+def precedents(request: Request, session: Session) -> list[HistoryRecord]:
+    """The best configuration against what ran before, and each that ran out of memory.
+
+    Raises:
+        InsufficientEvidenceError: nothing was run, what ran before was not timed, or nothing else was evaluated.
+    """
+    if request.evaluate != "run":
+        raise InsufficientEvidenceError(
+            "nothing was measured: only --evaluate run makes precedents", where=session.name
+        )
+    study = request.study
+    before = next(
+        (found.step_time_s for found in results(session.tries) if found.configuration == str(study.plan)), None
+    )
+    if before is None and study.profile is not None:
+        before = study.profile.kpis.step_time_s
+    if before is None:
+        raise InsufficientEvidenceError("what ran before was not timed, so nothing can be compared", where=session.name)
+    found = dict(_changes(session, str(study.plan)))
+    if not found:
+        raise InsufficientEvidenceError("no other configuration was better or ran out of memory", where=session.name)
+    return [
+        record_from_experiments(
+            study.experiment,
+            study.experiment.model_copy(update={"id": f"{session.name}-{number}", "plan": read(configuration)[0]}),
+            before,
+            after,
+        )
+        for number, (configuration, after) in enumerate(found.items(), 1)
+    ]
+
+
+def _changes(session: Session, now: Configuration) -> Iterator[tuple[Configuration, float | None]]:
+    """Configurations with their step times; none where memory ran out."""
+    best = best_of(session.tries)
+    if best is not None and best.configuration != now:
+        yield best.configuration, best.step_time_s
+    for each, outcome in ended(session.tries):
+        if outcome.status == "rejected" and Code.OUT_OF_MEMORY in outcome.codes:
+            yield each.configuration, None

@@ -1,0 +1,97 @@
+"""Tables of configurations that were all evaluated once, next to what the model says of them."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from asap.core.provenance import Provenance
+from asap.optimize.outcome import Configuration, Outcome
+from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel
+from asap.optimize.proposers.prior import Prior, plans_apart
+from asap.optimize.proposers.step_belief import Kernel
+from asap.optimize.proposers.study_prior import Searched
+from asap.plans import Plan
+from asap.prediction.predict_study import expect
+from asap.prediction.uncertainty.calibration import Fit, load_calibration
+from asap.study.study import study_of
+from optimization.compile_decoders import compiled, decoder
+
+DECODER = Path(__file__).with_name("decoder_runs.json")
+MAD_TO_DEVIATION = 1.4826
+"""Standard deviation over median absolute deviation, of a normal distribution."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What came of each configuration, and what the model says of them before.
+
+    Args:
+        prior: the model's word.
+        kernel: of its residuals.
+        outcomes: as evaluated.
+        memory: of the factor on modelled HBM.
+        capacity: bytes of HBM of a device.
+    """
+
+    prior: Prior
+    kernel: Kernel
+    outcomes: dict[Configuration, Outcome]
+    memory: MemoryKernel = UNBIASED
+    capacity: float = 1.0
+
+    @cached_property
+    def seconds(self) -> dict[Configuration, float]:
+        """Step times of the configurations that run."""
+        return {name: each.step_time_s for name, each in self.outcomes.items() if each.step_time_s is not None}
+
+
+def ran(seconds: float) -> Outcome:
+    """A measured step."""
+    return Outcome(status="done", step_time_s=seconds, provenance=Provenance.MEASURED)
+
+
+def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], fit: Fit) -> Table:
+    """A table in which memory plays no part, one row for each plan; ``modelled`` in seconds."""
+    prior = Prior(
+        configurations=tuple(map(str, plans)),
+        log_time=np.log(modelled),
+        log_fill=None,
+        effort=np.zeros(len(plans)),
+        apart=plans_apart(plans),
+    )
+    return Table(prior, Kernel.of(fit), dict(zip(prior.configurations, outcomes, strict=True)))
+
+
+def measured_decoder() -> tuple[Table, float]:
+    """The small decoder and its noise: measured on virtual CPU devices, modelled for TPU v5e, another machine.
+
+    The noise is the robust standard deviation of ``ln(median)`` between two runs of one configuration.
+    """
+    from optimization.measure_decoder import OVERRIDES
+    from optimization.train_on_cpu import experiment
+
+    document = json.loads(DECODER.read_text(encoding="utf-8"))
+    measured, again = document["median_step_s"], document["median_step_s_again"]
+    apart = [abs(math.log(again[name] / measured[name])) for name in again]
+    plans = [Plan.parse(text) for text in measured]
+    steps = [prediction.step_time for prediction in expect(study_of(experiment(OVERRIDES)), plans)]
+    modelled = [step.value for step in steps if step is not None]
+    table = table_of(plans, modelled, list(map(ran, measured.values())), load_calibration().full)
+    return table, MAD_TO_DEVIATION * median(apart) / math.sqrt(2)
+
+
+def compiled_table(name: str) -> Table:
+    """A decoder that was compiled under every configuration of a space."""
+    outcomes = compiled(name)
+    study, plans = study_of(decoder(name)), [Plan.parse(text) for text in outcomes]
+    predictions, guided = expect(study, plans), Searched.of(study).proposer()
+    held = np.array([each.memory.total.value if each.memory else math.nan for each in predictions])
+    modelled = [each.step_time.value if each.step_time else math.nan for each in predictions]
+    table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full)
+    prior = replace(table.prior, log_fill=np.log(held / guided.capacity))
+    return replace(table, prior=prior, memory=guided.memory, capacity=guided.capacity)

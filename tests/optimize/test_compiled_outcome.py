@@ -1,0 +1,94 @@
+from pathlib import Path
+
+import pytest
+
+from asap.compiler.assess import assess
+from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
+from asap.compiler.programs.request import make_request
+from asap.core.units import GIB
+from asap.hardware import resolve_hardware
+from asap.models import Architecture, Workload
+from asap.optimize.evaluators.compiled import outcome_of
+from asap.plans import Plan
+
+PROGRAMS = Path(__file__).parents[1] / "data" / "hlo"
+SLICE = resolve_hardware("v5e-16").slice
+MODEL = Architecture(
+    name="small", layers=6, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
+)  # fmt: skip
+WORKLOAD = Workload(global_batch=16, sequence_length=2048)
+
+
+def outcome(answer: CompileOutcome, plan: str = "data=16 remat=full", model: Architecture = MODEL):
+    request = make_request(SLICE, Plan.parse(plan), model, WORKLOAD, effort=answer.effort)
+    return outcome_of(assess(request, answer, SLICE, None), 30.0)
+
+
+def compiled(program: str, peak: float = 2 * GIB, **more) -> CompileOutcome:
+    """What the real compiler answered for v5e:4x4."""
+    memory = CompiledMemory(peak=int(peak), arguments=0, outputs=0, aliased=0, temporaries=0, code=0, host=0)
+    return CompileOutcome(
+        status="compiled", memory=memory, slices=(0,) * 16, program=(PROGRAMS / f"{program}.hlo").read_text(),
+        coordinates=tuple((x, y, 0) for x in range(4) for y in range(4)), **more,
+    )  # fmt: skip
+
+
+def codes(found):
+    return [each.code for each in found.feedback]
+
+
+@pytest.mark.parametrize(
+    ("program", "plan", "says"),
+    [
+        ("fsdp_scan_v5e_4x4", "data=16 remat=full", "all-gather over data runs alone"),
+        ("tensor_v5e_4x4", "data=4 model=4 remat=full", "all-reduce over model runs alone"),
+    ],
+)
+def test_a_compiled_program_is_timed_and_says_what_it_waits_for(program, plan, says):
+    found = outcome(compiled(program, peak=15 * GIB), plan)
+    assert (found.status, found.provenance) == ("done", "compiled")
+    assert found.step_time_s is not None
+    assert codes(found)[0] == "SYNCHRONOUS_COLLECTIVE"
+    assert says in found.feedback[0].explanation
+
+
+def test_a_move_between_layouts_that_no_split_asks_for_is_told():
+    found = outcome(compiled("tensor_v5e_4x4"), "data=4 model=4 remat=full")
+    (told,) = (each for each in found.feedback if each.code == "RESHARDING")
+    assert told.explanation.startswith("the compiler moves 2.00 MiB between layouts along model: no split asks for it")
+    assert "RESHARDING" not in codes(outcome(compiled("fsdp_scan_v5e_4x4")))
+
+
+def test_experts_exchange_tokens_on_purpose():
+    model = MODEL.model_copy(update={"experts": 4, "experts_per_token": 1, "expert_d_ff": 8192})
+    assert "RESHARDING" not in codes(outcome(compiled("tensor_v5e_4x4"), "data=4 expert=4 remat=full", model))
+
+
+def test_hbm_that_is_left_over_is_said():
+    found = outcome(compiled("fsdp_scan_v5e_4x4"))
+    assert codes(found) == ["SYNCHRONOUS_COLLECTIVE", "MEMORY_TO_SPARE"]
+    assert "14.0 GiB" in found.feedback[1].explanation
+
+
+def test_what_does_not_fit_says_by_how_much():
+    found = outcome(CompileOutcome(status="does_not_fit", needed_bytes=17.0 * GIB, available_bytes=15.75 * GIB))
+    assert (found.status, codes(found), found.hbm_bytes) == ("rejected", ["OUT_OF_MEMORY"], 17.0 * GIB)
+    assert "17.0 GiB" in found.feedback[0].explanation
+
+
+def test_a_time_of_reduced_effort_is_marked():
+    found = outcome(compiled("fsdp_scan_v5e_4x4", peak=15 * GIB, effort="reduced"))
+    assert found.status == "done"
+    assert codes(found)[0] == "REDUCED_EFFORT"
+
+
+def test_without_a_time_it_is_no_result():
+    found = outcome(compiled("fsdp_scan_v5e_4x4", effort="least"))
+    assert (found.status, codes(found)) == ("failed", ["NO_STEP_TIME"])
+
+
+def test_a_loop_that_cannot_be_counted_makes_no_time():
+    program = (PROGRAMS / "fsdp_scan_v5e_4x4.hlo").read_text().replace("direction=LT", "direction=NE")
+    found = outcome(compiled("fsdp_scan_v5e_4x4").model_copy(update={"program": program}))
+    assert (found.status, codes(found)) == ("failed", ["NO_STEP_TIME"])
+    assert "the trip count of" in found.feedback[0].explanation
