@@ -48,6 +48,8 @@ class RankedCandidates:
     """Why the launcher has no words for valid plans, one reason for each of them."""
     considered: int = 0
     """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
+    compiled_flags: str | None = None
+    """What the compiler makes of flags that the run misses; ``None`` where it was not asked or none is missing."""
 
 
 def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
@@ -136,6 +138,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         situation=situation,
         modelled=modelled_step(study, ranked.incumbent),
         trials=trials_of(study),
+        compiled_flags=ranked.compiled_flags,
     )
 
 
