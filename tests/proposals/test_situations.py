@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from asap.diagnosis import Bottleneck
 from asap.experiments import Experiment, HardwareReference
 from asap.levers.table import ON_REQUEST
 from asap.models import Workload, find_architecture
@@ -16,7 +17,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.options import options
-from asap.proposals.propose import propose, rank_candidates
+from asap.proposals.propose import propose, rank_candidates, recommend
 from asap.proposals.ranking import MEASURABLE, choose, fit_odds
 from asap.proposals.search import best_plans, search
 from asap.proposals.situation import TOO_TIGHT
@@ -241,3 +242,10 @@ def test_a_lever_on_request_is_in_the_list_of_predict_where_it_is_allowed():
     wished = replace(study, wishes=Wishes(frozenset({"weight_precision"})))
     assert {plan.weight_precision for plan in best_plans(study, 5)} == {None}
     assert "bf16" in {plan.weight_precision for plan in best_plans(wished, 5)}
+
+
+def test_copies_with_host_memory_are_not_kept_where_no_mesh_shortens_them():
+    said = recommend((), 5, bottleneck=Bottleneck.HOST_TRANSFER)
+    assert not said.keep_incumbent
+    assert "offload less" in said.statement
+    assert recommend((), 5, bottleneck=Bottleneck.HBM).keep_incumbent
