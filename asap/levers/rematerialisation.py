@@ -22,10 +22,10 @@ _BY_TENSOR: tuple[tuple[Policy, bool], ...] = (
     (SavedTensors((*_QKV, "context", "out", "gate", "up")), False),
     (SavedTensors((), _QKV), False),
     (SavedTensors((), _QKV), True),
-    (SavedTensors((), (*_QKV, "context", "out")), True),
+    (SavedTensors((), ("context",)), False),
 )
 """Policies tensor by tensor that are tried (MaxText's ``custom``), and whether layer inputs wait on the host: those of
-AI-Hypercomputer/tpu-recipes, and what lies between them."""
+MaxText's benchmarks and of AI-Hypercomputer/tpu-recipes, and what lies between them."""
 _MEGATRON = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
 
 

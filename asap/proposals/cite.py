@@ -21,7 +21,7 @@ def cite(study: Study, plan: Plan) -> tuple[Citation, ...]:
 def _principles(study: Study, plan: Plan) -> tuple[Citation, ...]:
     found: dict[str, Citation] = {}
     for change in changes(plan, study.plan or Plan()):
-        note = _note(change.principle.note)
+        note = _notes()[change.principle.note]
         supports = f"{change}: {change.principle.claimed}."
         citation = Citation(kind="principle", id=note.id, title=note.title, url=note.citation.url, supports=supports)
         found.setdefault(note.id, citation)
@@ -29,8 +29,9 @@ def _principles(study: Study, plan: Plan) -> tuple[Citation, ...]:
 
 
 @cache
-def _note(note_id: str) -> Note:
-    return next(note for note in bundled_notes() if note.id == note_id)
+def _notes() -> dict[str, Note]:
+    """The bundled notes by ID, read once."""
+    return {note.id: note for note in bundled_notes()}
 
 
 def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:

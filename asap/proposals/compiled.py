@@ -10,6 +10,7 @@ from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
+from asap.proposals.compiled_flags import try_missing_flags
 from asap.proposals.propose import RankedCandidates
 from asap.proposals.ranking import Candidate, choose, fits, with_prediction
 
@@ -45,7 +46,12 @@ def rank_compiled(
     def compile_plans(plans: Sequence[Plan]) -> Sequence[Verification]:
         return verify(experiment, plans, options, progress)
 
-    return compile_candidates(ranked, compile_plans, load_calibration().log_half_width)
+    def compile_with(flags: Sequence[str]) -> Verification:
+        assert ranked.study.plan is not None
+        return verify(experiment, [ranked.study.plan], replace(options, flags=(*options.flags, *flags)), progress)[0]
+
+    found = compile_candidates(ranked, compile_plans, load_calibration().log_half_width)
+    return replace(found, compiled_flags=try_missing_flags(ranked.study, compile_with))
 
 
 def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width: float) -> RankedCandidates:
@@ -61,7 +67,7 @@ def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width:
     incumbent = ranked.incumbent
     found: dict[Plan, Verification] = {}
     baseline: Verification | None = None
-    candidates = ranked.candidates
+    candidates, batch = ranked.candidates, ranked.study.experiment.workload.global_batch
     for _ in range(ROUNDS):
         chosen = [candidate.plan for candidate in choose(candidates, ranked.study.plan)]
         wanted = [plan for plan in ([incumbent.plan] if incumbent else []) + chosen if plan not in found]
@@ -70,7 +76,7 @@ def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width:
         found.update(zip(wanted, verify(wanted), strict=True))
         baseline = found.get(incumbent.plan) if incumbent else None
         sized = [_with_memory(candidate, found) for candidate in ranked.candidates]
-        candidates = _ordered([_with_time(c, found.get(c.plan), baseline, log_half_width) for c in sized], found)
+        candidates = _ordered([_with_time(c, found.get(c.plan), baseline, log_half_width, batch) for c in sized], found)
     if incumbent and baseline:
         incumbent = _with_compiled_memory(incumbent, baseline)
     return replace(ranked, incumbent=incumbent, candidates=candidates)
@@ -117,7 +123,11 @@ def _with_compiled_memory(prediction: Prediction, found: Verification) -> Predic
 
 
 def _with_time(
-    candidate: Candidate, found: Verification | None, baseline: Verification | None, log_half_width: float
+    candidate: Candidate,
+    found: Verification | None,
+    baseline: Verification | None,
+    log_half_width: float,
+    batch: int | None,
 ) -> Candidate:
     """The candidate with its gain averaged with the compiled one, and its score changed by as much."""
     relative = candidate.prediction.relative_step_time
@@ -125,7 +135,8 @@ def _with_time(
         return candidate
     if relative.low is None or relative.high is None or found.effort != baseline.effort:
         return candidate
-    compiled = math.log(found.step_time.value / baseline.step_time.value)
+    larger = (found.plan.global_batch or batch) / batch if batch else 1.0
+    compiled = math.log(found.step_time.value / baseline.step_time.value / larger)
     modelled = (math.log(relative.value), math.log(relative.high / relative.low) / 2)
     middle, half = combine(modelled, (compiled, log_half_width * math.sqrt(2)))
     weighed = Quantity(

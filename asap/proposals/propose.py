@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
@@ -34,6 +35,11 @@ from asap.study.study import Study
 MOST = 50
 """Candidates that are kept of each kind of list: as many as an agent may ask for."""
 
+_OFFLOAD_LESS = (
+    "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
+    " cheaper than its copy. Give architecture, batch and sequence to learn which tensors."
+)
+
 Cite = Callable[[Study, Plan], tuple[Citation, ...]]
 
 
@@ -48,6 +54,8 @@ class RankedCandidates:
     """Why the launcher has no words for valid plans, one reason for each of them."""
     considered: int = 0
     """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
+    compiled_flags: str | None = None
+    """What the compiler makes of flags that the run misses; ``None`` where it was not asked or none is missing."""
 
 
 def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
@@ -130,12 +138,13 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=recommend(proposals, ranked.considered, situation),
+        recommendation=recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck),
         considered=ranked.considered,
         warnings=_warnings(ranked),
         situation=situation,
         modelled=modelled_step(study, ranked.incumbent),
         trials=trials_of(study),
+        compiled_flags=ranked.compiled_flags,
     )
 
 
@@ -179,16 +188,24 @@ def draft(
     )
 
 
-def recommend(proposals: tuple[Proposal, ...], considered: int, situation: Situation | None = None) -> Recommendation:
+def recommend(
+    proposals: tuple[Proposal, ...],
+    considered: int,
+    situation: Situation | None = None,
+    bottleneck: Bottleneck | None = None,
+) -> Recommendation:
     """Run the first proposal first, unless its gain could not even be measured.
 
     Args:
         proposals: best first.
         considered: configurations beside the one that runs, whether they fit or not.
         situation: of the run; what does not fit is never kept.
+        bottleneck: of the run; copies with host memory are not kept because no mesh shortens them.
     """
     if situation is not None and situation.name in TOO_TIGHT:
         return _make_fit(proposals, considered)
+    if not proposals and bottleneck is Bottleneck.HOST_TRANSFER:
+        return Recommendation(first=None, keep_incumbent=False, statement=_OFFLOAD_LESS)
     if not proposals:
         none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
         statement = f"Keep what you have: {none if considered else 'no other configuration is known to be possible'}."

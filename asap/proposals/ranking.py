@@ -20,6 +20,8 @@ MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that."""
+LEAST_WORTH = 0.001
+"""Gain after doubt below which a plan is no proposal: reports would round it to nothing."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
 
@@ -105,7 +107,7 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
         if len(chosen) < count and is_worth(candidate) and not any(_same(candidate, c, incumbent) for c in chosen):
             chosen.append(candidate)
     smallest = _smallest_changes([candidate for candidate in fitting if candidate.makes_fit], incumbent)
-    if smallest and not {candidate.plan for candidate in chosen} & {candidate.plan for candidate in smallest}:
+    if smallest and not any(candidate in smallest for candidate in chosen):
         chosen = [*chosen[: count - 1], smallest[0]]
     return sorted(chosen, key=lambda candidate: -candidate.score)
 
@@ -149,11 +151,13 @@ def _worth(prediction: Prediction, precedent: float, makes_fit: bool) -> float:
 
 
 def is_worth(candidate: Candidate) -> bool:
-    """Whether the gain could be measured; by ratios of a profile, whose figures are wide, whether there is one."""
+    """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
     if candidate.makes_fit or candidate.prediction.relative_step_time is None:
         return True
     gain = expected_gain(candidate.prediction) + candidate.precedent
-    return gain > 0 if candidate.prediction.method == "profile_ratios" else gain >= MEASURABLE
+    if candidate.prediction.method == "profile_ratios":
+        return gain > 0
+    return gain >= MEASURABLE and candidate.score >= LEAST_WORTH
 
 
 def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:

@@ -126,7 +126,7 @@ def assemble(
         incumbent=proposals.incumbent,
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
-        flags=flags_of(study),
+        flags=flags_of(study).model_copy(update={"compiled": proposals.compiled_flags}),
         situation=situation.name if situation else None,
         also=situation.also if situation else (),
         situation_statement=situation.statement if situation else None,

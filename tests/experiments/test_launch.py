@@ -182,6 +182,16 @@ other = MaxTextModel(model_name="other", model_type="llama2-70b", tuning_params=
 """
 
 
+def test_flags_that_a_file_of_definitions_puts_into_the_environment_are_read(tmp_path):
+    path = tmp_path / "maxtext_model_configs.py"
+    said = 'MORE = " --two=2"\nos.environ["LIBTPU_INIT_ARGS"] = "--one=1" + MORE\nos.environ["HOME"] = "/root"\n'
+    path.write_text(f"{said}os.environ['XLA_FLAGS'] = made()\n{DEFINITIONS}")
+    experiment = read_configuration(
+        path, ["model_name=other"], Experiment(id="x", hardware=refer_to_hardware("v5e-16")[0])
+    )
+    assert experiment.environment == {"LIBTPU_INIT_ARGS": "--one=1 --two=2"}
+
+
 def test_a_literal_benchmark_definition_is_read_and_nothing_is_run(tmp_path):
     path = tmp_path / "maxtext_model_configs.py"
     path.write_text(f"raise SystemExit('run')\n{DEFINITIONS}")

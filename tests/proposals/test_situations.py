@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from asap.diagnosis import Bottleneck
 from asap.experiments import Experiment, HardwareReference
 from asap.levers.table import ON_REQUEST
 from asap.models import Workload, find_architecture
@@ -16,8 +17,8 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.options import options
-from asap.proposals.propose import propose, rank_candidates
-from asap.proposals.ranking import MEASURABLE, choose
+from asap.proposals.propose import propose, rank_candidates, recommend
+from asap.proposals.ranking import MEASURABLE, choose, fit_odds
 from asap.proposals.search import best_plans, search
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share
@@ -97,10 +98,13 @@ def test_order_and_figures_agree_and_strategies_differ(study):
         assert "Keep" not in found.recommendation.statement
         assert not found.recommendation.keep_incumbent
         return
-    gains = [(1 - p.prediction.relative_step_time.value, p.confidence.faster.value) for p in proposals]
-    assert all(gain >= 1 - math.exp(-MEASURABLE) for gain, _ in gains)
-    for above, below in itertools.pairwise(gains):
-        assert not (below[0] > above[0] and below[1] > above[1])
+    figures = [
+        (1 - p.prediction.relative_step_time.value, p.confidence.faster.value, fit_odds(p.prediction))
+        for p in proposals
+    ]
+    assert all(gain >= 1 - math.exp(-MEASURABLE) for gain, *_ in figures)
+    for above, below in itertools.pairwise(figures):
+        assert not all(b > a for a, b in zip(above, below, strict=True))
     assert found.recommendation.first == (1 if proposals else None)
 
 
@@ -153,13 +157,11 @@ def test_what_does_not_fit_is_said_and_the_smallest_change_is_among_the_proposal
 
 def test_what_host_memory_cannot_hold_does_not_fit():
     study = run("data=256 microbatches=1 remat=full", batch=2048)
-    (found,) = expect(
-        study, [Plan.parse("data=256 microbatches=4 remat=host.qkv+host.context+host.out offload=activations")]
-    )
+    (found,) = expect(study, [Plan.parse("data=256 microbatches=4 remat=host.qkv+host.out offload=activations")])
     assert found.memory.fits
     (found,) = expect(
         study,
-        [Plan.parse("data=256 microbatches=1 loss_chunks=16 remat=host.qkv+host.context+host.out offload=activations")],
+        [Plan.parse("data=256 microbatches=1 loss_chunks=16 remat=host.qkv+host.out offload=activations")],
     )
     assert found.memory.total.value < found.memory.capacity_bytes
     assert found.memory.verdict == "does not fit"
@@ -240,3 +242,10 @@ def test_a_lever_on_request_is_in_the_list_of_predict_where_it_is_allowed():
     wished = replace(study, wishes=Wishes(frozenset({"weight_precision"})))
     assert {plan.weight_precision for plan in best_plans(study, 5)} == {None}
     assert "bf16" in {plan.weight_precision for plan in best_plans(wished, 5)}
+
+
+def test_copies_with_host_memory_are_not_kept_where_no_mesh_shortens_them():
+    said = recommend((), 5, bottleneck=Bottleneck.HOST_TRANSFER)
+    assert not said.keep_incumbent
+    assert "offload less" in said.statement
+    assert recommend((), 5, bottleneck=Bottleneck.HBM).keep_incumbent

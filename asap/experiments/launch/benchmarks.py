@@ -7,7 +7,7 @@ import ast
 import difflib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,15 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.documents import read_text
 from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.literals import Lookup, NotLiteralError, evaluate, module_values, parse_python
-from asap.flags.environment import FLAG_VARIABLES
+from asap.experiments.launch.literals import (
+    Lookup,
+    NotLiteralError,
+    evaluate,
+    module_environment,
+    module_values,
+    parse_python,
+)
+from asap.flags.environment import FLAG_VARIABLES, is_performance_variable
 
 _CALL = "MaxTextModel"
 _FILES = "*_model_configs.py"
@@ -34,12 +41,13 @@ class Definition:
     unknown: tuple[str, ...] = ()
     flags: str | None = None
     aliases: tuple[str, ...] = field(default=())
+    environment: dict[str, str] = field(default_factory=dict)
 
     def launch(self) -> Launch:
         """What the benchmark runner makes of it."""
         said = {"model_name": self.model} | self.settings
         overrides = tuple(f"{key}={json.dumps(value)}" for key, value in said.items())
-        environment = {FLAG_VARIABLES[0]: self.flags} if self.flags else {}
+        environment = self.environment | ({FLAG_VARIABLES[0]: self.flags} if self.flags else {})
         return Launch(None, overrides, self.line, unknown=self.unknown, environment=environment)
 
 
@@ -64,8 +72,10 @@ def definitions_of(text: str, path: Path) -> tuple[Definition, ...]:
     tree = parse_python(text, str(path))
     lookup = _neighbours(path.parent)
     names = module_values(tree, lookup)
+    said = module_environment(tree, names, lookup)
+    environment = {name: value for name, value in said.items() if is_performance_variable(name)}
     calls = (_definition(call, alias, names, lookup) for call, alias in _calls(tree))
-    return tuple(definition for definition in calls if definition is not None)
+    return tuple(replace(definition, environment=environment) for definition in calls if definition is not None)
 
 
 def find_definition(definitions: tuple[Definition, ...], name: str | None, where: str) -> Definition:

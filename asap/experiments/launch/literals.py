@@ -45,6 +45,24 @@ def module_values(tree: ast.Module, lookup: Lookup) -> dict[str, Any]:
     return values
 
 
+def module_environment(tree: ast.Module, names: Mapping[str, Any], lookup: Lookup) -> dict[str, str]:
+    """Variables that the top level sets to a literal value: ``os.environ["XLA_FLAGS"] = "…"``; the last one counts."""
+    found: dict[str, str] = {}
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name)))],
+                value=value,
+            ):
+                try:
+                    found[name] = str(evaluate(value, names, lookup))
+                except NotLiteralError:
+                    found.pop(name, None)
+            case _:
+                pass
+    return found
+
+
 def evaluate(node: ast.expr, names: Mapping[str, Any], lookup: Lookup, depth: int = 0) -> Any:
     """The value of an expression of constants, collections, sums of text, and names that have one.
 
