@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, HLO operations, roofline.")
 
-Path = Annotated[str, typer.Argument(help="Log directory, run folder or *.xplane.pb file.")]
+Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file or GPU trace.")]
 Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 Top = Annotated[int, typer.Option(min=1, help="Most operations to print.")]
 
@@ -89,10 +89,10 @@ def roofline(
 
 
 def _read(path: str) -> "Profile":
-    from asap.profiles import read_profile
+    from asap.traces.recording import read_recording
 
     with progress() as show:
-        return read_profile(path, progress=show)
+        return read_recording(path, progress=show)
 
 
 def _print_warnings(profile: "Profile") -> None:
