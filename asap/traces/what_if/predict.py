@@ -75,7 +75,7 @@ def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
 
 
 def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, doubt: float = 0.0) -> WhatIfPrediction:
-    """What a step takes in a changed graph.
+    """What a step takes in a changed graph. The interval is as wide below as above, as a ratio.
 
     Args:
         baseline: as it was.
@@ -87,13 +87,13 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
     replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
     value = max(replayed + added_s, 0.0)
     measured = baseline.step.measured_s
-    width = value * (baseline.doubt + doubt) + UNREALISED * abs(value - measured)
+    width = baseline.doubt + doubt + (UNREALISED * abs(value - measured) / value if value else 0.0)
     modelled = min(max(added_s, 0.0) / value, 1.0) if value else 0.0
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
         value=value,
-        low=max(value - width, 0.0),
-        high=value + width,
+        low=value / (1 + width),
+        high=value * (1 + width),
         measured=measured,
         replayed=baseline.step.replayed_s,
         traced=traced,
