@@ -38,10 +38,9 @@ UTILISATION_PARTS = 20
 QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:dataloader", "remove:copy")
 
 UNCHECKED = (
-    "another plan, model, batch or chip: not checked against measured runs of TPUs or GPUs, and on eight CPU devices no"
-    " better than assuming no change (median error 34 %); asap predict is the checked way"
+    "another plan, model, batch or chip: kernels are scaled by the step model, and no run that was traced under two plans"
+    " has checked this yet; on eight devices of a CPU it was no better than assuming no change (scripts/trace_meshes.py)"
 )
-"""``scripts/trace_meshes.py``: 42 predictions between seven meshes."""
 
 
 def describe(graph: Graph) -> TraceReport:

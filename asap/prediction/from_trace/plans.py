@@ -21,12 +21,17 @@ SOURCE = "replay of the recorded run, its kernels scaled by the step model"
 
 
 def with_replay(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
-    """The predictions with the step time of the replay, where the run was recorded and its replay explains it."""
+    """The predictions with the step time of the replay, where the run was recorded and its replay explains it.
+
+    Devices of a CPU share its cores, and which of them a collective joins is not recorded: their replay says nothing here.
+    """
     if study.recording is None or study.plan is None or not _is_explained(study):
         return list(predictions)
     try:
         traced = Run.of(study)
         graph = read_graph(study.recording)
+        if any(rank.groups_unknown for rank in graph.trace.ranks):
+            return list(predictions)
         found = predict_runs(graph, traced, [replace(traced, plan=each.plan) for each in predictions])
     except InsufficientEvidenceError:
         return list(predictions)
@@ -75,4 +80,5 @@ def _faster(rate: Quantity | None, step: Quantity, found: WhatIfPrediction) -> Q
 def _shares(found: WhatIfPrediction) -> str:
     shares = (found.traced, found.scaled, found.modelled)
     traced, scaled, modelled = (format_percent(share, 0) for share in shares)
-    return f"By the replay of the recorded run: {traced} as traced, {scaled} traced and scaled, {modelled} modelled."
+    parts = f"{traced} as traced, {scaled} traced and scaled, {modelled} modelled"
+    return f"By the replay of the recorded run ({parts}); no run that was traced under two plans has checked this yet."
