@@ -23,6 +23,7 @@ from asap.hardware import Slice
 from asap.hardware.chip import Chip, Network, Scaleup
 from asap.models import Architecture
 from asap.plans import Plan
+from asap.prediction import Measured, predict
 from asap.prediction.from_trace.predict import predict_run
 from asap.prediction.from_trace.run import Run, changed_run
 from asap.traces.analysis.step_time import step_time
@@ -41,6 +42,7 @@ def main(folder: Path) -> None:
     graphs = {mesh: _recorded(folder / mesh, mesh) for mesh in MESHES}
     measured = {mesh: step_time(graph).measured_s for mesh, graph in graphs.items()}
     errors: list[float] = []
+    anchored: list[float] = []
     inside, right, pairs = 0, 0, 0
     for base in MESHES:
         found = {}
@@ -49,6 +51,7 @@ def main(folder: Path) -> None:
             answer = predict_run(graphs[base], runs[base], target)
             found[other] = answer.value
             errors.append(answer.value / measured[other] - 1)
+            anchored.append(_anchored(runs[base], measured[base], target) / measured[other] - 1)
             inside += answer.low <= measured[other] <= answer.high
         for one, other in itertools.combinations(found, 2):
             if abs(measured[one] / measured[other] - 1) > ALIKE:
@@ -60,6 +63,7 @@ def main(folder: Path) -> None:
         "median_error": statistics.median(map(abs, errors)),
         "largest_error": max(map(abs, errors)),
         "inside_interval": inside / len(errors),
+        "architecture_median_error": statistics.median(map(abs, anchored)),
         "unchanged_median_error": statistics.median(
             abs(measured[base] / measured[other] - 1) for base, other in itertools.permutations(MESHES, 2)
         ),
@@ -67,6 +71,14 @@ def main(folder: Path) -> None:
         "ranked_right": right / pairs if pairs else None,
     }
     print(json.dumps(result, indent=2))
+
+
+def _anchored(run: Run, seconds: float, target: Run) -> float:
+    """What the architecture alone says of the target, from the measured step of the run."""
+    known = run.architecture, run.workload, run.hardware
+    (found,) = predict(target.plan, *known, baseline=Measured(run.plan, seconds))
+    assert found.step_time is not None
+    return found.step_time.value
 
 
 def _recorded(log: Path, mesh: str) -> Graph:

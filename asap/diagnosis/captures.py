@@ -9,13 +9,13 @@ from asap.profiles.gaps import NO_PROFILE
 _LOG = "a log of the run for --step-time"
 _CAPTURES: Mapping[Stack, str] = {
     "megatron": f"{_LOG}; --profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12"
-    " for asap trace",
-    "nemo": f"{_LOG}; torch.profiler around a few steps for asap trace",
-    "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for asap trace",
-    "torchtitan": f"{_LOG}; profiling.enable_profiling=true for asap trace",
-    "deepspeed": f"{_LOG}; torch.profiler around a few steps for asap trace",
+    " for asap's --profile",
+    "nemo": f"{_LOG}; torch.profiler around a few steps for --profile",
+    "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for --profile",
+    "torchtitan": f"{_LOG}; profiling.enable_profiling=true for --profile",
+    "deepspeed": f"{_LOG}; torch.profiler around a few steps for --profile",
 }
-"""Stacks on PyTorch write Kineto traces, which :mod:`asap.traces` reads.
+"""Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
 
 Megatron-LM: megatron/training/config/common_config.py (ProfilingConfig, which Megatron-Bridge has as well); torchtitan:
 config/job_config.py."""

@@ -4,6 +4,7 @@ from asap.core.units import format_percent
 from asap.diagnosis.captures import no_profile
 from asap.diagnosis.diagnosis import Bottleneck, Diagnosis, Finding
 from asap.diagnosis.facts import Facts
+from asap.diagnosis.replayed import believed, path_sentences, with_path
 from asap.diagnosis.rules import RULES
 from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
@@ -11,13 +12,18 @@ from asap.plans import Plan
 from asap.plans.launchers import Stack
 from asap.profiles import Gap, Profile
 from asap.profiles.gaps import NO_PROFILE
+from asap.traces.analysis.report import ReplayReport
 
 _MOSTLY_OPAQUE = 0.5
 """Share of the time from which opaque operations are the bottleneck: the rest cannot outweigh them."""
 
 
 def diagnose(
-    profile: Profile | None, plan: Plan | None = None, chip: Chip | None = None, stack: Stack | None = None
+    profile: Profile | None,
+    plan: Plan | None = None,
+    chip: Chip | None = None,
+    stack: Stack | None = None,
+    replay: ReplayReport | None = None,
 ) -> Diagnosis:
     """Name what holds a run back.
 
@@ -26,10 +32,11 @@ def diagnose(
         plan: the plan that it ran, if known.
         chip: what it ran on, if known.
         stack: what launched it, if known: advice is in its words.
+        replay: of what was recorded, if it was; one that leaves much unexplained says nothing.
     """
     if profile is None:
         return _insufficient("there is no profile of this run", (no_profile(stack),), ())
-    facts = Facts(profile, shares_of(profile, chip), plan, chip, stack)
+    facts = Facts(profile, shares_of(profile, chip), plan, chip, stack, believed(replay))
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
         key=lambda finding: -(finding.share or 0.0),
@@ -37,12 +44,13 @@ def diagnose(
     chosen = _bottleneck(findings, facts.shares)
     if chosen is None:
         return _insufficient(_missing_evidence(facts), profile.gaps or (no_profile(stack),), tuple(findings))
+    findings = [with_path(finding, facts) for finding in (chosen, *(f for f in findings if f is not chosen))]
     return Diagnosis(
         bottleneck=chosen.kind,
         statement=chosen.statement,
         coverage=facts.shares.coverage,
         partial=facts.shares.partial,
-        findings=(chosen, *(finding for finding in findings if finding is not chosen)),
+        findings=tuple(findings),
         correlation=_correlations(facts, chosen),
         missing=profile.gaps,
     )
@@ -74,7 +82,7 @@ def _correlations(facts: Facts, chosen: Finding) -> tuple[str, ...]:
     waiting = sum(op.fraction for op in facts.profile.operations if op.collective_wait)
     if waiting and shares.coverage:
         sentences.append(f"{format_percent(waiting)} of the time waits in the -done half of asynchronous collectives.")
-    return tuple(sentences)
+    return (*sentences, *path_sentences(facts, chosen.kind))
 
 
 def _duty_cycle_sentence(duty: float, kind: Bottleneck) -> str:

@@ -14,6 +14,7 @@ from asap.hardware import Chip
 from asap.plans import Plan
 from asap.plans.launchers import Stack
 from asap.profiles import Operation, Profile
+from asap.traces.analysis.report import ReplayReport
 
 STEP_TIME_VARIATION = 0.03
 """Coefficient of variation of the step time of undisturbed runs: 0.3 to 3 % over public traces."""
@@ -31,6 +32,7 @@ class Facts:
     plan: Plan | None
     chip: Chip | None = None
     stack: Stack | None = None
+    replay: ReplayReport | None = None
 
     @property
     def provenance(self) -> Provenance:
@@ -40,6 +42,12 @@ class Facts:
     def fraction(self, value: float, source: str) -> Quantity:
         """A share as a quantity with its origin."""
         return Quantity(value=value, unit="fraction", provenance=self.provenance, source=source)
+
+    def replayed(self, value: float) -> Quantity:
+        """A share that the replay of the recording shows."""
+        return Quantity(
+            value=value, unit="fraction", provenance=Provenance.MODELLED, source="replay of what was recorded"
+        )
 
     def amount(self, value: float, unit: str) -> Quantity:
         """A figure in another unit, summed over operations."""

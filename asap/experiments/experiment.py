@@ -40,7 +40,9 @@ class Experiment(BaseModel):
     hyperparameters: dict[str, Any] = Field(default_factory=dict, description="the rest of the configuration")
     code_version: str | None = None
     environment: dict[str, str] = Field(default_factory=dict, description="jax, libtpu, image, XLA flags, …")
-    profile_path: str | None = Field(default=None, description="a log directory, a run folder or an xplane.pb")
+    profile_path: str | None = Field(
+        default=None, description="a log directory, a run folder, an xplane.pb or a GPU trace"
+    )
     facts_path: str | None = Field(default=None, description="stated facts (a Profile as JSON), next to the record")
     measured: MeasuredStep | None = Field(default=None, description="a step time that was measured without a profile")
     goodput: float | None = Field(default=None, gt=0, le=1, description="productive share of the job's wall time")

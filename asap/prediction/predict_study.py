@@ -1,7 +1,7 @@
 """Candidate plans of a study and their predictions, by the best method that its facts allow.
 
-From the architecture where it is known, from the profile by ratios where it is not; anchored to the measured step
-when both are known.
+From the architecture where it is known, from the profile by ratios where it is not; anchored to the measured step when
+both are known, and by the replay of the run where it was recorded and the replay explains it.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,9 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
     experiment, hardware = study.experiment, study.slice
     architecture, workload = experiment.model, experiment.workload
     if hardware is not None and architecture and not architecture.missing() and workload.tokens:
-        return _from_architecture(study, hardware, plans)
+        from asap.prediction.from_trace.plans import with_replay
+
+        return with_replay(study, _from_architecture(study, hardware, plans))
     if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
         from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile
 

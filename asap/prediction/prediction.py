@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from asap.core.provenance import Quantity
 from asap.plans import Plan
 
-Method = Literal["architecture", "anchored_architecture", "profile_ratios"]
-"""Step model alone; step model anchored to a measured step; measured shares scaled by ratios of degrees."""
+Method = Literal["architecture", "anchored_architecture", "profile_ratios", "trace_replay"]
+"""Step model alone; step model anchored to a measured step; measured shares scaled by ratios of degrees; the execution
+graph of the recorded run, with each class of kernels scaled by the step model."""
 
 FIT_CONFIDENCE = 0.65
 """Required of a plan that is said to fit: weighs a run that dies against a plan that is missed."""

@@ -7,6 +7,7 @@ as it appears                          kind     seen in
 ``dynamic-slice``, ``async-done``, …   copy     a layer's part of an offloaded stack; ``S(5)`` as above
 ``host send``, ``host recv``           copy     category: callbacks and offloaded computation
 ``MemcpyH2D``, ``CopyDeviceToHost``    copy     events of CUDA's and ROCm's tracers
+``Memcpy HtoD (Pageable -> Device)``   copy     events of Kineto
 ``infeed``, ``outfeed``                input    category: what the training loop feeds
 ====================================== ======== ===============================================================
 
@@ -21,7 +22,7 @@ from asap.profiles.collectives import opcode
 _HOST_MEMORY = re.compile(r"\{[^{}]*S\(5\)[^{}]*\}")
 _MOVES = re.compile(r"(?:copy|slice|dynamic-slice|dynamic-update-slice|async)(?:-(?:start|update|done))?")
 _TARGETS = re.compile(r'custom_call_target="(?:MoveToHost|MoveToDevice|annotate_device_placement)"')
-_EVENT = re.compile(r"(?:Memcpy(?:H2D|D2H)|Copy(?:HostToDevice|DeviceToHost))")
+_EVENT = re.compile(r"Memcpy(?:H2D|D2H)|Copy(?:HostToDevice|DeviceToHost)|Memcpy (?:HtoD|DtoH)(?: \(.*\))?")
 
 
 def is_host_copy(category: str, expression: str = "") -> bool:

@@ -27,6 +27,12 @@ def operation_cells(operation: Operation) -> tuple[str, str, str, str]:
     return format_percent(operation.fraction, 2), bound, efficiency, operation.name
 
 
+def operation_columns(extent: str) -> tuple[str, ...]:
+    """Names of the columns of :func:`operation_row`."""
+    times = ("time", f"per {extent}", "times")
+    return (*times, "FLOP util.", "HBM", "category", "operation", "shape", "source")
+
+
 def operation_row(operation: Operation) -> tuple[str, ...]:
     """An operation as `asap profile ops` lists it."""
     return (
@@ -52,6 +58,11 @@ def roofline_facts(roofline: Roofline) -> list[tuple[str, str]]:
         ("bound", roofline.program_bound),
         ("efficiency", _share(roofline.program_efficiency)),
     ]
+
+
+def roofline_columns(extent: str) -> tuple[str, ...]:
+    """Names of the columns of :func:`roofline_row`."""
+    return "time", f"FLOPs per {extent}", f"bytes per {extent}", "bound", "of roofline", "operation"
 
 
 def roofline_row(operation: Operation) -> tuple[str, ...]:

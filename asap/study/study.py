@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from asap.core.errors import ConfigError, NotFoundError, PlanError
+from asap.core.errors import AsapError, ConfigError, NotFoundError, PlanError
 from asap.core.files import exists, user_path
 from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
@@ -21,9 +22,12 @@ from asap.hardware import Chip, Slice, find_chip, resolve_hardware
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints, require_valid, violations
-from asap.profiles import Profile, read_profile
+from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
 from asap.study.wishes import NO_WISHES, Wishes
+from asap.traces.analysis.report import ReplayReport
+from asap.traces.recording import read_graph, read_recording
+from asap.traces.summary import report_replay
 
 Progress = Callable[[str], None]
 
@@ -38,6 +42,7 @@ class Study:
     constraints: Constraints
     warnings: tuple[str, ...] = ()
     wishes: Wishes = NO_WISHES
+    recording: Path | None = None
 
     @property
     def plan(self) -> Plan | None:
@@ -63,7 +68,17 @@ class Study:
         only_a_time = self.profile is not None and self.profile.stated and not self.profile.operations
         framework = self.experiment.workload.framework
         stack = stack_of(framework) if framework else None
-        return diagnose(None if only_a_time else self.profile, self.plan, self.chip, stack)
+        return diagnose(None if only_a_time else self.profile, self.plan, self.chip, stack, self.replay)
+
+    @cached_property
+    def replay(self) -> ReplayReport | None:
+        """What the replay of the recording shows; ``None`` if there is none, or nothing in it to replay."""
+        if self.recording is None:
+            return None
+        try:
+            return report_replay(read_graph(self.recording))
+        except AsapError:
+            return None
 
 
 def open_study(
@@ -76,8 +91,8 @@ def open_study(
     """Look up an experiment ID, or take a profile's path as an experiment of its own.
 
     Args:
-        target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``, here or on an object store
-            (``gs://…``), or a run of a tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
+        target: an ID of the store, a log directory, a run folder, an ``*.xplane.pb`` or a GPU trace, here or on an
+            object store (``gs://…``), or a run of a tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
         progress: called with what is being read.
@@ -88,8 +103,8 @@ def open_study(
         ProfileError: the profile cannot be read.
     """
     amend = amend or (lambda experiment: experiment)
-    experiment, profile = _look_up(target, store, amend, progress)
-    return study_of(amend(experiment), profile)
+    experiment, profile, recording = _look_up(target, store, amend, progress)
+    return study_of(amend(experiment), profile, recording)
 
 
 def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:
@@ -110,8 +125,13 @@ def experiment_id(target: str, store: ExperimentStore) -> str:
     )
 
 
-def study_of(experiment: Experiment, profile: Profile | None = None) -> Study:
+def study_of(experiment: Experiment, profile: Profile | None = None, recording: Path | None = None) -> Study:
     """A study of a record that need not be in a store.
+
+    Args:
+        experiment: the record.
+        profile: what was measured.
+        recording: what the profile was read from, if it can be replayed.
 
     Raises:
         ConfigError: the hardware contradicts itself, or the measurement cannot be of this run.
@@ -124,7 +144,8 @@ def study_of(experiment: Experiment, profile: Profile | None = None) -> Study:
         kpis = profile.kpis.model_copy(update={"goodput": experiment.goodput})
         profile = profile.model_copy(update={"kpis": kpis})
     warnings = dict.fromkeys((*notes, *experiment.notes, *(profile.warnings if profile else ())))
-    study = Study(experiment, profile, hardware, _constraints(experiment, hardware), tuple(warnings))
+    constraints = _constraints(experiment, hardware)
+    study = Study(experiment, profile, hardware, constraints, tuple(warnings), recording=recording)
     doubts = check_measurements(experiment, profile, hardware)
     return replace(study, warnings=(*doubts, *study.warnings, *_check_incumbent(study)))
 
@@ -140,33 +161,45 @@ def read_plan(study: Study, text: str) -> Plan:
     return plan
 
 
+class _Found(NamedTuple):
+    """What a target means: the record, its profile, and what both the profile and a replay are read from."""
+
+    experiment: Experiment
+    profile: Profile | None = None
+    recording: Path | None = None
+
+
 def _look_up(
     target: str, store: ExperimentStore, amend: Callable[[Experiment], Experiment], progress: Progress | None
-) -> tuple[Experiment, Profile | None]:
+) -> _Found:
     if store.has(target):
         experiment = store.get(target)
         paths = store.resolve(experiment)
         if paths.profile is not None:
-            return experiment, read_profile(paths.profile, progress=progress)
-        return experiment, _stated(paths.facts) if paths.facts else None
+            return _recorded(experiment, paths.profile, progress)
+        return _Found(experiment, _stated(paths.facts) if paths.facts else None)
     if is_tracked(target):
         stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
         if progress is not None:
             progress(f"reading {target}")
         experiment = read_tracked(target, stated)
         path = experiment.profile_path
-        return experiment, read_profile(path, progress=progress) if path else None
+        return _recorded(experiment, Path(path), progress) if path else _Found(experiment)
     if is_remote(target):
         experiment = Experiment(id=experiment_id(target, store), profile_path=target)
-        return experiment, read_profile(local_copy(target, ".xplane.pb"), progress=progress)
+        return _recorded(experiment, local_copy(target, ".xplane.pb"), progress)
     path = user_path(target)
     if exists(path) or "/" in target or target.endswith(".pb"):
         experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
-        return experiment, read_profile(path, progress=progress)
+        return _recorded(experiment, path, progress)
     try:
-        return store.get(target), None
+        return _Found(store.get(target))
     except NotFoundError as error:
         raise NotFoundError("no such experiment, and no such path", where=error.where, hint=error.hint) from None
+
+
+def _recorded(experiment: Experiment, path: Path, progress: Progress | None) -> _Found:
+    return _Found(experiment, read_recording(path, progress), path)
 
 
 def _stated(path: Path) -> Profile:

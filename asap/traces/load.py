@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from asap.core.errors import BadInputError, NotFoundError
+from asap.core.errors import AsapError, BadInputError, NotFoundError
 from asap.core.files import exists, user_path
 from asap.core.text import plain
 from asap.profiles.locate import locate
@@ -38,7 +38,7 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
         InsufficientEvidenceError: a file holds no device activity.
     """
-    files = [file for path in paths for file in _files(user_path(path))]
+    files = [file for path in paths for file in trace_files(path)]
     formats = {_format(file) for file in files}
     if len(formats) > 1:
         raise BadInputError(f"are traces of several formats: {', '.join(sorted(formats))}", hint="give one run")
@@ -115,7 +115,13 @@ def _format(file: Path) -> str:
     raise BadInputError("is not a trace by its name", where=plain(file), hint=EXPECTED)
 
 
-def _files(path: Path) -> list[Path]:
+def trace_files(path: str | Path) -> list[Path]:
+    """The files that a path means: itself, or all traces of a folder; of a log directory its newest run.
+
+    Raises:
+        NotFoundError: the path does not exist, or the folder holds no trace.
+    """
+    path = user_path(path)
     if not exists(path):
         raise NotFoundError("does not exist", where=plain(path), hint=EXPECTED)
     if not path.is_dir():
@@ -126,3 +132,11 @@ def _files(path: Path) -> list[Path]:
     if not files:
         raise NotFoundError("holds no trace", where=plain(path), hint=EXPECTED)
     return files
+
+
+def is_kernel_trace(path: str | Path) -> bool:
+    """Whether a path is of a format that only this room reads: Kineto, or thunk tables of nsys-jax."""
+    try:
+        return all(_format(file) != _XPLANE for file in trace_files(path))
+    except AsapError:
+        return False

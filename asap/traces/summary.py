@@ -1,11 +1,12 @@
 """What the commands answer, from a trace and its graph."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, utilisation
-from asap.traces.analysis.critical_path import critical_path
+from asap.traces.analysis.critical_path import Part, critical_path
 from asap.traces.analysis.iterations import Times, device_iterations, step_times
 from asap.traces.analysis.quality import unexplained, verdict
 from asap.traces.analysis.report import (
@@ -37,10 +38,9 @@ UTILISATION_PARTS = 20
 QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:dataloader", "remove:copy")
 
 UNCHECKED = (
-    "another plan, model, batch or chip: not checked against measured runs of TPUs or GPUs, and on eight CPU devices no"
-    " better than assuming no change (median error 34 %); asap predict is the checked way"
+    "another plan, model, batch or chip: kernels are scaled by the step model, and no run that was traced under two plans"
+    " has checked this yet; on eight devices of a CPU it was no better than assuming no change (scripts/trace_meshes.py)"
 )
-"""``scripts/trace_meshes.py``: 42 predictions between seven meshes."""
 
 
 def describe(graph: Graph) -> TraceReport:
@@ -56,6 +56,7 @@ def report_replay(graph: Graph) -> ReplayReport:
     trace = graph.trace
     measured, replayed = rank_times(graph, graph.measured), rank_times(graph, graph.replayed)
     columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
+    path = critical_path(graph)
     return ReplayReport(
         format=trace.format,
         step_time_s=_timing(step_time(graph)),
@@ -65,9 +66,9 @@ def report_replay(graph: Graph) -> ReplayReport:
         matched_collectives=graph.matched,
         stragglers=[StragglerReport(**found._asdict()) for found in stragglers(graph, graph.measured)],
         critical_path=[
-            PathPart(**part._replace(name=plain(part.name, NAME_LENGTH))._asdict())
-            for part in critical_path(graph)[:PATH_PARTS]
+            PathPart(**part._replace(name=plain(part.name, NAME_LENGTH))._asdict()) for part in path[:PATH_PARTS]
         ],
+        critical_path_shares=_by_category(path),
         shortened_by=_shortened(graph),
         notes=list(trace.notes),
     )
@@ -85,6 +86,13 @@ def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction
         quality=_quality(graph),
         notes=[*graph.trace.notes, *([UNCHECKED] if found.of_another_run else [])],
     )
+
+
+def _by_category(path: Sequence[Part]) -> dict[str, float]:
+    shares: defaultdict[str, float] = defaultdict(float)
+    for part in path:
+        shares[part.category] += part.share
+    return dict(sorted(shares.items(), key=lambda share: -share[1]))
 
 
 def _shortened(graph: Graph) -> list[Shortening]:

@@ -45,6 +45,11 @@ class Events:
         table = np.asarray(rows, dtype=np.int64).reshape(-1, 6)
         return cls(*table[np.lexsort((table[:, 3], table[:, 2]))].T.copy())
 
+    @classmethod
+    def joined(cls, parts: Sequence[Integers]) -> "Events":
+        """From parts of such rows."""
+        return cls.of(np.concatenate(parts) if parts else [])
+
     def __len__(self) -> int:
         return len(self.start)
 

@@ -1,8 +1,11 @@
+import json
 import os
 from pathlib import Path
 
 import pytest
+from made_runs import Run, simulate
 
+from asap.traces.load import load_trace
 from tests.command_line import asap, run_command
 
 __all__ = ["asap", "real", "real_profile", "run_command"]
@@ -33,3 +36,21 @@ def _found(path: Path) -> Path:
     if not path.exists():
         pytest.skip(f"no {path.name} here")
     return path
+
+
+@pytest.fixture
+def events():
+    return simulate(Run(slow=(1.0,)))[0]
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read one document, given as text, bytes or plain data."""
+
+    def read_document(document, name="rank0.json"):
+        text = document if isinstance(document, str | bytes) else json.dumps(document)
+        file = tmp_path / name
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return load_trace([file])
+
+    return read_document

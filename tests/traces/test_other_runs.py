@@ -10,7 +10,7 @@ from asap.core.errors import AsapError, UsageError
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction.from_trace.factors import factors
+from asap.prediction.from_trace.factors import modelled
 from asap.prediction.from_trace.predict import predict_run
 from asap.prediction.from_trace.run import Run, Schedule, changed_run
 from asap.traces.graph.build import build_graph
@@ -62,7 +62,7 @@ def test_the_bubble_follows_the_schedule(graph, traced):
     assert times["gpipe"] == times["1f1b"] > times["interleaved:2"] > times["zero-bubble"]
     fewer = predict_run(graph, traced, changed_run(staged, ["microbatches=2"]))
     more = predict_run(graph, traced, changed_run(staged, ["microbatches=16"]))
-    assert factors(traced, changed_run(staged, ["microbatches=2"])).after.bubble > 0
+    assert modelled(changed_run(staged, ["microbatches=2"])).bubble > 0
     assert fewer.modelled > more.modelled
 
 

@@ -22,7 +22,6 @@ class StudyCache:
         self.store = store or ExperimentStore()
         self._studies: dict[str, Study] = {}
         self._ranked: dict[str, RankedCandidates] = {}
-        self._graphs: dict[str, Graph] = {}
 
     def add(self, study: Study) -> None:
         """Keep a study under the ID of its experiment."""
@@ -46,16 +45,12 @@ class StudyCache:
         Raises:
             InsufficientEvidenceError: nothing was recorded, or no device did anything in it.
         """
-        from asap.traces.graph.build import build_graph
-        from asap.traces.load import load_trace
+        from asap.traces.recording import read_graph
 
-        if experiment not in self._graphs:
-            study = self.study(experiment)
-            path = self.store.resolve(study.experiment).profile
-            if path is None:
-                raise InsufficientEvidenceError("nothing was recorded of this run", where=experiment)
-            self._graphs[experiment] = build_graph(load_trace([path]))
-        return self._graphs[experiment]
+        recording = self.study(experiment).recording
+        if recording is None:
+            raise InsufficientEvidenceError("nothing was recorded of this run", where=experiment)
+        return read_graph(recording)
 
     def candidates(self, experiment: str) -> RankedCandidates:
         """All candidates of an experiment in their order; without precedents if the history cannot be searched.

@@ -17,7 +17,8 @@ def analyze(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An experiment ID, a log directory, a run folder or an xplane.pb.", autocompletion=experiments
+            help="An experiment ID, a log directory, a run folder, an xplane.pb or a GPU trace.",
+            autocompletion=experiments,
         ),
     ],
     plan: Annotated[

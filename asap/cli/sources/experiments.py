@@ -26,7 +26,8 @@ def add(
         str | None, typer.Option("--from", help="A run of a tracker: mlflow:RUN_ID, tensorboard:DIR.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="A log directory, a run folder or an xplane.pb; also gs:// and s3://.")
+        str | None,
+        typer.Option(help="A log directory, a run folder, an xplane.pb; also gs:// and s3://; or a GPU trace."),
     ] = None,
     plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,

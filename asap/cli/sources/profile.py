@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, HLO operations, roofline.")
 
-Path = Annotated[str, typer.Argument(help="Log directory, run folder or *.xplane.pb file.")]
+Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file or GPU trace.")]
 Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 Top = Annotated[int, typer.Option(min=1, help="Most operations to print.")]
 
@@ -41,24 +41,13 @@ def ops(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """HLO operations by self time: occurrences, FLOP utilisation, memory bandwidth, shape, source."""
-    from asap.reports.profile_facts import operation_row
+    from asap.reports.profile_facts import operation_columns, operation_row
 
     profile = _read(path)
     if form is Plain.JSON:
         print_json(profile.operations[:top])
     else:
-        columns = (
-            "time",
-            "per " + profile.extent,
-            "times",
-            "FLOP util.",
-            "HBM",
-            "category",
-            "operation",
-            "shape",
-            "source",
-        )
-        print_table(columns, (operation_row(operation) for operation in profile.operations[:top]))
+        print_table(operation_columns(profile.extent), map(operation_row, profile.operations[:top]))
     _print_warnings(profile)
 
 
@@ -69,30 +58,22 @@ def roofline(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Roofline of the program and of each operation: FLOPs, bytes, time, bound, efficiency."""
-    from asap.reports.profile_facts import roofline_facts, roofline_row
+    from asap.reports.profile_facts import roofline_columns, roofline_facts, roofline_row
 
     profile = _read(path)
     if form is Plain.JSON:
         print_json({"roofline": profile.roofline, "operations": profile.operations[:top]})
     else:
         print_table(("program", "value"), roofline_facts(profile.roofline))
-        columns = (
-            "time",
-            f"FLOPs per {profile.extent}",
-            f"bytes per {profile.extent}",
-            "bound",
-            "of roofline",
-            "operation",
-        )
-        print_table(columns, (roofline_row(operation) for operation in profile.operations[:top]))
+        print_table(roofline_columns(profile.extent), map(roofline_row, profile.operations[:top]))
     _print_warnings(profile)
 
 
 def _read(path: str) -> "Profile":
-    from asap.profiles import read_profile
+    from asap.traces.recording import read_recording
 
     with progress() as show:
-        return read_profile(path, progress=show)
+        return read_recording(path, progress=show)
 
 
 def _print_warnings(profile: "Profile") -> None:

@@ -9,6 +9,7 @@ from asap.diagnosis.rules.idle_device import idle_device
 from asap.diagnosis.rules.memory_capacity import memory_capacity
 from asap.diagnosis.rules.opaque_operations import opaque_operations
 from asap.diagnosis.rules.uneven_steps import uneven_steps
+from asap.diagnosis.rules.waits_for_ranks import waits_for_ranks
 
 RULES = (
     compute_bound,
@@ -18,6 +19,7 @@ RULES = (
     host_bound,
     idle_device,
     uneven_steps,
+    waits_for_ranks,
     memory_capacity,
     opaque_operations,
 )

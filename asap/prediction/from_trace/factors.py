@@ -91,8 +91,13 @@ class Factors:
         return sum(self.after.exposed[axis] for axis in _BUSY if self.before.axes[axis] == 0)
 
 
-def factors(traced: Run, target: Run) -> Factors:
-    """The step model of both runs.
+def factors(before: Modelled, traced: Run, target: Run) -> Factors:
+    """What the step model says of the target.
+
+    Args:
+        before: what it says of the traced run.
+        traced: that run.
+        target: the other one.
 
     Raises:
         InsufficientEvidenceError: the model, the batch or the sequence is not known.
@@ -105,10 +110,11 @@ def factors(traced: Run, target: Run) -> Factors:
     )
     distance = plan_distance(target.plan, traced.plan) if same else max(1.0, plan_distance(target.plan, traced.plan))
     doubt = float(np.expm1(widths.at(distance))) if target != traced else 0.0
-    return Factors(_modelled(traced), _modelled(target), doubt)
+    return Factors(before, modelled(target), doubt)
 
 
-def _modelled(run: Run) -> Modelled:
+def modelled(run: Run) -> Modelled:
+    """One step by the step model; raises like :func:`factors`."""
     plan = infer_remat(run.plan, run.architecture, run.workload, run.hardware)
     found = evaluate_plans([plan], run.architecture, run.workload, run.hardware, load_calibration().full)
     step, layout = found.step, found.inputs.plan

@@ -5,25 +5,20 @@ idle time follow. Time of collectives that no kernel of the trace stands for, an
 the step model, scaled by how the traced kernels of their class compare with it.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asap.plans import Plan
-from asap.prediction.from_trace.factors import Factors, factors
+from asap.prediction.from_trace.classes import classes_of, scaled_by
+from asap.prediction.from_trace.factors import Factors, factors, modelled
 from asap.prediction.from_trace.run import Run, changed_run, is_setting
 from asap.study.study import Study
 from asap.traces.graph.graph import Graph
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind, compute_class
-from asap.traces.trace import NS, OperationKind, RankTrace
-from asap.traces.what_if.apply import apply, scaled_host, scaled_operations
+from asap.traces.trace import NS, OperationKind
+from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import Change, parse_change
-from asap.traces.what_if.predict import WhatIfPrediction, predict_change, predict_changed
-
-PRODUCTS, MEMORY, COMPUTE = "products", "memory", "compute"
-_PRODUCTS = ("matmul", "attention", "convolution")
+from asap.traces.what_if.predict import Baseline, WhatIfPrediction, predict_change, predict_changed
 
 
 def predict_run(graph: Graph, traced: Run, target: Run, changes: Sequence[Change] = ()) -> WhatIfPrediction:
@@ -38,15 +33,23 @@ def predict_run(graph: Graph, traced: Run, target: Run, changes: Sequence[Change
     Raises:
         InsufficientEvidenceError: the trace does not explain enough, or the model is not known.
     """
-    found = factors(traced, target)
-    classes = [_classes(rank) for rank in graph.trace.ranks]
-    changed = scaled_host(apply(graph, changes), found.host)
-    share = transfer_share(graph)
-    for name in sorted({each for labels in classes for each in labels.tolist()}):
-        masks = [labels == name for labels in classes]
-        changed = scaled_operations(changed, masks, _factor(found, name, share))
-    predicted = predict_changed(graph, changed, _added(graph, found, share), found.doubt)
-    return predicted._replace(of_another_run=True)
+    (found,) = predict_runs(graph, traced, [target], changes)
+    return found
+
+
+def predict_runs(
+    graph: Graph, traced: Run, targets: Sequence[Run], changes: Sequence[Change] = ()
+) -> list[WhatIfPrediction]:
+    """Several other runs; arguments and errors as of :func:`predict_run`."""
+    baseline, changed = Baseline.of(graph), apply(graph, changes)
+    classes, before = classes_of(changed.graph), modelled(traced)
+    found = [factors(before, traced, target) for target in targets]
+    return [
+        predict_changed(
+            baseline, scaled_by(changed, classes, each), _added(graph, each, classes.transfer_share), each.doubt
+        )._replace(of_another_run=True)
+        for each in found
+    ]
 
 
 def what_if(
@@ -70,48 +73,6 @@ def what_if(
         return predict_change(graph, parsed)
     traced = Run.of(study, plan)
     return predict_run(graph, traced, changed_run(traced, settings), parsed)
-
-
-def transfer_share(graph: Graph) -> float:
-    """Of the time of collectives, what moves data; the rest waits for other ranks, and follows what they compute.
-
-    Matched collectives hold their transfer alone. Of others, what takes the shortest of all ranks is the transfer. From
-    one rank alone it cannot be told, and all of it counts as transfer.
-    """
-    ranks = graph.trace.ranks
-    if graph.matched or len(ranks) < 2:
-        return 1.0
-    times: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
-    for rank in ranks:
-        events = rank.operations
-        for number in np.unique(events.name[events.kind == OperationKind.COMMUNICATION]).tolist():
-            mine = events.name == number
-            times[str(rank.names[number])].append((events.end - events.start)[mine])
-    alike = [found for found in times.values() if len({len(each) for each in found}) == 1 and len(found) == len(ranks)]
-    whole = sum(float(np.mean(found, axis=0).sum()) for found in alike)
-    return sum(float(np.min(found, axis=0).sum()) for found in alike) / whole if whole else 1.0
-
-
-def _classes(rank: RankTrace) -> NDArray[np.str_]:
-    """The class of each operation. Where no name says what a product is, all computation is one class."""
-    kinds = [compute_class(name) for name in rank.names]
-    computing = rank.operations.kind == OperationKind.COMPUTE
-    named = any(kinds[number] in _PRODUCTS for number in np.unique(rank.operations.name[computing]).tolist())
-    labels = []
-    for name, kind in zip(rank.operations.name.tolist(), rank.operations.kind.tolist(), strict=True):
-        if kind == OperationKind.COMMUNICATION:
-            labels.append(collective_kind(rank.names[name]) or ANY_COLLECTIVE)
-        elif kind != OperationKind.COMPUTE:
-            labels.append(MEMORY)
-        else:
-            labels.append((PRODUCTS if kinds[name] in _PRODUCTS else MEMORY) if named else COMPUTE)
-    return np.array(labels, dtype=str)
-
-
-def _factor(found: Factors, name: str, share: float) -> float:
-    if name in (PRODUCTS, MEMORY, COMPUTE):
-        return float(getattr(found, name))
-    return share * found.collective(name) + (1 - share) * found.compute
 
 
 def _added(graph: Graph, found: Factors, share: float) -> float:

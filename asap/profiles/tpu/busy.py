@@ -55,7 +55,9 @@ def _chips(cores: Iterable[Core]) -> Iterable[list[Core]]:
     for core in cores:
         details = core.plane.stats.get("core_details")
         if isinstance(details, bytes):
-            number = {each.number: each.value for each in fields(details, Place(0, len(details)))}.get(_LOCAL_CHIP, 0)
+            number = {number: value for number, _, value, _ in fields(details, Place(0, len(details)))}.get(
+                _LOCAL_CHIP, 0
+            )
             chips[core.host, number].append(core)
         else:
             yield [core]

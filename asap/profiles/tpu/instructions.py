@@ -115,8 +115,8 @@ def _add_costs(instruction: Instruction, stats: Mapping[str, Value]) -> None:
     instruction.bytes_accessed += _integer(stats, "bytes_accessed") * instruction.occurrences
     breakdown = stats.get("memory_access_breakdown")
     if isinstance(breakdown, bytes):
-        for access in fields(breakdown, Place(0, len(breakdown))):
-            found = {each.number: each.value for each in fields(breakdown, access.place)}
+        for _, _, _, access in fields(breakdown, Place(0, len(breakdown))):
+            found = {number: value for number, _, value, _ in fields(breakdown, access)}
             what = (found.get(_MEMORY, 0), found.get(_OPERATION, 0))
             instruction.accesses[what] += found.get(_BYTES, 0) * instruction.occurrences
 

@@ -77,12 +77,12 @@ class Line:
     def __init__(self, plane: "Plane", data: Data, place: Place):
         self.plane, self._data, self._place = plane, data, place
         self.name, self.timestamp_ns, self.is_empty = "", 0, True
-        for field in fields(data, place):
-            if field.number == _LINE_NAME:
-                self.name = text(data, field.place)
-            elif field.number == _TIMESTAMP:
-                self.timestamp_ns = signed(field.value)
-            elif field.number == _EVENTS:
+        for number, _, value, inside in fields(data, place):
+            if number == _LINE_NAME:
+                self.name = text(data, inside)
+            elif number == _TIMESTAMP:
+                self.timestamp_ns = signed(value)
+            elif number == _EVENTS:
                 self.is_empty = False
                 break
 
@@ -138,11 +138,11 @@ class Plane:
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
         self.name = ""
-        for field in fields(data, place):
-            if field.number == _NAME:
-                self.name = text(data, field.place)
-            elif field.kind == BYTES:
-                self._places[field.number].append(field.place)
+        for number, kind, _, inside in fields(data, place):
+            if number == _NAME:
+                self.name = text(data, inside)
+            elif kind == BYTES:
+                self._places[number].append(inside)
 
     @cached_property
     def lines(self) -> Sequence[Line]:
@@ -224,15 +224,15 @@ class Plane:
     def _entries(self, number: int) -> Iterator[tuple[int, Place]]:
         for entry in self._places[number]:
             key, value = 0, Place(0, 0)
-            for field in fields(self._data, entry):
-                if field.number == _KEY:
-                    key = signed(field.value)
-                elif field.number == _VALUE:
-                    value = field.place
+            for part, _, found, inside in fields(self._data, entry):
+                if part == _KEY:
+                    key = signed(found)
+                elif part == _VALUE:
+                    value = inside
             yield key, value
 
     def _named(self, place: Place) -> str:
-        found = (text(self._data, field.place) for field in fields(self._data, place) if field.number == _NAME)
+        found = (text(self._data, inside) for number, _, _, inside in fields(self._data, place) if number == _NAME)
         return next(found, "")
 
     def _stat(self, data: Data, place: Place) -> tuple[str, Value]:
@@ -277,6 +277,6 @@ def read_planes(path: Path, wanted: str = "") -> list[Plane]:
         with path.open("rb") as file:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)
         shared: Shared = {}
-        planes = (found.place for found in fields(data, Place(0, len(data))) if found.number == _PLANES)
+        planes = (inside for number, _, _, inside in fields(data, Place(0, len(data))) if number == _PLANES)
         read = [Plane(path, data, place, shared) for place in planes]
         return [plane for plane in read if plane.name.startswith(wanted)]

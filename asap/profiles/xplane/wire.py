@@ -21,13 +21,8 @@ class Place(NamedTuple):
     end: int
 
 
-class Field(NamedTuple):
-    """One field: its number and kind; its integer, or where its bytes are."""
-
-    number: int
-    kind: int
-    value: int
-    place: Place
+Field = tuple[int, int, int, Place]
+"""One field: its number and kind; its integer, or where its bytes are."""
 
 
 def fields(data: Data, place: Place) -> Iterator[Field]:
@@ -42,10 +37,14 @@ def fields(data: Data, place: Place) -> Iterator[Field]:
         if tag > 0x7F:
             tag, begin = varint(data, position)
         kind, value = tag & 7, 0
-        if kind in (VARINT, BYTES):
-            value, begin = varint(data, begin)
+        if kind in (BYTES, VARINT):
+            value = data[begin]
+            if value > 0x7F:
+                value, begin = varint(data, begin)
+            else:
+                begin += 1
         position = begin + (value if kind == BYTES else 0 if kind == VARINT else FIXED[kind])
-        yield Field(tag >> 3, kind, value, Place(begin, position))
+        yield tag >> 3, kind, value, Place(begin, position)
     if position > end:
         raise IndexError
 
@@ -73,7 +72,7 @@ def headers(data: bytes, place: Place, number: int) -> list[int]:
                 length, position = varint(data, position - 1)
             position += length
         else:
-            position = next(fields(data, Place(position, end))).place.end
+            _, _, _, (_, position) = next(fields(data, Place(position, end)))
     if position > end:
         raise IndexError
     return found

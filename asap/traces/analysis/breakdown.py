@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from asap.traces.collectives import match
 from asap.traces.graph.graph import Graph
 from asap.traces.graph.host import find_launches
-from asap.traces.operations import collective_kind
+from asap.traces.operations import ANY_COLLECTIVE, collective_kind
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace
 
 
@@ -71,29 +71,75 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
 
 def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
     """What the device did at each moment of the window."""
-    communicates = rank.operations.kind == OperationKind.COMMUNICATION
-    moments = np.unique(np.concatenate([times.start, times.end, times.arrival, times.window]))
-    length = np.diff(moments)
-    works = _active(moments, times.start[~communicates], times.end[~communicates]) > 0
-    transfers = _active(moments, times.start[communicates], times.end[communicates])
-    waits = _active(moments, times.start[communicates], np.minimum(times.arrival, times.end)[communicates])
-    exposed = (transfers > 0) & ~works
-    quiet = (transfers == 0) & ~works
-    host = _host(moments, quiet, times)
-    share = np.where(exposed, length / np.maximum(transfers, 1), 0)
-
-    def seconds(mask: NDArray[np.bool_]) -> float:
-        return NS * float(length[mask].sum())
-
+    timeline = _Timeline.of(rank, times)
+    host = _host(timeline.moments, timeline.quiet, times)
     return Breakdown(
-        exposed_compute_s=seconds(works & (transfers == 0)),
-        exposed_communication_s=seconds(exposed),
-        overlap_s=seconds(works & (transfers > 0)),
+        exposed_compute_s=timeline.seconds(timeline.works & (timeline.transfers == 0)),
+        exposed_communication_s=timeline.seconds(timeline.exposed),
+        overlap_s=timeline.seconds(timeline.works & (timeline.transfers > 0)),
         host_s=NS * host,
-        idle_s=seconds(quiet) - NS * host,
-        waiting_s=seconds(exposed & (waits == transfers)),
-        exposed_by_collective_s=_by_collective(rank, times, moments, share),
+        idle_s=timeline.seconds(timeline.quiet) - NS * host,
+        waiting_s=timeline.seconds(timeline.exposed & (timeline.waits == timeline.transfers)),
+        exposed_by_collective_s=_by_collective(rank, _exposed(rank, times, timeline)),
     )
+
+
+def exposed_time(rank: RankTrace, times: RankTimes) -> NDArray[np.float64]:
+    """Seconds that each operation is exposed: a collective while nothing works, all others while they run.
+
+    Operations that run at once share the time.
+    """
+    return _exposed(rank, times, _Timeline.of(rank, times))
+
+
+def _exposed(rank: RankTrace, times: RankTimes, timeline: "_Timeline") -> NDArray[np.float64]:
+    communicates = rank.operations.kind == OperationKind.COMMUNICATION
+    transfers, works = np.maximum(timeline.transfers, 1), np.maximum(timeline.working, 1)
+    communication = _within(timeline.moments, np.where(timeline.exposed, timeline.length / transfers, 0), times)
+    work = _within(timeline.moments, np.where(timeline.works, timeline.length / works, 0), times)
+    return NS * np.where(communicates, communication, work)
+
+
+class _Timeline(NamedTuple):
+    """Pieces of time between two moments, their lengths, and how many operations run in each."""
+
+    moments: Integers
+    length: Integers
+    working: Integers
+    transfers: Integers
+    waits: Integers
+
+    @classmethod
+    def of(cls, rank: RankTrace, times: RankTimes) -> "_Timeline":
+        communicates = rank.operations.kind == OperationKind.COMMUNICATION
+        moments = np.unique(np.concatenate([times.start, times.end, times.arrival, times.window]))
+        waited = np.minimum(times.arrival, times.end)
+        return cls(
+            moments,
+            np.diff(moments),
+            working=_active(moments, times.start[~communicates], times.end[~communicates]),
+            transfers=_active(moments, times.start[communicates], times.end[communicates]),
+            waits=_active(moments, times.start[communicates], waited[communicates]),
+        )
+
+    @property
+    def works(self) -> NDArray[np.bool_]:
+        """Something other than a collective runs."""
+        return self.working > 0
+
+    @property
+    def exposed(self) -> NDArray[np.bool_]:
+        """Nothing but collectives runs."""
+        return (self.transfers > 0) & ~self.works
+
+    @property
+    def quiet(self) -> NDArray[np.bool_]:
+        """Nothing runs."""
+        return (self.transfers == 0) & ~self.works
+
+    def seconds(self, mask: NDArray[np.bool_]) -> float:
+        """Of all pieces that are meant."""
+        return NS * float(self.length[mask].sum())
 
 
 def utilisation(rank: RankTrace, times: RankTimes, parts: int) -> list[float]:
@@ -125,13 +171,17 @@ def _host(moments: Integers, quiet: NDArray[np.bool_], times: RankTimes) -> int:
     return int((np.clip(launched, begin, end) - begin).sum())
 
 
-def _by_collective(
-    rank: RankTrace, times: RankTimes, moments: Integers, share: NDArray[np.float64]
-) -> dict[str, float]:
+def _within(moments: Integers, share: NDArray[np.float64], times: RankTimes) -> NDArray[np.float64]:
+    """What each operation gets of the pieces of time in which it runs."""
     total = np.concatenate([[0.0], np.cumsum(share)])
+    first, last = (np.searchsorted(moments, moment) for moment in (times.start, times.end))
+    return total[last] - total[first]
+
+
+def _by_collective(rank: RankTrace, exposed: NDArray[np.float64]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for row in np.flatnonzero(rank.operations.kind == OperationKind.COMMUNICATION):
-        kind = collective_kind(rank.names[rank.operations.name[row]]) or "collective"
-        first, last = np.searchsorted(moments, (times.start[row], times.end[row]))
-        found[kind] = found.get(kind, 0.0) + NS * float(total[last] - total[first])
+    rows = np.flatnonzero(rank.operations.kind == OperationKind.COMMUNICATION)
+    for name, seconds in zip(rank.operations.name[rows].tolist(), exposed[rows].tolist(), strict=True):
+        kind = collective_kind(rank.names[name]) or ANY_COLLECTIVE
+        found[kind] = found.get(kind, 0.0) + seconds
     return found

@@ -43,6 +43,14 @@ def verdict(share: float) -> QualityVerdict:
     )
 
 
+def doubts(graph: Graph) -> tuple[str, ...]:
+    """What a reader of a graph that is not good should know."""
+    worst = max(unexplained(graph))
+    if verdict(worst) is QualityVerdict.GOOD:
+        return ()
+    return (f"The graph of the trace leaves {format_percent(worst)} of the device's time unexplained.",)
+
+
 def require_explained(graph: Graph) -> None:
     """Raises InsufficientEvidenceError: most of the time of a rank is not explained, so no change can be predicted."""
     worst = max(unexplained(graph))

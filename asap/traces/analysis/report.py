@@ -99,7 +99,8 @@ class ReplayReport(_Document):
     clock_spread_s: float | None = Field(description="between ranks after alignment; null for one rank")
     matched_collectives: int
     stragglers: list[StragglerReport]
-    critical_path: list[PathPart] = Field(description="largest first; the shares add up to 1")
+    critical_path: list[PathPart] = Field(description="the largest parts")
+    critical_path_shares: dict[str, float] = Field(description="of the whole path, by category; they add up to 1")
     shortened_by: list[Shortening]
     notes: list[str]
 

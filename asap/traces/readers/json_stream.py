@@ -62,8 +62,8 @@ class EventStream(Generic[Event]):
         while more := file.read(size):
             text += more
             if found := self._decode_most(text):
-                events, end = found
-                yield events, b"[%b]" % text[:end]
+                events, end, whole = found
+                yield events, whole
                 text, size = text[end:].lstrip(b" \t\r\n,"), SLICE
             elif len(text) < LIMIT:
                 size = len(text)
@@ -89,10 +89,11 @@ class EventStream(Generic[Event]):
             searched = max(0, len(text) - len(_EVENTS) - SLICE)
         raise self._bad("is not a Chrome-format trace: it has no list of traceEvents")
 
-    def _decode_most(self, text: bytes) -> tuple[list[Event], int] | None:
+    def _decode_most(self, text: bytes) -> tuple[list[Event], int, bytes] | None:
         for end in _last_ends(text):
             try:
-                return self._decode(b"[%b]" % text[:end]), end
+                whole = b"[%b]" % memoryview(text)[:end]
+                return self._decode(whole), end, whole
             except msgspec.ValidationError:
                 raise
             except msgspec.DecodeError:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
-from asap.traces.operations import collective_kind, is_loading
+from asap.traces.operations import ANY_COLLECTIVE, collective_kind, is_loading
 from asap.traces.readers.json_stream import EventStream
 from asap.traces.readers.rows import Numbering
 from asap.traces.readers.waits import Synchronisation, exact_waits
@@ -26,7 +26,7 @@ US = 1000
 EXACT_BELOW = 2.0**43
 """Microseconds: from here on a double no longer tells nanoseconds apart."""
 
-_CALLS = {"cuda_runtime", "cuda_driver", "Runtime"}
+_CALLS = ("cuda_runtime", "cuda_driver", "Runtime")
 _OPERATIONS = {
     "kernel": OperationKind.COMPUTE,
     "Kernel": OperationKind.COMPUTE,
@@ -35,12 +35,22 @@ _OPERATIONS = {
     "gpu_memset": OperationKind.MEMSET,
     "Memset": OperationKind.MEMSET,
 }
-_SPANS = {"cpu_op", "Operator", "user_annotation"}
-_SYNCHRONISATION = "cuda_sync"
-_ALWAYS = _CALLS | _OPERATIONS.keys() | {_SYNCHRONISATION}
+_SPANS = ("cpu_op", "Operator", "user_annotation")
+_CALL, _SPAN, _OPERATION, _SYNCHRONISATION = range(4)
+_SORTS = {
+    **dict.fromkeys(_CALLS, _CALL),
+    **dict.fromkeys(_SPANS, _SPAN),
+    **dict.fromkeys(_OPERATIONS, _OPERATION),
+    "cuda_sync": _SYNCHRONISATION,
+}
+"""Of the many spans only those count that mark steps, loading and backward passes."""
+
 _STEP = re.compile(r"ProfilerStep#(\d+)")
 _BACKWARD = re.compile(r"autograd::engine::|\w+Backward\d*$")
 _RANK_IN_NAME = re.compile(r"(?:rank|worker|proc)[_-]?(\d+)", re.IGNORECASE)
+
+_Lane = tuple[str, int | str | None, int | str | None]
+"""``thread`` with its process, or ``stream`` with its device."""
 
 
 class _Arguments(msgspec.Struct, gc=False):
@@ -88,36 +98,48 @@ def read_kineto(path: Path) -> RankTrace:
 class _Builder:
     def __init__(self) -> None:
         self.names: Numbering[str] = Numbering()
-        self.lanes: Numbering[tuple[str, int | str | None, int | str | None]] = Numbering()
-        self.calls: list[tuple[int, ...]] = []
-        self.operations: list[tuple[int, ...]] = []
-        self.spans: list[tuple[int, ...]] = []
+        self.lanes: Numbering[_Lane] = Numbering()
+        self.calls: list[Integers] = []
+        self.operations: list[Integers] = []
+        self.spans: list[Integers] = []
         self.synchronisations: list[Synchronisation] = []
 
     def add(self, events: list[_Event], text: bytes) -> None:
-        rows = [row for row, event in enumerate(events) if event.ph == "X" and _is_wanted(event)]
-        for row, start, end in zip(rows, *_times([events[row] for row in rows], rows, text), strict=True):
-            event = events[row]
-            arguments = event.args or _NO_ARGUMENTS
-            kind = _OPERATIONS.get(event.cat or "")
-            if kind is not None:
-                self._add_operation(event, arguments, kind, start, end)
-            elif event.cat == _SYNCHRONISATION:
-                self._add_synchronisation(arguments)
-            else:
-                table = self.calls if event.cat in _CALLS else self.spans
-                lane = self.lanes["thread", event.pid, event.tid]
-                table.append((self.names[event.name], lane, start, end, arguments.correlation, 0))
+        """The events of a slice, sort by sort."""
+        sorts = [_SORTS.get(event.cat or "") if event.ph == "X" else None for event in events]
+        rows = [
+            row
+            for row, sort in enumerate(sorts)
+            if sort is not None and (sort != _SPAN or _tells_something(events[row].name))
+        ]
+        wanted, sort = [events[row] for row in rows], np.array([sorts[row] for row in rows], dtype=np.int64)
+        start, end = _times(wanted, rows, text)
+        for table, which in ((self.calls, _CALL), (self.spans, _SPAN), (self.operations, _OPERATION)):
+            if len(mine := np.flatnonzero(sort == which)):
+                found = [wanted[row] for row in mine.tolist()]
+                columns = self._operations(found) if which == _OPERATION else self._on_threads(found)
+                table.append(np.stack([columns[0], columns[1], start[mine], end[mine], *columns[2:]], axis=1))
+        for row in np.flatnonzero(sort == _SYNCHRONISATION).tolist():
+            self._add_synchronisation(wanted[row].args or _NO_ARGUMENTS)
 
-    def _add_operation(self, event: _Event, arguments: _Arguments, kind: OperationKind, start: int, end: int) -> None:
-        name = event.name
-        if kind is OperationKind.COMPUTE and (found := collective_kind(name)):
-            kind = OperationKind.COMMUNICATION
-            name = arguments.collective if found == "collective" and arguments.collective else name
-        device = event.pid if arguments.device is None else arguments.device
-        stream = event.tid if arguments.stream is None else arguments.stream
-        lane = self.lanes["stream", device, stream]
-        self.operations.append((self.names[name], lane, start, end, arguments.correlation, kind))
+    def _on_threads(self, events: Sequence[_Event]) -> Sequence[Integers]:
+        """Names, lanes, correlations and kinds of calls or spans."""
+        names, lanes = self.names, self.lanes
+        return (
+            np.array([names[event.name] for event in events]),
+            np.array([lanes["thread", event.pid, event.tid] for event in events]),
+            _correlations(events),
+            np.zeros(len(events), dtype=np.int64),
+        )
+
+    def _operations(self, events: Sequence[_Event]) -> Sequence[Integers]:
+        """Names, lanes, correlations and kinds of what a device ran."""
+        names, lanes = self.names, self.lanes
+        kinds = np.array([_does(event.cat or "", event.name) for event in events], dtype=np.int64)
+        named = np.array([names[event.name] for event in events])
+        for row in np.flatnonzero(kinds == OperationKind.COMMUNICATION).tolist():
+            named[row] = names[_collective_name(events[row])]
+        return named, np.array([lanes[_stream(event)] for event in events]), _correlations(events), kinds
 
     def _add_synchronisation(self, arguments: _Arguments) -> None:
         recorded = arguments.wait_on_cuda_event_record_corr_id
@@ -134,7 +156,7 @@ class _Builder:
                 hint="record with ProfilerActivity.CUDA; a CPU or TPU run is profiled otherwise",
             )
         names = list(self.names)
-        calls, operations, spans = Events.of(self.calls), Events.of(self.operations), Events.of(self.spans)
+        calls, operations, spans = (Events.joined(rows) for rows in (self.calls, self.operations, self.spans))
         steps, step_lane = _steps(spans, names)
         rank, world_size = _rank(path, fields)
         return RankTrace(
@@ -154,9 +176,26 @@ class _Builder:
         )
 
 
-def _is_wanted(event: _Event) -> bool:
-    """Calls, operations, waits; and of the many spans those that mark steps, loading and backward passes."""
-    return event.cat in _ALWAYS or (event.cat in _SPANS and _tells_something(event.name))
+@lru_cache(maxsize=1 << 16)
+def _does(category: str, name: str) -> OperationKind:
+    kind = _OPERATIONS[category]
+    return OperationKind.COMMUNICATION if kind is OperationKind.COMPUTE and collective_kind(name) else kind
+
+
+def _collective_name(event: _Event) -> str:
+    """NCCL's generic kernel says in its arguments what it does."""
+    stated = event.args.collective if event.args and collective_kind(event.name) == ANY_COLLECTIVE else ""
+    return stated or event.name
+
+
+def _stream(event: _Event) -> _Lane:
+    arguments = event.args or _NO_ARGUMENTS
+    device = event.pid if arguments.device is None else arguments.device
+    return "stream", device, event.tid if arguments.stream is None else arguments.stream
+
+
+def _correlations(events: Sequence[_Event]) -> Integers:
+    return np.array([event.args.correlation if event.args else NO_CORRELATION for event in events], dtype=np.int64)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -164,16 +203,16 @@ def _tells_something(name: str) -> bool:
     return bool(_STEP.fullmatch(name) or _BACKWARD.match(name) or is_loading(name))
 
 
-def _times(events: Sequence[_Event], rows: Sequence[int], text: bytes) -> tuple[list[int], list[int]]:
+def _times(events: Sequence[_Event], rows: Sequence[int], text: bytes) -> tuple[Integers, Integers]:
     start = np.array([event.ts for event in events])
     duration = np.array([event.dur for event in events])
     if len(events) and start.max() >= EXACT_BELOW and np.any(start % 1):
         every = msgspec.json.decode(text, type=list[_Exact])
         exact = [every[row] for row in rows]
-        starts = [round(event.ts * US) for event in exact]
-        return starts, [s + round(event.dur * US) for s, event in zip(starts, exact, strict=True)]
+        starts = np.array([round(event.ts * US) for event in exact])
+        return starts, starts + np.array([round(event.dur * US) for event in exact])
     starts = _nanoseconds(start)
-    return starts.tolist(), (starts + _nanoseconds(np.maximum(duration, 0))).tolist()
+    return starts, starts + _nanoseconds(np.maximum(duration, 0))
 
 
 def _nanoseconds(microseconds: NDArray[np.float64]) -> Integers:

@@ -51,13 +51,8 @@ def _applied(changed: Changed, change: Change) -> Changed:
         return _overlapped(changed, masks)
     if change.action is Action.SERIALISE:
         return _serialised(changed, masks)
-    scaled = scaled_operations(changed, masks, change.factor)
+    scaled = _scaled(changed, _time_of(graph, masks), change.factor)
     return _freed(scaled, masks) if change.action is Action.REMOVE else scaled
-
-
-def scaled_operations(changed: Changed, masks: Masks, factor: float) -> Changed:
-    """These operations, one mask a rank, take ``factor`` times as long."""
-    return _scaled(changed, _time_of(changed.graph, masks), factor)
 
 
 def scaled_host(changed: Changed, factor: float) -> Changed:

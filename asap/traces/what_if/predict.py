@@ -1,6 +1,7 @@
 """The step time of a changed graph, with its interval."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
@@ -43,6 +44,24 @@ class WhatIfPrediction(NamedTuple):
     of_another_run: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """What an unchanged graph says, once for all changes of it."""
+
+    graph: Graph
+    iterations: Sequence[Sequence[Times]]
+    step: Times
+    doubt: float
+    """Relative half-width that the noise of steps, the error of the replay and what is not explained give together."""
+
+    @classmethod
+    def of(cls, graph: Graph) -> "Baseline":
+        """Raises InsufficientEvidenceError: the trace does not explain enough."""
+        require_explained(graph)
+        before = iterations(graph)
+        return cls(graph, before, step_time(graph), _doubt(before, max(unexplained(graph))))
+
+
 def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
     """What a step takes after all changes.
 
@@ -52,37 +71,31 @@ def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
     Raises:
         InsufficientEvidenceError: the trace does not hold what a change concerns, or does not explain enough.
     """
-    return predict_changed(graph, apply(graph, changes))
+    return predict_changed(Baseline.of(graph), apply(graph, changes))
 
 
-def predict_changed(graph: Graph, changed: Changed, added_s: float = 0.0, doubt: float = 0.0) -> WhatIfPrediction:
-    """What a step takes in a changed graph.
+def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, doubt: float = 0.0) -> WhatIfPrediction:
+    """What a step takes in a changed graph. The interval is as wide below as above, as a ratio.
 
     Args:
-        graph: as it was.
+        baseline: as it was.
         changed: as it would be.
         added_s: seconds that come on top, or fall away, and are in no graph.
         doubt: relative half-width that they and the changes bring with them.
-
-    Raises:
-        InsufficientEvidenceError: the trace does not explain enough.
     """
-    require_explained(graph)
-    before, after = iterations(graph), iterations(changed.graph)
-    replayed = max(
-        median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in zip(before, after, strict=True)
-    )
+    pairs = zip(baseline.iterations, iterations(changed.graph), strict=True)
+    replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
     value = max(replayed + added_s, 0.0)
-    base = step_time(graph)
-    width = value * (_doubt(before, max(unexplained(graph))) + doubt) + UNREALISED * abs(value - base.measured_s)
+    measured = baseline.step.measured_s
+    width = baseline.doubt + doubt + (UNREALISED * abs(value - measured) / value if value else 0.0)
     modelled = min(max(added_s, 0.0) / value, 1.0) if value else 0.0
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
         value=value,
-        low=max(value - width, 0.0),
-        high=value + width,
-        measured=base.measured_s,
-        replayed=base.replayed_s,
+        low=value / (1 + width),
+        high=value * (1 + width),
+        measured=measured,
+        replayed=baseline.step.replayed_s,
         traced=traced,
         scaled=1 - modelled - traced,
         modelled=modelled,

@@ -1,0 +1,100 @@
+"""A trace as a profile, and its replay as evidence for the diagnosis."""
+
+import pytest
+from made_runs import Run, simulate, write
+from test_thunks import execution, table
+
+from asap.diagnosis import Bottleneck
+from asap.experiments import Experiment, ExperimentStore
+from asap.study.study import open_study
+from asap.traces.recording import read_graph, read_recording
+
+RUN = Run(layers=6, steps=5, loading=50, slow=(1.0, 1.5), overlaps=False)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Open what a run made to measure recorded."""
+
+    def opened(run):
+        folder = write(tmp_path / f"{abs(hash(run))}", simulate(run))
+        return open_study(str(folder), ExperimentStore(tmp_path / "experiments"))
+
+    return opened
+
+
+def findings(diagnosis):
+    return {finding.rule: finding for finding in diagnosis.findings}
+
+
+def test_times_and_shares_are_those_of_the_trace(study):
+    profile = study(RUN).profile
+    kernel = max(RUN.slow) * RUN.kernel * 1e-6
+    assert profile.extent == "step"
+    assert profile.kpis.step_time_s == pytest.approx(RUN.layers * (kernel + 1e-6 * RUN.transfer), rel=0.1)
+    product = next(op for op in profile.operations if op.category == "matmul")
+    assert (product.bound, product.occurrences) == ("compute", RUN.layers)
+    used = profile.kpis.duty_cycle + profile.kpis.idle + profile.kpis.input
+    assert used == pytest.approx(1)
+    assert sum(op.fraction for op in profile.operations) == pytest.approx(profile.kpis.duty_cycle)
+
+
+def test_hidden_communication_takes_no_share(study):
+    hidden = Run(layers=6, steps=5, loading=0, kernel=900, transfer=300, slow=(1.0, 1.0))
+    exposed = Run(layers=6, steps=5, loading=0, kernel=900, transfer=300, slow=(1.0, 1.0), overlaps=False)
+    shares = [study(run).profile.kpis.communication for run in (hidden, exposed)]
+    assert shares[0] < 0.1
+    assert shares[1] == pytest.approx(0.25, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("run", "bottleneck"),
+    [
+        (Run(layers=6, kernel=900, loading=0, transfer=100), Bottleneck.COMPUTE),
+        (Run(layers=6, kernel=200, loading=0, transfer=900, overlaps=False), Bottleneck.COMMUNICATION),
+        (Run(layers=6, kernel=100, loading=9000), Bottleneck.HOST),
+    ],
+    ids=["compute", "communication", "host"],
+)
+def test_what_holds_back_leads_the_critical_path(study, run, bottleneck):
+    diagnosis = study(run).diagnosis
+    assert diagnosis.bottleneck is bottleneck
+    path = {each.fact: each.quantity for each in diagnosis.findings[0].evidence}["share of the critical path"]
+    assert path.value > 0.5
+    assert "replay" in path.source
+    assert any("critical path" in sentence for sentence in diagnosis.correlation)
+
+
+def test_waiting_for_a_late_rank_is_a_finding_of_its_own(study):
+    late = findings(study(Run(layers=6, loading=0, slow=(1.0, 3.0), overlaps=False)).diagnosis)["waits_for_ranks"]
+    assert "rank 1 comes last" in late.statement
+    assert late.share == pytest.approx(2 / (3 + 2 / 3) / 2, abs=0.05)
+    assert "waits_for_ranks" not in findings(study(Run(layers=6, loading=0, overlaps=False)).diagnosis)
+
+
+def test_a_trace_that_is_not_explained_gives_no_evidence(tmp_path):
+    events = simulate(Run(slow=(1.0,)))[0]
+    for event in events:
+        if event["cat"] == "kernel":
+            event["ts"] += 10 * event["ts"]
+    folder = write(tmp_path / "run", [events])
+    study = open_study(str(folder), ExperimentStore(tmp_path))
+    assert any("unexplained" in warning for warning in study.profile.warnings)
+    assert not any("critical path" in sentence for sentence in study.diagnosis.correlation)
+
+
+def test_the_start_up_of_a_job_is_left_out(tmp_path):
+    runs = [execution(0, slow=40.0), *(execution(number) for number in (1, 2, 3))]
+    (tmp_path / "rank0_thunks.csv").write_text(table([row for run in runs for row in run]))
+    profile = read_recording(tmp_path)
+    assert profile.kpis.step_time_max_s < 1e-3
+    assert max(op.time_s for op in profile.operations) < 1e-3
+
+
+def test_an_experiment_keeps_its_trace_as_its_profile(tmp_path):
+    store = ExperimentStore(tmp_path / "experiments")
+    folder = write(tmp_path / "run", simulate(RUN))
+    store.add(Experiment(id="mine", profile_path=str(folder)))
+    study = open_study("mine", store)
+    assert study.replay.step_time_s.replayed_s == pytest.approx(study.profile.kpis.step_time_s, rel=0.02)
+    assert read_graph(folder) is read_graph(folder)
