@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from asap.chat.evidence import Claim, StatedFact, stated
+from asap.chat.evidence import WORKED_OUT, Claim, StatedFact, stated
 from asap.core.errors import AsapError
 from asap.core.provenance import Quantity
 from asap.experiments.measured_step import MeasuredStep
@@ -12,18 +12,37 @@ from asap.study.study import Study, study_of
 
 
 def anchored(study: Study, evidence: Sequence[StatedFact]) -> Study:
-    """The study with the measured step of what runs now; the same study where none was stated."""
-    fact = next(
-        (f for f in reversed(evidence) if f.claim is Claim.STEP_TIME and f.plan == study.plan and f.value), None
-    )
-    if fact is None or fact.value is None:
-        return study
+    """The study with the measured step of what runs now, or with what the measured step of another plan makes of it.
+
+    The same study where no step was stated, or where one is on record and only another plan was measured.
+    """
+    steps = [fact for fact in evidence if fact.claim is Claim.STEP_TIME and fact.value]
+    own = next((fact for fact in reversed(steps) if fact.plan == study.plan), None)
     profile = study.profile
+    if own is None:
+        known = profile is not None and profile.kpis.step_time_s is not None
+        worked_out = None if known or not steps else _worked_out(study, steps[-1])
+        measured = MeasuredStep(seconds=worked_out, source=WORKED_OUT) if worked_out else None
+        return study_of(study.experiment, stated_profile(measured)) if measured and profile is None else study
+    assert own.value is not None
     if profile is None:
-        measured = MeasuredStep(seconds=fact.value, source="the engineer")
+        measured = MeasuredStep(seconds=own.value, source="the engineer")
         return study_of(study.experiment, stated_profile(measured))
-    kpis = profile.kpis.model_copy(update={"step_time_s": fact.value})
+    kpis = profile.kpis.model_copy(update={"step_time_s": own.value})
     return study_of(study.experiment, profile.model_copy(update={"kpis": kpis}))
+
+
+def _worked_out(study: Study, fact: StatedFact) -> float | None:
+    """Seconds that the model expects of what runs now, starting from the measured step of another plan."""
+    from asap.prediction import Measured, predict
+
+    if modelled_now(study) is None or fact.plan is None or fact.value is None:
+        return None
+    assert study.plan is not None
+    assert study.slice is not None
+    baseline, experiment = Measured(fact.plan, fact.value), study.experiment
+    (now,) = predict(study.plan, experiment.model, experiment.workload, study.slice, baseline=baseline)
+    return now.step_time.value if now.step_time else None
 
 
 def modelled_now(study: Study) -> Prediction | None:

@@ -9,7 +9,7 @@ from asap.chat.session import ChatSession, Show
 from asap.chat.testimony import Testimony, with_testimony
 from asap.chat.understanding.message import Command, Message, read_message
 from asap.core.errors import ServiceError
-from asap.sharding_memory import Kind
+from asap.sharding_memory import INTERRUPTED, Kind
 
 ENGINE = "engine"
 
@@ -28,7 +28,7 @@ class Chat(ChatSession):
             message = read_message(text, self.conversation.scene)
             answer = self._say(text, message, show) if message.command is None else self._run(message.command, show)
         except KeyboardInterrupt:
-            self.worklog.append(Kind.NOTE, {"event": "interrupted"})
+            self.worklog.append(Kind.NOTE, {"event": INTERRUPTED})
             self.conversation = restore(self.conversation.session, self.conversation.store)
             raise
         if answer is not None:
@@ -73,7 +73,7 @@ class Chat(ChatSession):
         engine = EngineAnswer(answer.text, facts, quotable=not message.pretends)
         studies = self.conversation.studies()
         testimony = Testimony(self.conversation, message, studies, note, interactive=self.interactive)
-        words = ask_model(self.settings, studies, self.worklog, text, engine, show, testimony.tools)
+        words = ask_model(self.settings, studies, self.worklog, text, engine, show, testimony.tools, self.progress)
         return answer.model_copy(update={"text": words})
 
     def _ask_engine(self, text: str, message: Message) -> Reply:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from asap.agents.llm.preflight import check_model
-from asap.agents.llm.usage import usages
+from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
 from asap.chat.answers import plans as plan_answers
 from asap.chat.answers import ranking as ranking_answers
@@ -126,10 +126,8 @@ def _export(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 
 
 def _cost(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
-    for used in usages(read_session(chat.conversation.session)):
-        money = "cost unknown" if used.cost is None else f"{used.cost:.4f} USD"
-        tokens = f"{used.input_tokens} tokens in, {used.output_tokens} out"
-        answer.add(f"{used.model}: {used.calls} calls, {tokens}, {money}")
+    for used in summed(usages(read_session(chat.conversation.session))):
+        answer.add(f"{used.model}: {in_words(used)}")
     answer.add(f"now on {chat.model}")
 
 

@@ -53,6 +53,9 @@ EXCLUDING_CLAIMS = {Claim.OUT_OF_MEMORY, Claim.FAILED, Claim.SLOWER}
 RUN_CLAIMS = {Claim.BATCH, Claim.SEQUENCE, Claim.INCUMBENT}
 """Facts of the run itself."""
 
+WORKED_OUT = "worked out from the measured step of another plan"
+"""Source of a step time of what runs now that nobody measured: predictions start from it, and no answer quotes it."""
+
 MEASURED_CLAIMS = {Claim.STEP_TIME, Claim.RELATIVE, Claim.MFU, Claim.THROUGHPUT, Claim.HBM_SHARE, Claim.HBM_BYTES}
 """Measurements: a later one of the same plan takes the place of an earlier one."""
 
@@ -181,7 +184,7 @@ def current_step_time(study: Study, evidence: Sequence[StatedFact] = ()) -> Quan
         if item.claim is Claim.STEP_TIME and item.plan == study.plan and item.value:
             return stated(item, item.value, "s")
     profile = study.profile
-    if profile is None or profile.kpis.step_time_s is None:
+    if profile is None or profile.kpis.step_time_s is None or profile.source == WORKED_OUT:
         return None
     kind = Provenance.STATED if profile.stated else Provenance.MEASURED
     return Quantity(value=profile.kpis.step_time_s, unit="s", provenance=kind, source=profile.source)
@@ -216,6 +219,9 @@ def _with_fact(item: StatedFact, candidate: Candidate, now: Quantity | None) -> 
         memory = prediction.memory.model_copy(update={"fits": True})
         return replace(candidate, prediction=prediction.model_copy(update={"memory": memory}))
     ratio = _ratio(item, now)
+    if ratio is None and item.claim is Claim.STEP_TIME and item.value:
+        fields = {"step_time": stated(item, item.value, "s")}
+        return replace(candidate, prediction=prediction.model_copy(update=fields))
     if ratio is None:
         return candidate
     return replace(candidate, prediction=_measured(item, prediction, ratio), score=-math.log(ratio), precedent=0.0)

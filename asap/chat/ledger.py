@@ -151,6 +151,7 @@ def _notes(conversation: Conversation, fact: StatedFact, earlier: Sequence[State
         notes += against_prediction(conversation, fact)
     if fact.claim is Claim.STEP_TIME and current_step_time(conversation.study, conversation.evidence) is None:
         notes.append("It cannot be compared yet: the step time of the current plan is not known.")
+        notes += _learned_of_another(conversation)
     if fact.claim is Claim.FASTER:
         notes.append('By how much? State a figure: "proposal 1 measured 2.1 s".')
     implied = implied_step(conversation.study, fact)
@@ -171,6 +172,22 @@ def _learned(conversation: Conversation, old: object) -> list[str]:
     return [
         f"Every prediction is anchored to it: {format_seconds(modelled.step_time.value)} was predicted for what runs"
         f" now, so all step times are taken {significant(factor)} times as long."
+    ]
+
+
+def _learned_of_another(conversation: Conversation) -> list[str]:
+    """How the measured step of another plan moves the prediction of what runs now, and with it all others."""
+    from asap.prediction.predict_study import expect
+
+    study, before = conversation.study, modelled_now(conversation.analysed_study)
+    if study.plan is None or study.profile is None or before is None or before.step_time is None:
+        return []
+    (now,) = expect(study, [study.plan])
+    if now.step_time is None or abs(now.step_time.value / before.step_time.value - 1) < _NEAR:
+        return []
+    return [
+        f"Every prediction is anchored to it: what runs now is expected at {format_seconds(now.step_time.value)} a step"
+        f" instead of {format_seconds(before.step_time.value)}."
     ]
 
 

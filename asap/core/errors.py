@@ -77,3 +77,9 @@ class ServiceError(AsapError):
     """A language model or a server failed or refused."""
 
     exit_code = 6
+
+
+class InterruptedRunError(ServiceError):
+    """The user stopped the agents with Ctrl-C."""
+
+    exit_code = 130

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asap.agents.llm.usage import EVENT as USAGE
 from asap.core.text import plain
 from asap.replay.turns import RecordedTurn
-from asap.sharding_memory import Kind, Record
+from asap.sharding_memory import Record
 
 LONGEST_VALUE = 160
 ROUNDING = 1e-9
@@ -40,10 +39,7 @@ class Divergence:
 def comparable_steps(turns: Sequence[RecordedTurn], names: dict[str, str] | None = None) -> list[Step]:
     """Each record as text in which what differs from run to run is made equal."""
     return [
-        (record, _text(record, {**(names or {}), turn.model: "MODEL"}))
-        for turn in turns
-        for record in turn.records
-        if not (record.kind is Kind.NOTE and record.fields.get("event") == USAGE)
+        (record, _text(record, {**(names or {}), turn.model: "MODEL"})) for turn in turns for record in turn.compared
     ]
 
 

@@ -12,7 +12,7 @@ from asap.core.text import plain
 from asap.experiments import ExperimentStore
 from asap.replay.comparison import Divergence, comparable_steps, first_divergence
 from asap.replay.turns import RecordedTurn, is_result, recorded_name, recorded_turns
-from asap.sharding_memory import Kind, Worklog, new_session_name, read_session, readable, verify_session
+from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name, read_session, readable, verify_session
 
 REPLAY = "replay"
 _ANEW = "asap analyze EXPERIMENT runs it anew"
@@ -72,18 +72,24 @@ def _run(
     from asap.agents.settings_sources import read_settings
     from asap.agents.workflow.analyze import analyze
 
-    Worklog(again).append(Kind.NOTE, {"event": REPLAY, "of": session})
-    with recorded_model(session, [record for turn in turns for record in turn.records]) as name:
+    log = Worklog(again)
+    log.append(Kind.NOTE, {"event": REPLAY, "of": session})
+    with recorded_model(session, [record for turn in turns if turn.has_result for record in turn.records]) as name:
         for turn in turns:
             progress(plain(turn.text, 60))
             opened = turn.opened
-            if opened is not None:
+            if not turn.has_result:
+                for record in turn.kept:
+                    log.append(record.kind, record.payload)
+            elif opened is not None:
                 target = opened.id if store.has(opened.id) else turn.text.removeprefix("analyze ")
                 analyze(
                     target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=name),
                     session=again, compile_options=turn.compile_options, wishes=turn.wishes, progress=progress,
                 )  # fmt: skip
-            elif any(is_result(record) for record in turn.records):
+                if turn.was_interrupted:
+                    log.append(Kind.NOTE, {"event": INTERRUPTED})
+            else:
                 _replay_message(turn, again, store, name)
 
 

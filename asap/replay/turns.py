@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from asap.agents.llm.usage import EVENT as USAGE
 from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.chat.restore import EVIDENCE, RETRACTION
 from asap.compiler.programs.options import CompileOptions
 from asap.experiments import Experiment
-from asap.sharding_memory import Kind, Record
+from asap.sharding_memory import INTERRUPTED, Kind, Record
 from asap.sharding_memory.analyses import opened_experiment, opened_wishes
 from asap.study.wishes import Wishes
 
+KEPT_EVENTS = {EVIDENCE, RETRACTION}
 RESULT_NODES = {"analysis", "reply"}
 NOT_REPLAYED = ("/export", "/history", "/cost", "/model", "/quit", "/exit", "/q")
 """Commands that read the session itself or the machine."""
@@ -38,6 +41,30 @@ class RecordedTurn:
     def compile_options(self) -> CompileOptions | None:
         """How the analysis compiled plans; ``None`` if it did not."""
         return recorded_compile_options(self.records)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it came to an end: what was stopped before has none, and is not run again."""
+        return any(map(is_result, self.records))
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether a Ctrl-C stopped it."""
+        return any(record.kind is Kind.NOTE and record.fields.get("event") == INTERRUPTED for record in self.records)
+
+    @property
+    def kept(self) -> tuple[Record, ...]:
+        """What it leaves although it was stopped: the input, and the facts that were put on record or taken off it."""
+        return tuple(r for r in self.records if r.kind is Kind.USER_INPUT or r.fields.get("event") in KEPT_EVENTS)
+
+    @property
+    def compared(self) -> tuple[Record, ...]:
+        """What a replay has to give again; where a Ctrl-C struck is up to chance, so the way there is left out."""
+        if not self.has_result:
+            return self.kept
+        if self.was_interrupted:
+            return tuple(filter(is_result, self.records))
+        return tuple(r for r in self.records if not (r.kind is Kind.NOTE and r.fields.get("event") == USAGE))
 
     @property
     def is_replayable(self) -> bool:

@@ -1,10 +1,11 @@
 """Sharding Memory: the append-only worklog of every message, tool call and result."""
 
-from asap.sharding_memory.record import Kind, Record
+from asap.sharding_memory.record import INTERRUPTED, Kind, Record
 from asap.sharding_memory.sessions import Verdict, export_session, read_session, readable, sessions, verify_session
 from asap.sharding_memory.worklog import Worklog, new_session_name
 
 __all__ = [
+    "INTERRUPTED",
     "Kind",
     "Record",
     "Verdict",

@@ -15,6 +15,8 @@ from enum import StrEnum
 from typing import Any
 
 GENESIS = "0" * 64
+INTERRUPTED = "interrupted"
+"""The event of the note that a Ctrl-C leaves."""
 _SEALED = re.compile(rb'(\{.*),"checksum":"([0-9a-f]{64})"\}', re.DOTALL)
 
 

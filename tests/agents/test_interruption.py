@@ -1,5 +1,6 @@
-"""Ctrl-C in the middle: the run ends at once, and what was logged until then is whole."""
+"""Ctrl-C while a model thinks: the engine's own result is kept, the log is whole, and its replay agrees with it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,36 +8,41 @@ import sys
 
 import pytest
 
+from asap.experiments import ExperimentStore
+from asap.replay.replay import replay
 from asap.sharding_memory import Kind, verify_session
 
 pytestmark = pytest.mark.process
 
 SCRIPT = """
 import sys
-from asap.agents.settings import Settings
-from asap.agents.workflow.analyze import analyze
-from asap.experiments import ExperimentStore
+from asap.cli import main
 from tests.language_models.misbehaving import register
 register()
-try:
-    analyze("paper-v6e-16", store=ExperimentStore(), settings=Settings(model="test/sleeping"), session="interrupted")
-except KeyboardInterrupt:
-    sys.exit(130)
+sys.argv = "asap analyze paper-v6e-16 --model test/sleeping --session interrupted --format json".split()
+main()
 """
 
 
-def test_the_log_of_an_interrupted_run_is_whole(home, log):
+def test_an_interrupted_analysis_keeps_the_engines_result(home, log):
     command = [sys.executable, "-c", SCRIPT]
     environment = os.environ | {"ASAP_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         assert run.stdout.readline() == "thinking\n"
         run.send_signal(signal.SIGINT)
-        _, errors = run.communicate(timeout=60)
+        printed, errors = run.communicate(timeout=60)
     assert run.returncode == 130, errors
     assert "Traceback" not in errors
+    assert "interrupted" in errors
+    analysis = json.loads(printed)
+    assert (analysis["answered_by"], len(analysis["proposals"])) == ("engine", 3)
     assert verify_session("interrupted").ok
     asked, answered = log("interrupted", Kind.MODEL_REQUEST), log("interrupted", Kind.MODEL_RESPONSE)
     assert (asked[-1].payload["agent"], len(asked)) == ("proposal", len(answered) + 1)
-    last = log("interrupted")[-1]
-    assert (last.kind, last.payload) == (Kind.NOTE, {"event": "interrupted"})
+    noted, last = log("interrupted")[-2:]
+    assert (noted.kind, noted.payload) == (Kind.NOTE, {"event": "interrupted"})
+    assert (last.kind, last.payload["node"]) == (Kind.RESULT, "analysis")
+    again = replay("interrupted", ExperimentStore())
+    assert again.divergence is None
+    assert again.same_result

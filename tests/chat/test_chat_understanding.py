@@ -117,6 +117,37 @@ def test_a_measured_step_anchors_predictions_and_can_be_taken_back(start):
     assert chat.conversation.evidence == []
 
 
+def test_a_measured_step_of_any_plan_anchors_predictions(start):
+    chat = start()
+    before = _say(chat, "what is the step time of proposal 2?").text
+    told = _say(chat, "proposal 1 took 8.4 s").text
+    assert "what runs now is expected at" in told
+    after = _say(chat, "what is the step time of proposal 2?").text
+    assert after != before
+    assert "step time: not on record" in _say(chat, "what do we run now?").text
+
+
+def test_a_figure_of_something_unknown_is_asked_about(start):
+    for text in ("the silver medal one took 7.1 s per step", "Tom's layout needs 7.1 s a step"):
+        answer = _say(start(), text)
+        assert answer.evidence == ()
+        assert "Which plan" in answer.text
+
+
+def test_gigabytes_are_not_gibibytes(start):
+    (fact,) = _say(start(), "peak HBM on the busiest device reads 13.9 GB").evidence
+    assert fact.value == pytest.approx(13.9e9)
+    (corrected,) = amounts("13.9 GiB")
+    assert corrected.unit == "GiB"
+
+
+def test_what_is_not_on_record_is_not_taken_back_in_its_place(start):
+    chat = start()
+    _say(chat, "our batch is 512")
+    assert _say(chat, "drop that MFU number, it came from another job").retracted == ()
+    assert len(chat.conversation.evidence) == 1
+
+
 def test_what_the_hardware_cannot_do_is_asked_about_and_not_taken(start):
     chat = start()
     assert _say(chat, "MFU in the log is 97 %").evidence == ()

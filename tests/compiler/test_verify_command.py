@@ -5,6 +5,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from asap.agents.tools.scenario_tools import BUDGET, ScenarioTools
+from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.analyze import analyze
 from asap.chat import restore
 from asap.chat.chat import Chat
@@ -52,6 +54,20 @@ def test_a_decoder_is_verified_from_the_command_line(run):
     again = run("tiny", "--plan", "data=4 remat=full", "--time-limit", "1")
     assert again.exit_code == 0
     assert "fits" in again.stdout
+
+
+@needs_libtpu
+def test_settings_on_record_are_compiled_for_the_command_and_for_an_agent(run):
+    store = ExperimentStore()
+    known = store.get("tiny").model_copy(update={"id": "tiny-minimal", "plan": Plan.parse("data=4 remat=minimal")})
+    store.add(known, replace=True)
+    (found,) = json.loads(run("tiny-minimal", "--plan", "data=2 model=2", "--format", "json").stdout)
+    assert Plan.model_validate(found["plan"]) == Plan.parse("data=2 model=2 remat=minimal")
+    tools = ScenarioTools(StudyCache(store))
+    answers = [tools.verify("tiny-minimal", "data=2 model=2") for _ in range(BUDGET + 1)]
+    assert answers[0]["plan"] == "data=2 model=2 remat=minimal"
+    assert answers[0]["statement"] == found["verdict"]
+    assert "no more are allowed" in answers[BUDGET]["error"]
 
 
 @needs_libtpu

@@ -196,6 +196,22 @@ def test_a_session_whose_model_failed_fails_again(store):
     assert found.same_result, found.divergence
 
 
+def test_a_turn_that_was_interrupted_leaves_its_facts_and_is_no_divergence(store):
+    def interrupt(piece: str) -> None:
+        raise KeyboardInterrupt
+
+    session = analyze("paper-v6e-16", store=store, session="interrupted-turn").analysis.session
+    chat = Chat(restore(session, store))
+    with pytest.raises(KeyboardInterrupt):
+        chat.turn("proposal 1 ran out of memory", interrupt)
+    first = chat.turn("which one first?", lambda piece: None)
+    found = replay(session, store)
+    assert found.divergence is None
+    assert found.same_result
+    assert first is not None
+    assert first.ranking[0] != str(chat.conversation.picks[0])
+
+
 def test_a_chat_does_not_take_up_a_replay(recorded, store):
     found = replay(recorded, store)
     assert latest_session("paper-v6e-16") != found.replayed_as

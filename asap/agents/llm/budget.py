@@ -1,12 +1,13 @@
 """Meters the model calls, tokens and cost of a run, and stops it before the next call once a limit is reached."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from google.genai import types
 
-from asap.agents.llm.usage import Usage, cost_of, price_of
-from asap.agents.settings import Settings
+from asap.agents.llm.usage import Usage, cost_of, in_words, price_of
+from asap.agents.settings import BUILTIN, Settings
 from asap.core.errors import ServiceError, UsageError
 
 
@@ -80,6 +81,12 @@ class UsageMeter:
             cost=cost_of(*tokens, self._price[0]) if self._price else None,
             price_source=self._price[1] if self._price else None,
         )
+
+    def telling(self, progress: Callable[[str], None]) -> Callable[[str], None]:
+        """A progress that tells with each stage what was spent so far; nothing is spent on the built-in model."""
+        if self._model == BUILTIN:
+            return progress
+        return lambda stage: progress(f"{stage} ({in_words(self.usage)})")
 
     async def admit(self) -> ModelCall:
         """Start one call; the caller closes it once its usage is counted.

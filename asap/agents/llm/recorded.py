@@ -12,7 +12,7 @@ from google.genai import types
 
 from asap.agents.llm.planner import ROLE_LABEL
 from asap.core.errors import ServiceError
-from asap.sharding_memory import Kind, Record, readable
+from asap.sharding_memory import INTERRUPTED, Kind, Record, readable
 
 PREFIX = "replay/"
 
@@ -28,9 +28,12 @@ class Recording:
     def __init__(self, name: str, records: Iterable[Record]):
         self._name = name
         self._answers: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        self._ending = "the record holds no further answer of the model to {}"
         agent = ""
         for record in records:
             payload = record.fields
+            if record.kind is Kind.NOTE and payload.get("event") == INTERRUPTED:
+                self._ending = INTERRUPTED
             if record.kind is Kind.MODEL_REQUEST:
                 agent = payload["agent"]
             elif record.kind is Kind.MODEL_RESPONSE and not payload.get("made_up"):
@@ -43,10 +46,10 @@ class Recording:
         """The next answer of an agent.
 
         Raises:
-            ServiceError: the model failed here, or nothing more is on record.
-        BadInputError: what is on record is no answer of a model.
+            ServiceError: the model failed or was interrupted here, or nothing more is on record.
+            BadInputError: what is on record is no answer of a model.
         """
-        nothing = {"failure": f"the record holds no further answer of the model to {agent or 'this agent'}"}
+        nothing = {"failure": self._ending.format(agent or "this agent")}
         answer = self._answers[agent].popleft() if self._answers[agent] else nothing
         if "failure" in answer:
             raise ServiceError(answer["failure"], where=self._name)

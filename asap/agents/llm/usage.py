@@ -32,6 +32,31 @@ class Usage(BaseModel):
         return self.input_tokens + self.output_tokens
 
 
+def in_words(usage: Usage) -> str:
+    """``3 calls, 15,400 tokens, 0.0123 USD``."""
+    calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
+    money = "cost unknown" if usage.cost is None else f"{usage.cost:.4f} USD"
+    return f"{calls}, {usage.tokens:,} tokens, {money}"
+
+
+def summed(usages: Iterable[Usage]) -> list[Usage]:
+    """The usage of each model; its cost is unknown where that of one run is."""
+    total: dict[str, Usage] = {}
+    for one in usages:
+        before = total.get(one.model, Usage(model=one.model, cost=0.0))
+        known = before.cost is not None and one.cost is not None
+        total[one.model] = one.model_copy(
+            update={
+                "calls": before.calls + one.calls,
+                "input_tokens": before.input_tokens + one.input_tokens,
+                "output_tokens": before.output_tokens + one.output_tokens,
+                "uncounted_calls": before.uncounted_calls + one.uncounted_calls,
+                "cost": (before.cost or 0.0) + (one.cost or 0.0) if known else None,
+            }
+        )
+    return list(total.values())
+
+
 def price_of(model: str, settings: Settings) -> tuple[Price, str] | None:
     """The price of a model and its source: the settings, else LiteLLM's list if that is installed."""
     if model == BUILTIN:

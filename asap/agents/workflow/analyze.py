@@ -10,11 +10,11 @@ from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.compiled_note import compiled_note
 from asap.agents.workflow.engine_proposals import engine_proposals
 from asap.compiler.programs.options import CompileOptions
-from asap.core.errors import AsapError, InsufficientEvidenceError, ServiceError
+from asap.core.errors import AsapError, InsufficientEvidenceError, InterruptedRunError, ServiceError
 from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
-from asap.sharding_memory import Kind, Worklog, new_session_name
+from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
 from asap.study.study import Study, open_study
 from asap.study.wishes import NO_WISHES, Wishes
 
@@ -54,8 +54,8 @@ def analyze(
 
     Raises:
         UsageError: no such model is known, or it lacks its key, its extra or its address.
-        ServiceError: no server answers at the model's address. If the model fails later, the engine's own result is
-            returned, with the ``failure``.
+        ServiceError: no server answers at the model's address. If the model fails later, or the user interrupts it,
+            the engine's own result is returned, with the ``failure``.
         AsapError: whatever :func:`asap.study.study.open_study` raises.
     """
     settings = settings or read_settings()
@@ -69,7 +69,7 @@ def analyze(
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
         analysis, failure = _analyze(studies, study, settings, worklog, progress or _no_progress)
     except KeyboardInterrupt:
-        worklog.append(Kind.NOTE, {"event": "interrupted"})
+        worklog.append(Kind.NOTE, {"event": INTERRUPTED})
         raise
     except Exception as error:
         worklog.append(Kind.ERROR, _error_entry(error))
@@ -123,6 +123,12 @@ def _analyze(
     except ServiceError as error:
         worklog.append(Kind.ERROR, _error_entry(error))
         proposals, failure = engine_proposals(studies, study.experiment.id), error
+    except KeyboardInterrupt:
+        worklog.append(Kind.NOTE, {"event": INTERRUPTED})
+        progress("interrupted: the engine's own result")
+        hint = f"asap memory show {worklog.session}"
+        failure = InterruptedRunError(INTERRUPTED, where=settings.model, hint=hint)
+        proposals = engine_proposals(studies, study.experiment.id)
     reason = redacted(str(failure)) if failure else None
     return assemble(study, proposals, worklog.session, settings.model, reason), failure
 

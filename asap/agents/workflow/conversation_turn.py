@@ -69,6 +69,7 @@ def ask_model(
     answer: EngineAnswer,
     show: Callable[[str], None],
     tools: Sequence[Tool] = (),
+    progress: Callable[[str], None] = lambda stage: None,
 ) -> str:
     """The model's answer to a message; each line is shown once it is complete and resolves.
 
@@ -80,6 +81,7 @@ def ask_model(
         answer: the engine's own.
         show: called with each line.
         tools: what the coordinator may call beside the engine's tools.
+        progress: called with what is being done and what was spent so far.
 
     Raises:
         UsageError: no such model is known, or its cost cannot be limited.
@@ -92,7 +94,7 @@ def ask_model(
         lines = LineFilter(_transcript(app, worklog.session, text, answer), _instructions(), show)
         try:
             with as_service_error(settings.model):
-                asyncio.run(_converse(app, worklog.session, message, lines))
+                asyncio.run(_converse(app, worklog.session, message, lines, meter.telling(progress)))
         finally:
             worklog.append(Kind.NOTE, usage_entry(meter.usage))
     if not any(lines.shown):
@@ -100,12 +102,13 @@ def ask_model(
     return "\n".join(lines.shown)
 
 
-async def _converse(app: App, session: str, message: str, lines: LineFilter) -> None:
+async def _converse(app: App, session: str, message: str, lines: LineFilter, progress: Callable[[str], None]) -> None:
     """Ask; what does not resolve is sent back with the complaint, at most twice, and then removed."""
     runner = Runner(app=app, session_service=await open_sessions(app.name, session))
     try:
         for attempt in range(MAX_CORRECTIONS + 1):
-            await _ask(runner, session, message, lines)
+            progress("the model thinks" if attempt == 0 else "the model corrects its answer")
+            await _ask(runner, session, message, lines, progress)
             if not lines.complaints:
                 return
             if attempt < MAX_CORRECTIONS:
@@ -118,7 +121,7 @@ async def _converse(app: App, session: str, message: str, lines: LineFilter) -> 
             await runner.close()
 
 
-async def _ask(runner: Runner, session: str, message: str, lines: LineFilter) -> None:
+async def _ask(runner: Runner, session: str, message: str, lines: LineFilter, progress: Callable[[str], None]) -> None:
     streamed = False
     events = runner.run_async(
         user_id=USER,
@@ -130,6 +133,8 @@ async def _ask(runner: Runner, session: str, message: str, lines: LineFilter) ->
         async for event in events:
             if event.error_code:
                 raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
+            for call in event.get_function_calls():
+                progress(f"{event.author}: {call.name}")
             text = "".join(part.text for part in (event.content.parts if event.content else None) or () if part.text)
             if not text or event.author != COORDINATOR:
                 continue

@@ -49,7 +49,7 @@ def run_agents(
         try:
             plugin = MemoryPlugin(worklog, logged_input=_request(experiment))
             app = build_app(studies, settings, plugin, meter, talks=False)
-            return asyncio.run(_run(app, worklog.session, experiment, progress))
+            return asyncio.run(_run(app, worklog.session, experiment, meter.telling(progress)))
         except UsageError:
             raise
         except (AsapError, ValidationError) as error:

@@ -70,7 +70,7 @@ def read_message(line: str, scene: Scene) -> Message:
 
 def _read(said: str, text: str, scene: Scene) -> Message:
     question = read_question(text, scene)
-    agrees = _YES.match(text) is not None
+    agrees = _YES.match(said) is not None
     retracted = retracted_by(question, scene)
     if retracted is not None:
         return Message(said, text, agrees=agrees, retracted=retracted)

@@ -7,7 +7,9 @@ import typer
 
 from asap.cli.analysis.report import write_report
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.output import ALLOW, STEP_TIME, Format, console, progress, warn
+from asap.cli.shared.output import ALLOW, STEP_TIME, Format, console, warn
+from asap.cli.shared.progress import progress
+from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
     from asap.reports import Analysis
@@ -88,6 +90,8 @@ def analyze(
     if outcome.worklog_failure is not None:
         warn(f"the worklog of this run is incomplete: {outcome.worklog_failure}")
         raise typer.Exit(outcome.worklog_failure.exit_code)
+    if not chat:
+        say_usage(outcome.analysis.session)
     if outcome.failure is not None:
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)

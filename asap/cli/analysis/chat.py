@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.output import progress, warn
+from asap.cli.shared.output import warn
+from asap.cli.shared.progress import progress
+from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
     from asap.chat.chat import Chat
@@ -40,7 +42,7 @@ def chat(
     with progress() as show:
         show("loading the analysis")
         conversation = open_conversation(experiment, ExperimentStore(), settings, session, show)
-    run_chat(Chat(conversation, settings, _stage, interactive=sys.stdin.isatty()))
+    run_chat(Chat(conversation, settings, interactive=sys.stdin.isatty()))
 
 
 def run_chat(chat: "Chat") -> None:
@@ -53,7 +55,7 @@ def run_chat(chat: "Chat") -> None:
         if not line.strip():
             continue
         try:
-            chat.turn(line.strip(), _print)
+            _turn(chat, line.strip())
         except KeyboardInterrupt:
             if not interactive:
                 raise
@@ -63,6 +65,7 @@ def run_chat(chat: "Chat") -> None:
     if chat.worklog.failed is not None:
         warn(f"the worklog of this chat is incomplete: {chat.worklog.failed}")
         raise typer.Exit(chat.worklog.failed.exit_code)
+    say_usage(chat.conversation.session)
     if chat.failure is not None and not interactive:
         raise typer.Exit(chat.failure.exit_code)
 
@@ -90,9 +93,16 @@ def _typed() -> Iterator[str]:
             return
 
 
-def _stage(stage: str) -> None:
-    if sys.stderr.isatty():
-        warn(f"{stage} …")
+def _turn(chat: "Chat", line: str) -> None:
+    """One line and its answer; what is being done is shown until the answer begins."""
+    with progress() as show:
+        chat.progress = show
+
+        def answer(text: str) -> None:
+            show.stop()
+            _print(text)
+
+        chat.turn(line, answer)
 
 
 def _print(text: str) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.output import Plain, console, print_json, progress
+from asap.cli.shared.output import Plain, console, print_json
+from asap.cli.shared.progress import progress
 
 Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)]
 

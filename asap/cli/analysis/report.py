@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.output import progress
+from asap.cli.shared.progress import progress
 
 
 def report(

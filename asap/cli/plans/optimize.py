@@ -7,7 +7,8 @@ import typer
 from typer.core import TyperGroup
 
 from asap.cli.shared.completion import experiments, session_names
-from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, print_json, progress, warn
+from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, print_json, warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.optimize.proposers.model_guided import ModelGuided

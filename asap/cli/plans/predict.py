@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, console, print_json, progress, warn_about_data
+from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, console, print_json, warn_about_data
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement

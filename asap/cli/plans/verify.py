@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.output import Plain, console, print_json, print_table, progress, warn, warn_about_data
+from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, progress
+from asap.cli.shared.output import Plain, print_json, print_table
+from asap.cli.shared.progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="Test language models.")
 

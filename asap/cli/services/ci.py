@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import progress, warn
+from asap.cli.shared.output import warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.ci.report import CiReport

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, console, print_json, progress
+from asap.cli.shared.output import Plain, console, print_json
+from asap.cli.shared.progress import progress
 
 _MARKS = {"ok": ("✓", "green"), "optional": ("·", "yellow"), "problem": ("✗", "red")}
 

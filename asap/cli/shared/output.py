@@ -1,8 +1,7 @@
 """Output shared by the commands: formats, tables, warnings and progress."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 STEP_TIME = "A measured step without a profile: 2.31s, or a log of MaxText, Megatron-LM or NeMo."
 ALLOW = "A lever on request: first_moment, second_moment, weight_precision, optimizer, global_batch. May be repeated."
-PROGRESS_DELAY_S = 1.0
 PIPE_WIDTH = 140
 
 
@@ -112,38 +110,3 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))
     console().print(table)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Show the current stage on standard error once it takes longer than a second; if verbose, each with its time."""
-    if _verbosity is Verbosity.VERBOSE:
-        yield _stages()
-        return
-    if _verbosity is Verbosity.QUIET or not sys.stderr.isatty():
-        yield lambda stage: None
-        return
-    import threading
-
-    from rich.console import Console
-
-    from asap.core.text import plain
-
-    status = Console(stderr=True, markup=False).status("working …")
-    timer = threading.Timer(PROGRESS_DELAY_S, status.start)
-    timer.start()
-    try:
-        yield lambda stage: status.update(f"{plain(stage, 80)} …")
-    finally:
-        timer.cancel()
-        timer.join()
-        status.stop()
-
-
-def _stages() -> Callable[[str], None]:
-    import time
-
-    from asap.core.text import plain
-
-    start = time.monotonic()
-    return lambda stage: print(f"asap: {time.monotonic() - start:5.1f} s  {plain(stage, 80)}", file=sys.stderr)

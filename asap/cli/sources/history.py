@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, progress
+from asap.cli.shared.output import Plain, print_json, print_table
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord

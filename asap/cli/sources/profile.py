@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, progress, warn
+from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.profiles import Profile

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, progress, warn
+from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.progress import progress
 from asap.traces.what_if.change import GRAMMAR, SETTINGS
 
 if TYPE_CHECKING:
