@@ -71,6 +71,7 @@ class Request(BaseModel):
     command: str | None = None
     wait_for: str | None = None
     cancel: str | None = None
+    steps_from: str | None = None
     folder: str = "."
     steps: int = 20
     try_seconds: float = 3600.0
@@ -103,7 +104,7 @@ class Request(BaseModel):
             raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
         tokens, slice_ = self.study.experiment.workload.tokens, self.study.slice
         return RunEvaluator(
-            command=Command(self.command, self.wait_for, self.cancel),
+            command=Command(self.command, self.wait_for, self.cancel, self.steps_from),
             session=session,
             overrides=self.overrides,
             tokens=tokens / slice_.devices if tokens and slice_ else None,

@@ -22,11 +22,12 @@ pytestmark = pytest.mark.process
 
 
 def evaluator(
-    mode: str, *, seconds: float = 20.0, wait_for: str | None = None, cancel: str | None = None, start: str = ""
-):
+    mode: str, *, seconds: float = 20.0, wait_for: str | None = None, cancel: str | None = None, start: str = "",
+    steps_from: str | None = None,
+):  # fmt: skip
     command = start or f'"{sys.executable}" "{TRAINER}" "{mode}" {{overrides}}'
     return RunEvaluator(
-        command=Command(command, wait_for, cancel),
+        command=Command(command, wait_for, cancel, steps_from),
         session="tests",
         overrides=lambda plan: Overrides(maxtext="ici_fsdp_parallelism=8 remat_policy=full"),
         tokens=None,
@@ -73,6 +74,16 @@ def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
 def test_a_result_that_says_little_is_marked(tmp_path, mode, code):
     outcome = evaluator(mode).evaluate(PLAN, tmp_path)
     assert (outcome.status, outcome.codes) == ("done", {code})
+
+
+def test_step_times_are_read_from_tensorboard_where_the_log_has_none(tmp_path):
+    pytest.importorskip("tensorboard", reason="extra tensorboard")
+    start = f'BOARD={{folder}}/logs "{sys.executable}" "{TRAINER}" board {{overrides}}'
+    outcome = evaluator("", start=start, steps_from="tensorboard:{folder}/logs").evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.step_time_s, outcome.steps) == ("done", 0.5, 20)
+    missing = evaluator("nothing", steps_from="tensorboard:{folder}/none").evaluate(PLAN, _folder(tmp_path, "2"))
+    assert (missing.status, missing.codes) == ("failed", {Code.NO_STEP_TIME})
+    assert "no such log directory" in missing.feedback[0].explanation
 
 
 def test_a_log_of_gigabytes_is_not_read_to_its_end(tmp_path):

@@ -33,6 +33,16 @@ match mode:
     case "noisy":
         for number in range(40):
             steps(1, 1.0 if number % 2 else 1.5)
+    case "board":
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        writer = EventFileWriter(os.environ["BOARD"])
+        for number in range(20):
+            value = Summary.Value(tag="perf/step_time_seconds", simple_value=0.5)
+            writer.add_event(Event(step=number, wall_time=1e9 + number, summary=Summary(value=[value])))
+        writer.close()
     case "memory":
         say("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 22.23G of 15.75G hbm.")
         sys.exit(1)

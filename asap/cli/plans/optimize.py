@@ -56,6 +56,9 @@ def run(
         typer.Option(help="Where the command returns at once: what follows the job and prints its log, with {try}."),
     ] = None,
     cancel: Annotated[str | None, typer.Option(help="What ends such a job before its time, with {try}.")] = None,
+    steps_from: Annotated[
+        str | None, typer.Option(help="Step times, where the log has none: tensorboard:{folder}/logs, mlflow:RUN_ID.")
+    ] = None,
     steps: Annotated[int, typer.Option(min=3, help="Steps behind the warm-up after which a run is stopped.")] = _STEPS,
     time_limit: Annotated[str, typer.Option(help="Most time of one run: 90s, 30m.")] = "1h",
     train_step: Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")] = None,
@@ -118,7 +121,7 @@ def run(
         raise UsageError("is no time", where="--time-limit", hint="90s, 30m, 2h")
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
-        wait_for=wait_for, cancel=cancel,
+        wait_for=wait_for, cancel=cancel, steps_from=steps_from,
         train_step=train_step, maxtext=maxtext, by_tensor=by_tensor, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=limit,
         model=_checked_model(model),

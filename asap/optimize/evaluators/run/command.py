@@ -25,11 +25,13 @@ class Command:
         start: run by a shell; has to contain ``{overrides}``.
         wait_for: run after it; its output is the log, and the try lasts as long as it.
         cancel: run when a try is stopped before its end.
+        steps_from: run of a tracker that has the step times, where the log has none.
     """
 
     start: str
     wait_for: str | None = None
     cancel: str | None = None
+    steps_from: str | None = None
 
     def __post_init__(self) -> None:
         if OVERRIDES not in self.start:
@@ -50,6 +52,10 @@ class Command:
         }
         lines = [*overrides.exports, _filled(self.start, fill)]
         return "\n".join(lines) + (f" && {{\n{_filled(self.wait_for, fill)}\n}}" if self.wait_for else "")
+
+    def tracked(self, name: str, folder: Path) -> str | None:
+        """The tracker's run of a try, if there is one."""
+        return self.steps_from and _filled(self.steps_from, {"try": name, "folder": str(folder)})
 
     def cancellation(self, name: str, folder: Path) -> str | None:
         """The script that cancels a try, if there is one."""

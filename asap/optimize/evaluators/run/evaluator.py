@@ -18,6 +18,7 @@ from asap.optimize.evaluators.run.command import Command, asked_settings
 from asap.optimize.evaluators.run.failures import why_it_died
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
+from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
 from asap.proposals.proposal import Overrides
@@ -83,7 +84,8 @@ class RunEvaluator:
                 _cancel(cancellation, place, self.folder)
         log.read(to_end=True)
         seconds = max((process.ended or time.time()) - (process.began or began), 0.0)
-        return self._outcome(process, log, over, cut_short, seconds)
+        tracked = self.command.tracked(name, place) if not log.times and process.code == 0 else None
+        return self._outcome(process, log, over, cut_short, seconds, tracked_step(tracked) if tracked else None)
 
     def _follow(self, process: Process, log: RunLog) -> Feedback | None:
         """Wait for enough steps or the end; what was wrong if it had to be stopped."""
@@ -105,9 +107,14 @@ class RunEvaluator:
             time.sleep(_POLL_S)
 
     def _outcome(
-        self, process: Process, log: RunLog, over: Feedback | None, cut_short: bool, seconds: float
+        self, process: Process, log: RunLog, over: Feedback | None, cut_short: bool, seconds: float,
+        tracked: MeasuredStep | Feedback | None,
     ) -> Outcome:  # fmt: skip
         steady, wrong = _steady(log), over or _wrong(log)
+        if isinstance(tracked, Feedback):
+            wrong = wrong or tracked
+        elif tracked is not None:
+            steady = tracked
         said: list[Feedback] = []
         if steady is not None and over is not None and over.code == Code.HANG:
             said, wrong = [over], None
