@@ -79,6 +79,8 @@ class LiveTable:
         with self._lock:
             if self._report is None:
                 return f"session {self._session}"
-            passed = format_seconds(float(round(time.monotonic() - self._since)))
+            if all(each.outcome is not None for each in self._report.tries):
+                return rendered(self._report)
+            passed = format_seconds(max(round(time.monotonic() - self._since), 1))
             note = "; ".join(filter(None, (f"running for {passed}", self._doing, self._note)))
             return rendered(self._report, note)
