@@ -93,19 +93,19 @@ def _report(
         best=best_measured(session.tries, guided.known, guided.first, lines),
         stopped=stopped,
         spent=spent_on(session.tries),
-        learnt=tuple(_learnt(guided, session.tries)),
+        learnt=tuple(_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured")),
     )
 
 
-def _learnt(guided: ModelGuided, tries: list[Try]) -> list[str]:
-    """How the measured steps lie against the model's, where there are several."""
+def _learnt(guided: ModelGuided, tries: list[Try], known: str) -> list[str]:
+    """How measured or compiled steps lie against the model's, where there are several."""
     ratios = sorted(guided.against_the_model(tries))
     if len(ratios) < 2:
         return []
     low, high = ratios[0] - 1, ratios[-1] - 1
     if max(abs(low), abs(high)) < _WORTH_SAYING:
-        return [f"measured within {format_percent(_WORTH_SAYING, 0)} of the model"]
-    return [f"measured {_signed(low)} to {_signed(high)} against the model; what was tried later allows for it"]
+        return [f"{known} within {format_percent(_WORTH_SAYING, 0)} of the model"]
+    return [f"{known} {_signed(low)} to {_signed(high)} against the model; what was tried later allows for it"]
 
 
 def _signed(share: float) -> str:

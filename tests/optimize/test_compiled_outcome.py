@@ -6,9 +6,14 @@ from asap.compiler.assess import assess
 from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
 from asap.compiler.programs.request import make_request
 from asap.core.units import GIB
+from asap.experiments import ExperimentStore
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
+from asap.optimize.by_evaluation import open_session, report_of
 from asap.optimize.evaluators.compiled import outcome_of
+from asap.optimize.outcome import Cost, Outcome, Suggestion
+from asap.optimize.request import Budget, Request
+from asap.optimize.session import Session
 from asap.plans import Plan
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "hlo"
@@ -92,3 +97,18 @@ def test_a_loop_that_cannot_be_counted_makes_no_time():
     found = outcome(compiled("fsdp_scan_v5e_4x4").model_copy(update={"program": program}))
     assert (found.status, codes(found)) == ("failed", ["NO_STEP_TIME"])
     assert "the trip count of" in found.feedback[0].explanation
+
+
+def test_a_report_calls_compiled_what_was_compiled_and_says_when_the_best_is_kept(home):
+    request = Request(
+        experiment=ExperimentStore().get("llama-8b-tensor-16"), evaluate="compiler", budget=Budget(evaluations=2)
+    )
+    session = Session.start("s", request.model_dump(mode="json"))
+    for number, (plan, seconds) in enumerate(((str(request.study.plan), 5.0), ("data=256 remat=full", 6.0)), 1):
+        session.begin(Suggestion(configuration=str(Plan.parse(plan).completed_by(request.study.plan)), why=""))
+        session.end(number, Outcome(status="done", step_time_s=seconds, provenance="compiled"), Cost(seconds=1.0))
+    report = report_of(*open_session("s"))
+    assert report.best is not None
+    assert (report.best.saves, report.best.lines) == (0.0, ())
+    assert report.best.evidence == "it is what runs now; the compiler"
+    assert [line.split()[0] for line in report.learnt] == ["compiled"]
