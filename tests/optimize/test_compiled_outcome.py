@@ -5,6 +5,7 @@ import pytest
 from asap.compiler.assess import assess
 from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
 from asap.compiler.programs.request import make_request
+from asap.core.provenance import Provenance
 from asap.core.units import GIB
 from asap.experiments import ExperimentStore
 from asap.hardware import resolve_hardware
@@ -106,7 +107,9 @@ def test_a_report_calls_compiled_what_was_compiled_and_says_when_the_best_is_kep
     session = Session.start("s", request.model_dump(mode="json"))
     for number, (plan, seconds) in enumerate(((str(request.study.plan), 5.0), ("data=256 remat=full", 6.0)), 1):
         session.begin(Suggestion(configuration=str(Plan.parse(plan).completed_by(request.study.plan)), why=""))
-        session.end(number, Outcome(status="done", step_time_s=seconds, provenance="compiled"), Cost(seconds=1.0))
+        session.end(
+            number, Outcome(status="done", step_time_s=seconds, provenance=Provenance.COMPILED), Cost(seconds=1.0)
+        )
     report = report_of(*open_session("s"))
     assert report.best is not None
     assert (report.best.saves, report.best.lines) == (0.0, ())
