@@ -10,6 +10,7 @@ from asap.core.errors import AsapError
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.experiments import HardwareReference
 from asap.hardware.shapes import default_topology
+from asap.levers import global_batch
 from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
@@ -20,6 +21,7 @@ from asap.study.wishes import Wishes
 
 NARROW = ("int8", "fp8")
 TIMES_MORE_CHIPS = (2, 4, 8, 16)
+PARTS_OF_BATCH = (2, 4, 8)
 
 
 class Option(BaseModel):
@@ -41,19 +43,32 @@ def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
     bare = replace(study, profile=None)
     now = expect(bare, [study.plan])[0]
     if not incumbent.memory.fits:
-        return (*_on_request(bare), *_more_chips(bare))
+        return (*_on_request(bare), *_smaller_batch(bare), *_more_chips(bare))
     return (*_precision(bare, now), *_batch(bare, now))
 
 
 def _on_request(study: Study) -> Iterator[Option]:
     """What each lever on request would make possible, if the user allowed it besides."""
     for lever in LEVERS:
-        if not lever.on_request or lever.name in study.wishes.allowed:
+        if not lever.on_request or lever.name in (*study.wishes.allowed, global_batch.LEVER.name):
             continue
         found = _best(replace(study, wishes=Wishes(allowed=study.wishes.allowed | {lever.name})))
         if found is not None and study.plan is not None and lever in changed_levers(found.plan, study.plan):
             statement = f"With {lever.title} (--allow {lever.name}) {found.plan} fits, {_costs(found)}."
             yield Option(changes="numerics", plan=found.plan, statement=statement)
+
+
+def _smaller_batch(study: Study) -> Iterator[Option]:
+    """The largest part of the batch with which something fits."""
+    batch = study.experiment.workload.global_batch or 0
+    for part in PARTS_OF_BATCH:
+        found = _best(_with_workload(study, global_batch=batch // part)) if batch % part == 0 and batch else None
+        if found is not None:
+            statement = (
+                f"With {batch // part} sequences in a step, 1/{part} of now, {found.plan} fits, {_costs(found)}."
+            )
+            yield Option(changes="batch", plan=found.plan, statement=statement)
+            return
 
 
 def _more_chips(study: Study) -> Iterator[Option]:
@@ -115,12 +130,15 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
 
 def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     batch = study.experiment.workload.global_batch
-    found = _best(_with_workload(study, global_batch=2 * batch)) if batch else None
-    if batch and found is not None:
+    if not batch or global_batch.LEVER.name in study.wishes.allowed:
+        return
+    found = _best(_with_workload(study, global_batch=2 * batch))
+    if found is not None:
         ratio, statement = _against(found, now)
         yield Option(
             changes="batch", plan=found.plan, tokens_per_second=ratio,
-            statement=f"Twice the batch ({2 * batch} sequences) with {found.plan}: {statement}, in half the steps.",
+            statement=f"Twice the batch ({2 * batch} sequences) with {found.plan}: {statement}, in half the steps"
+            " (--allow global_batch searches larger ones, too).",
         )  # fmt: skip
 
 

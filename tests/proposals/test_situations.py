@@ -17,8 +17,9 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.options import options
-from asap.proposals.propose import propose, rank_candidates, recommend
+from asap.proposals.propose import propose, rank_candidates
 from asap.proposals.ranking import MEASURABLE, choose, fit_odds
+from asap.proposals.recommend import recommend
 from asap.proposals.search import best_plans, search
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share

@@ -1,0 +1,77 @@
+"""Which proposal to run first, or why to keep what runs."""
+
+from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.diagnosis.diagnosis import Bottleneck
+from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.proposals.proposal import Proposal, Recommendation
+from asap.proposals.ranking import expected_gain
+from asap.proposals.situation import TOO_TIGHT, Situation
+
+_OFFLOAD_LESS = (
+    "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
+    " cheaper than its copy. Give architecture, batch and sequence to learn which tensors."
+)
+
+
+def recommend(
+    proposals: tuple[Proposal, ...],
+    considered: int,
+    situation: Situation | None = None,
+    bottleneck: Bottleneck | None = None,
+) -> Recommendation:
+    """Run the first proposal first, unless its gain could not even be measured.
+
+    Args:
+        proposals: best first.
+        considered: configurations beside the one that runs, whether they fit or not.
+        situation: of the run; what does not fit is never kept.
+        bottleneck: of the run; copies with host memory are not kept because no mesh shortens them.
+    """
+    if situation is not None and situation.name in TOO_TIGHT:
+        return _make_fit(proposals, considered)
+    if not proposals and bottleneck is Bottleneck.HOST_TRANSFER:
+        return Recommendation(first=None, keep_incumbent=False, statement=_OFFLOAD_LESS)
+    if not proposals:
+        none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
+        statement = f"Keep what you have: {none if considered else 'no other configuration is known to be possible'}."
+        return Recommendation(first=None, keep_incumbent=True, statement=statement)
+    best = proposals[0]
+    if best.prediction.relative_step_time is None:
+        statement = f"Start with proposal 1 ({best.plan}): it has the lowest predicted step time."
+        return Recommendation(first=1, keep_incumbent=False, statement=statement)
+    gain = 1 - best.prediction.relative_step_time.value
+    named = f"proposal 1 ({_what_changes(best)})"
+    if gain <= 0:
+        statement = f"Keep what you have: the best other plan, {named}, is not expected to be faster."
+        return Recommendation(first=1, keep_incumbent=True, statement=statement)
+    if best.test_worth is not None and not best.test_worth.worth_it:
+        statement = f"Keep what you have: even a short test of {named} costs more than it is expected to save."
+        return Recommendation(first=1, keep_incumbent=True, statement=statement)
+    if expected_gain(best.prediction) > STEP_TIME_VARIATION:
+        statement = f"Start with {named}: the step is expected to take {format_percent(gain)} less."
+        return Recommendation(first=1, keep_incumbent=False, statement=statement)
+    statement = (
+        f"If you test one, test {named}. Its predicted gain of {format_percent(gain)} is below the "
+        f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary, so keeping what you have is as good an answer for "
+        "now."
+    )
+    return Recommendation(first=1, keep_incumbent=True, statement=statement)
+
+
+def _make_fit(proposals: tuple[Proposal, ...], considered: int) -> Recommendation:
+    if not proposals:
+        statement = (
+            f"What runs now does not fit, and none of {considered:,} other configurations of this model and batch on "
+            "these chips is predicted to fit into HBM. It needs other numerics, a smaller batch or more chips."
+        )
+        return Recommendation(first=None, keep_incumbent=False, statement=statement)
+    best = proposals[0]
+    held, step = best.prediction.memory, best.prediction.step_time
+    uses = f" with {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)}" if held else ""
+    takes = f", at a step of {format_seconds(step.value)}" if step else ""
+    statement = f"Start with proposal 1 ({_what_changes(best)}): it fits{uses}{takes}."
+    return Recommendation(first=1, keep_incumbent=False, statement=statement)
+
+
+def _what_changes(proposal: Proposal) -> str:
+    return ", ".join(map(str, proposal.settings)) or str(proposal.plan)
