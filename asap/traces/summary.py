@@ -38,9 +38,10 @@ UTILISATION_PARTS = 20
 QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:dataloader", "remove:copy")
 
 UNCHECKED = (
-    "another plan, model, batch or chip: kernels are scaled by the step model, and no run that was traced under two plans"
-    " has checked this yet; on eight devices of a CPU it was no better than assuming no change (scripts/trace_meshes.py)"
+    "another plan, model, batch or chip: kernels are scaled by the step model, which no run that was traced under two"
+    " plans has checked yet; on eight devices of a CPU it was no better than assuming no change"
 )
+"""``scripts/trace_meshes.py``: predictions between seven meshes, and what the architecture alone predicts."""
 
 
 def describe(graph: Graph) -> TraceReport:

@@ -23,7 +23,7 @@ SOURCE = "replay of the recorded run, its kernels scaled by the step model"
 def with_replay(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
     """The predictions with the step time of the replay, where the run was recorded and its replay explains it.
 
-    Devices of a CPU share its cores, and which of them a collective joins is not recorded: their replay says nothing here.
+    Devices of a CPU share its cores, and it is not recorded which of them a collective joins: these are left out.
     """
     if study.recording is None or study.plan is None or not _is_explained(study):
         return list(predictions)
