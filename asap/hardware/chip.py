@@ -64,6 +64,9 @@ class Chip(BaseModel):
         description="rate of a fused attention kernel written for an older chip, over one written for this chip",
     )
     hbm_bytes: PositiveFloat
+    program_hbm_bytes: PositiveFloat | None = Field(
+        default=None, description="of that, what the compiler leaves a program; None: all"
+    )
     hbm_bandwidth: PositiveFloat
     onchip_bytes: PositiveFloat = Field(description="VMEM of a TPU, L2 of a GPU")
     host_bandwidth: PositiveFloat | None = Field(
@@ -90,6 +93,11 @@ class Chip(BaseModel):
         if unsourced:
             raise ValueError(f"no source for {', '.join(unsourced)} in [sources]")
         return self
+
+    @property
+    def device_capacity(self) -> float:
+        """HBM that a program can use of one JAX device, in bytes."""
+        return (self.program_hbm_bytes or self.hbm_bytes) / self.devices
 
     def is_called_like(self, other: "Chip") -> bool:
         """Whether a profile cannot tell the two apart: one chip, or one generation."""

@@ -100,7 +100,7 @@ def evaluate_grid(
         missed = math.log(measured) - float(before)
         gain = missed + before - total + larger - fit.residual_transfer.expected(missed, grid.distance)
         widths = fit.anchored_widths
-    capacity = hardware.chip.hbm_bytes / hardware.chip.devices
+    capacity = hardware.chip.device_capacity
     shown = float(hbm[present]) if measured else 0.0
     odds = np.where(hbm <= shown, 1.0, overhead.probability_fits(hbm, capacity))
     return GridEvaluation(

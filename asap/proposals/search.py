@@ -219,7 +219,7 @@ def run_of(study: Study) -> Run:
     """What the values of levers depend on."""
     workload, hardware = study.experiment.workload, study.slice
     kind = hardware.chip.kind if hardware else "tpu"
-    xla = allocator_class(workload.framework, kind) == "xla"
+    xla = allocator_class(workload.framework, kind) in ("tpu", "xla")
     return Run(
         plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework), xla=xla,
         chip=hardware.chip.name if hardware else "", settings=study.experiment.hyperparameters,

@@ -18,7 +18,7 @@ from asap.plans.axes import Axis
 from asap.plans.validity import Constraints, violations
 from asap.plans.workload import workload_under
 
-Name = TypeVar("Name", bound=str)
+Item = TypeVar("Item")
 
 DENSE = (
     "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b", "qwen2.5-1.5b", "qwen2.5-7b",
@@ -83,15 +83,15 @@ def _candidates(random: Random) -> Iterator[Drawn]:
 
 def _degrees(random: Random, devices: int, is_moe: bool) -> dict[Axis, int]:
     """A mesh: up to three axes, over which the factors of two of the devices are spread."""
-    weights = {axis: weight for axis, weight in AXIS_WEIGHTS.items() if axis != "expert" or is_moe}
-    chosen = [_weighted(random, weights) for _ in range(random.choice((1, 2, 3, 4)))]
+    weights: dict[Axis, int] = {axis: weight for axis, weight in AXIS_WEIGHTS.items() if axis != "expert" or is_moe}
+    chosen: list[Axis] = [_weighted(random, weights) for _ in range(random.choice((1, 2, 3, 4)))]
     degrees: dict[Axis, int] = dict.fromkeys(AXES, 1)
     for _ in range(devices.bit_length() - 1):
         degrees[random.choice(chosen)] *= 2
     return degrees
 
 
-def _weighted(random: Random, weights: Mapping[Name, int]) -> Name:
+def _weighted(random: Random, weights: Mapping[Item, int]) -> Item:
     return random.choices(tuple(weights), tuple(weights.values()))[0]
 
 

@@ -162,4 +162,4 @@ def test_clocks_are_those_that_peak_flops_imply(chip, clock):
 def test_a_chip_of_two_devices_is_halved():
     chip = load_chip("tpu7x")
     assert device_rates(chip).peak_flops == chip.peak_flops["bf16"] / 2
-    assert device_rates(chip).hbm_bytes == chip.hbm_bytes / 2
+    assert device_rates(chip).hbm_bytes == chip.device_capacity == chip.program_hbm_bytes / 2

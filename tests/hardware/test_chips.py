@@ -57,6 +57,7 @@ def test_figures_are_in_physical_ranges(chip) -> None:
     assert 2e11 <= chip.hbm_bandwidth <= 1e13
     assert 30 <= chip.peak_flops.get("bf16", chip.peak_flops.get("fp16", 0)) / chip.hbm_bandwidth <= 1000
     assert 16 * 2**30 <= chip.hbm_bytes <= 400 * 2**30
+    assert 0.94 * chip.hbm_bytes <= chip.device_capacity * chip.devices <= 1.01 * chip.hbm_bytes
     assert 2**22 <= chip.onchip_bytes <= 2**28
     assert 2e9 <= chip.network.bandwidth <= 2e11
     assert 1e-6 <= chip.network.latency <= 1e-4

@@ -59,7 +59,7 @@ def played(proposer, of_a_layer, most=20):
     return tries
 
 
-@pytest.mark.parametrize(("of_a_layer", "fit"), [(0.1, 20), (0.5, 4), (3.0, 0)])
+@pytest.mark.parametrize(("of_a_layer", "fit"), [(0.1, 21), (0.5, 4), (3.0, 0)])
 def test_as_many_layers_keep_more_as_fit(study, of_a_layer, fit):
     tries = played(ByTensor.of(study, OnePlan(), 1), of_a_layer, most=8)
     assert tries[0].configuration == PLAN

@@ -11,8 +11,9 @@ from asap.models import Architecture, Workload, count_parameters
 from asap.plans import Plan, Remat
 from asap.prediction import predict
 from asap.prediction.prediction import FIT_CONFIDENCE
+from asap.prediction.step_model.device_parameters import parameters_per_device
 from asap.prediction.step_model.encoding import step_inputs
-from asap.prediction.step_model.memory import in_flight, memory, parameters_per_device
+from asap.prediction.step_model.memory import in_flight, memory
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")

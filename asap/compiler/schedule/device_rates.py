@@ -72,7 +72,7 @@ def device_rates(chip: Chip) -> DeviceRates:
         cores=chip.cores / chip.devices,
         peaks={precision: flops / chip.devices for precision, flops in chip.peak_flops.items()},
         hbm_bandwidth=chip.hbm_bandwidth / chip.devices,
-        hbm_bytes=chip.hbm_bytes / chip.devices,
+        hbm_bytes=chip.device_capacity,
         host_bandwidth=chip.host_bandwidth,
         matmul_tile=chip.matmul_tile,
     )

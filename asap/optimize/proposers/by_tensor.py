@@ -31,8 +31,6 @@ from asap.study.study import Study
 KEEPING_MORE = (Remat.NONE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.SAVE_OUT_PROJ)
 FEW = 3
 """Plans that are evaluated first where the budget is a time."""
-_USABLE = 0.98
-"""Share of the HBM that a program may use: libtpu reports 15.75 GiB of the 16 of v5e."""
 _FINEST = 16
 """Parts of the model's layers: a range that fits is not made longer by less than one of them."""
 _BYTES_KEPT = 12
@@ -145,8 +143,7 @@ class ByTensor:
     def _left(self, text: str, tries: Sequence[Try]) -> float:
         """HBM that a configuration was seen to leave, bytes; 0 if it was not."""
         held = (o.hbm_bytes for each, o in ended(tries) if program_text(each.configuration) == text and o.hbm_bytes)
-        chip = self.hardware.chip
-        return max(_USABLE * chip.hbm_bytes / chip.devices - next(held, float("inf")), 0.0)
+        return max(self.hardware.chip.device_capacity - next(held, float("inf")), 0.0)
 
 
 def _difference(now: Prediction, then: Prediction) -> tuple[float, float]:

@@ -88,7 +88,7 @@ class Searched:
     @property
     def capacity(self) -> float:
         """HBM of a device, bytes."""
-        return self._slice.chip.hbm_bytes / self._slice.chip.devices
+        return self._slice.chip.device_capacity
 
     @property
     def _slice(self) -> Slice:

@@ -16,10 +16,12 @@ NORM_TENSORS = 3.0  # of a norm that is not fused: input in fp32, and output bef
 
 @dataclass(frozen=True, slots=True)
 class Activations:
-    """Bytes of one microbatch: ``kept`` and ``scores`` by each layer, ``working`` in one at a time, ``logits`` last."""
+    """Bytes of one microbatch: ``kept`` and ``scores`` by each layer, ``working`` in one at a time, of that the scores
+    that are computed again, ``logits`` last."""
 
     kept: Number
     scores: Number
+    scores_again: Number
     working: Number
     logits: Number
 
@@ -40,7 +42,7 @@ def activations(inputs: StepInputs) -> Activations:
     context = model.out_width * np.where(quantized < 1, 1 + quantized, 1.0)
     hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree
     residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered * quantized)
-    qkv = inputs.qkv_width_per_device
+    qkv = inputs.held_qkv_width
     whole = size * (residual * model.width + qkv + context / degree + hidden)
     entry = size * model.width * split
     matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
@@ -48,8 +50,7 @@ def activations(inputs: StepInputs) -> Activations:
         layout.kept_qkv * qkv
         + layout.kept_context * model.out_width / degree
         + (model.sequential_blocks - 1) * layout.kept_out * model.width * split
-        + layout.kept_down * model.width * split
-        + layout.kept_mlp * _hidden(inputs, model.up_projections) / degree
+        + layout.kept_mlp * _hidden(inputs, model.up_projections, copies=0) / degree
     )
     derivatives = work.xla * size * _what_derivatives_read(inputs)
     logits = (
@@ -60,6 +61,7 @@ def activations(inputs: StepInputs) -> Activations:
         + layout.kept_layer * np.maximum(whole + derivatives - entry, 0.0)
         + products,
         scores=np.where(layout.recompute_attention > 0, 0.0, matrix),
+        scores_again=layout.recompute_layer * matrix,
         working=size * (hidden * (1 - work.xla * layout.recompute_layer) + model.width)
         + layout.recompute_layer * (whole + matrix),
         logits=logits / work.loss_chunks,
@@ -72,10 +74,10 @@ def offloaded(inputs: StepInputs) -> Number:
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
     products = (
-        layout.host_qkv * inputs.qkv_width_per_device
+        layout.host_qkv * inputs.held_qkv_width
         + layout.host_context * model.out_width / degree
         + layout.host_out * model.width * split
-        + layout.host_mlp * _hidden(inputs, model.up_projections) / degree
+        + layout.host_mlp * _hidden(inputs, model.up_projections, copies=0) / degree
     )
     return size * (layout.host_activations * model.width * split + products)
 
@@ -85,14 +87,14 @@ def _what_derivatives_read(inputs: StepInputs) -> Number:
     of a gated MLP the activation and its slope."""
     model, layout = inputs.model, inputs.plan
     split = np.where(inputs.workload.sequence_parallel > 0, 1 / layout.model, 1.0)
-    rotated = inputs.qkv_width_per_device - model.key_value_width / 2 / inputs.key_value_parts
+    rotated = inputs.held_qkv_width - inputs.held_key_value_width / 2
     norms = model.sequential_blocks * NORM_IN_FP32 * model.width * split
-    return norms + rotated + 2 * (model.up_projections - 1) * _hidden(inputs, 1.0) / layout.model
+    return norms + rotated + 2 * (model.up_projections - 1) * _hidden(inputs, 1.0, copies=0) / layout.model
 
 
-def _hidden(inputs: StepInputs, tensors: Number) -> Number:
-    """Width of so many tensors of the MLP, mean over layers: those of each token's experts with its copies for them."""
+def _hidden(inputs: StepInputs, tensors: Number, copies: float = 2.0) -> Number:
+    """Width of so many tensors of the MLP, mean over layers: those of each token's experts with its copies for each."""
     model = inputs.model
     moe_share = model.moe_share
     dense = tensors * (model.mlp_width * (1 - moe_share) + model.shared_mlp_width * moe_share)
-    return dense + moe_share * model.experts_per_token * (tensors * model.expert_mlp_width + 2 * model.width)
+    return dense + moe_share * model.experts_per_token * (tensors * model.expert_mlp_width + copies * model.width)

@@ -19,8 +19,8 @@ from asap.prediction.step_model.collectives import (
 )
 from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
 from asap.prediction.step_model.constants import Constants
+from asap.prediction.step_model.device_parameters import parameters_per_device, stage_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
-from asap.prediction.step_model.memory import parameters_per_device, stage_parameters
 
 
 @dataclass(frozen=True, slots=True)

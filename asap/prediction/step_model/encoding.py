@@ -218,7 +218,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         peak_matmul=peak / share,
         peak_bf16=half / share,
         peak_attention=half / share * (chip.ported_attention if ported else 1.0),
-        hbm_bytes=chip.hbm_bytes / share,
+        hbm_bytes=chip.device_capacity,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
         host_bytes=(chip.host_memory or math.inf) / share,

@@ -58,10 +58,13 @@ def precision_class(name: str | None) -> str:
 
 
 def allocator_class(framework: str | None, kind: str) -> str:
-    """Who plans the memory: ``xla``, ahead of time, or ``pytorch``, block by block, which Megatron-Core helps with
-    buffers of its own for parameters and gradients (``core/distributed/param_and_grad_buffer.py``)."""
+    """Who plans the memory: the compiler of a ``tpu``, ``xla`` on GPUs, or ``pytorch``, block by block, which
+    Megatron-Core helps with buffers of its own for parameters and gradients
+    (``core/distributed/param_and_grad_buffer.py``)."""
     stack = framework_class(framework)
-    if kind == "tpu" or stack in ("jax", "maxtext"):
+    if kind == "tpu":
+        return "tpu"
+    if stack in ("jax", "maxtext"):
         return "xla"
     return "megatron-core" if stack == "nemo" else "pytorch"
 

@@ -201,8 +201,6 @@ class PlanInputs:
     """Share kept of what the projection after attention writes."""
     kept_mlp: Number
     """Share kept of what the products into the MLP write."""
-    kept_down: Number
-    """Share kept of what the product out of the MLP writes."""
     host_optimizer: Number
     """Switch: optimizer state lies in host memory."""
     host_activations: Number
@@ -268,9 +266,20 @@ class StepInputs:
 
     @property
     def qkv_width_per_device(self) -> Number:
-        """Width of queries, keys and values on one device."""
+        """Width of queries, keys and values that one device computes."""
         queries = self.model.qkv_width - self.model.key_value_width
         return queries / self.plan.model + self.model.key_value_width / self.key_value_parts
+
+    @property
+    def held_key_value_width(self) -> Number:
+        """Width of keys and values that one device holds: those of its own heads, of one at least."""
+        heads, degree = self.model.kv_heads, self.plan.model
+        return self.model.key_value_width / np.where(heads < degree, heads, degree)
+
+    @property
+    def held_qkv_width(self) -> Number:
+        """The same, with its queries."""
+        return (self.model.qkv_width - self.model.key_value_width) / self.plan.model + self.held_key_value_width
 
 
 Part = TypeVar("Part", ModelInputs, WorkloadInputs, HardwareInputs, PlanInputs)

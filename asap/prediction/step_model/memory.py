@@ -6,7 +6,10 @@ import numpy as np
 
 from asap.prediction.step_model.activations import activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
+from asap.prediction.step_model.device_parameters import layer_parameters, parameters_per_device
 from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.tpu_buffers import TpuBuffers, load_tpu_buffers
+from asap.prediction.step_model.tpu_memory import tpu_peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,54 +46,46 @@ class StepMemory:
         )
 
 
-def layer_parameters(inputs: StepInputs) -> Number:
-    """Parameters of one layer (mean over layers) on one device, before FSDP."""
-    return _dense_layer(inputs) + _experts_layer(inputs)
-
-
-def stage_parameters(inputs: StepInputs) -> Number:
-    """Parameters of the fullest pipeline stage on one device, before FSDP."""
-    return inputs.layers_per_stage * layer_parameters(inputs) + _embedding(inputs)
-
-
-def parameters_per_device(inputs: StepInputs) -> Number:
-    """Parameters that a device of the fullest pipeline stage owns after all sharding.
-
-    MaxText's rules lay ``embed``, the width of every weight, over FSDP, context and expert axes (``logical_axis_rules``
-    in its configs/base.yml); those of experts leave out the expert axis, over which the experts themselves lie.
-    """
-    layout, widely = inputs.plan, inputs.workload.weights_over_tokens > 0
-    shards = layout.fsdp * np.where(widely, layout.seq, 1.0)
-    dense = inputs.layers_per_stage * _dense_layer(inputs) + _embedding(inputs)
-    experts = inputs.layers_per_stage * _experts_layer(inputs)
-    return (dense / np.where(widely, layout.expert, 1.0) + experts) / shards
-
-
-def _dense_layer(inputs: StepInputs) -> Number:
-    model, moe_share = inputs.model, inputs.model.moe_share
-    matrices = (model.up_projections + 1) * model.width
-    dense = model.attention_parameters + matrices * model.mlp_width * (1 - moe_share)
-    split = (dense + matrices * model.shared_mlp_width * moe_share) / inputs.plan.model
-    repeated = 1 / inputs.key_value_parts - 1 / inputs.plan.model
-    return split + model.width * model.key_value_width * repeated
-
-
-def _experts_layer(inputs: StepInputs) -> Number:
-    model, layout = inputs.model, inputs.plan
-    matrices = (model.up_projections + 1) * model.width
-    return model.moe_share * matrices * model.expert_mlp_width * model.experts / layout.expert / layout.model
-
-
-def _embedding(inputs: StepInputs) -> Number:
-    model, layout = inputs.model, inputs.plan
-    return model.vocab * model.width * np.where(layout.stages > 1, 1.0, 2.0 - model.tied_embeddings) / layout.model
-
-
-def memory(inputs: StepInputs) -> StepMemory:
+def memory(inputs: StepInputs, buffers: TpuBuffers | None = None) -> StepMemory:
     """What the fullest device holds at the peak of a step.
 
-    In a pipeline that is the first stage, with the most microbatches in flight, or the last, with the logits. The
-    logits are gone before a layer's backward pass begins.
+    Args:
+        inputs: the step.
+        buffers: what XLA holds beside the state and what is kept; by default as it was fitted.
+    """
+    tpu = inputs.hardware.tpu > 0
+    if not np.any(tpu):
+        return _allocated(inputs)
+    planned = _planned(inputs, buffers or load_tpu_buffers())
+    if np.all(tpu):
+        return planned
+    allocated = _allocated(inputs)
+    names = [field.name for field in fields(StepMemory)]
+    return StepMemory(**{name: np.where(tpu, getattr(planned, name), getattr(allocated, name)) for name in names})
+
+
+def _planned(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
+    """On a TPU, as its compiler plans it: at the phase of the step that needs most."""
+    work, owned = inputs.workload, parameters_per_device(inputs)
+    state = owned * work.optimizer_bytes / np.where(work.zero_stage >= 1, inputs.plan.replicas, 1.0)
+    offloaded = state * inputs.plan.host_optimizer
+    peak = tpu_peak(inputs, buffers, owned, offloaded, in_flight(inputs))
+    return StepMemory(
+        parameters=owned * work.parameter_bytes,
+        gradients=peak.gradients,
+        optimizer=state - offloaded + peak.moments,
+        activations=peak.activations,
+        attention=peak.attention,
+        temporaries=peak.temporaries,
+        collectives=peak.collectives,
+    )
+
+
+def _allocated(inputs: StepInputs) -> StepMemory:
+    """On a GPU, as it is allocated while the step runs.
+
+    The fullest device of a pipeline is of the first stage, with the most microbatches in flight, or of the last, with
+    the logits. The logits are gone before a layer's backward pass begins.
     """
     work, layout = inputs.workload, inputs.plan
     owned = parameters_per_device(inputs)
@@ -119,9 +114,7 @@ def _gathered(inputs: StepInputs) -> Number:
 
     PyTorch gathers a layer at once; XLA gathers each matrix where it is used, the largest are those of the MLP.
     """
-    model = inputs.model
-    layer = layer_parameters(inputs)
-    unit = layer / np.where(inputs.workload.xla > 0, model.up_projections + 1, 1.0)
+    unit = layer_parameters(inputs) / np.where(inputs.workload.xla > 0, inputs.model.up_projections + 1, 1.0)
     return np.where(inputs.plan.fsdp > 1, 2 * unit * ACTIVATION_BYTES, 0.0)
 
 

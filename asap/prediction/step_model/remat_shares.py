@@ -20,7 +20,6 @@ class RematShares:
     kept_context: Number = 0.0
     kept_out: Number = 0.0
     kept_mlp: Number = 0.0
-    kept_down: Number = 0.0
     host_qkv: Number = 0.0
     host_context: Number = 0.0
     host_out: Number = 0.0
@@ -33,7 +32,7 @@ nevertheless."""
 
 NAMED = {
     Remat.NONE: RematShares(recompute_attention=0.0, recompute_elementwise=0.0, kept_layer=1.0),
-    Remat.MINIMAL: RematShares(kept_qkv=1.0, kept_out=1.0, kept_mlp=1.0, kept_down=1.0),
+    Remat.MINIMAL: RematShares(kept_qkv=1.0, kept_out=1.0, kept_mlp=1.0),
     Remat.SAVE_DOT_EXCEPT_MLP: RematShares(recompute_mlp=_MLP_INTO, kept_qkv=1.0, kept_out=1.0),
     Remat.SAVE_QKV_PROJ: RematShares(recompute_out=1.0, recompute_mlp=_MLP_INTO, kept_qkv=1.0),
     Remat.SAVE_OUT_PROJ: RematShares(recompute_qkv=1.0, recompute_mlp=_MLP_INTO, kept_out=1.0),

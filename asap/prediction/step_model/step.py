@@ -8,8 +8,8 @@ from asap.prediction.step_model.activations import offloaded
 from asap.prediction.step_model.communication import communication
 from asap.prediction.step_model.compute import compute
 from asap.prediction.step_model.constants import Constants
+from asap.prediction.step_model.device_parameters import parameters_per_device
 from asap.prediction.step_model.inputs import Number, StepInputs
-from asap.prediction.step_model.memory import parameters_per_device
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _plans(study: Study) -> tuple[list[Plan], int]:
         plans = candidate_plans(study)
         plans = [*([study.plan] if study.plan and study.plan not in plans else []), *plans]
         return plans, len(plans)
-    capacity = study.slice.chip.hbm_bytes if study.slice else 0.0
+    capacity = study.slice.chip.device_capacity if study.slice else 0.0
     places = _told_apart(searched.evaluation, capacity)
     return [searched.plan(place) for place in places], int(np.count_nonzero(searched.evaluation.valid))
 

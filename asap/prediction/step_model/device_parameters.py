@@ -1,0 +1,50 @@
+"""Parameters that one device holds, by the axes that divide them."""
+
+import numpy as np
+
+from asap.prediction.step_model.inputs import Number, StepInputs
+
+
+def layer_parameters(inputs: StepInputs) -> Number:
+    """Parameters of one layer (mean over layers) on one device, before FSDP."""
+    return _dense_layer(inputs) + expert_parameters(inputs)
+
+
+def stage_parameters(inputs: StepInputs) -> Number:
+    """Parameters of the fullest pipeline stage on one device, before FSDP."""
+    return inputs.layers_per_stage * layer_parameters(inputs) + embedding_parameters(inputs)
+
+
+def parameters_per_device(inputs: StepInputs) -> Number:
+    """Parameters that a device of the fullest pipeline stage owns after all sharding.
+
+    MaxText's rules lay ``embed``, the width of every weight, over FSDP, context and expert axes (``logical_axis_rules``
+    in its configs/base.yml); those of experts leave out the expert axis, over which the experts themselves lie.
+    """
+    layout, widely = inputs.plan, inputs.workload.weights_over_tokens > 0
+    shards = layout.fsdp * np.where(widely, layout.seq, 1.0)
+    dense = inputs.layers_per_stage * _dense_layer(inputs) + embedding_parameters(inputs)
+    experts = inputs.layers_per_stage * expert_parameters(inputs)
+    return (dense / np.where(widely, layout.expert, 1.0) + experts) / shards
+
+
+def _dense_layer(inputs: StepInputs) -> Number:
+    model, moe_share = inputs.model, inputs.model.moe_share
+    matrices = (model.up_projections + 1) * model.width
+    dense = model.attention_parameters + matrices * model.mlp_width * (1 - moe_share)
+    split = (dense + matrices * model.shared_mlp_width * moe_share) / inputs.plan.model
+    repeated = 1 / inputs.key_value_parts - 1 / inputs.plan.model
+    return split + model.width * model.key_value_width * repeated
+
+
+def expert_parameters(inputs: StepInputs) -> Number:
+    """Of the routed experts of one layer (mean over layers) on one device, before FSDP."""
+    model, layout = inputs.model, inputs.plan
+    matrices = (model.up_projections + 1) * model.width
+    return model.moe_share * matrices * model.expert_mlp_width * model.experts / layout.expert / layout.model
+
+
+def embedding_parameters(inputs: StepInputs) -> Number:
+    """Of what lies outside the layers, on one device, before FSDP: one matrix in a pipeline, else two unless tied."""
+    model, layout = inputs.model, inputs.plan
+    return model.vocab * model.width * np.where(layout.stages > 1, 1.0, 2.0 - model.tied_embeddings) / layout.model

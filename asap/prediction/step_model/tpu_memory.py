@@ -1,0 +1,141 @@
+"""HBM of a step on a TPU beside its state: the largest of three phases.
+
+XLA plans all buffers ahead of time, so a device needs what is alive at one moment: in the loss, before gradients of the
+layers exist; in the backward pass of the first layer, when all of them do; or in the update, when moments that lie in
+host memory are back.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from asap.prediction.step_model.activations import Activations, activations
+from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.device_parameters import expert_parameters, layer_parameters
+from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.tpu_buffers import TpuBuffers
+
+LANES = 128
+"""Elements to which a TPU pads the last dimension of an array (JAX, "TPU Pallas pipelining", array layouts)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TpuPeak:
+    """Bytes of one device beside parameters and the optimizer's state in HBM, at one moment of the step."""
+
+    gradients: Number
+    moments: Number
+    activations: Number
+    attention: Number
+    temporaries: Number
+    collectives: Number
+
+    @property
+    def total(self) -> Number:
+        """All of them."""
+        return self.gradients + self.moments + self.activations + self.attention + self.temporaries + self.collectives
+
+
+def tpu_peak(
+    inputs: StepInputs,
+    buffers: TpuBuffers,
+    owned: Number,
+    moments: Number,
+    in_flight: tuple[Number, Number],
+) -> TpuPeak:
+    """The phase that needs most.
+
+    Args:
+        inputs: the step.
+        buffers: how many tensors of each width are alive.
+        owned: parameters of one device after all sharding.
+        moments: bytes of the optimizer's state in host memory.
+        in_flight: microbatches whose activations the first and the last pipeline stage keep.
+    """
+    layer, residual = activations(inputs), _residual(inputs)
+    kept, scores = inputs.layers_per_stage * _kept(inputs, buffers, layer), inputs.layers_per_stage * layer.scores
+    gradients, accumulated = _gradients(inputs, owned), _accumulated(inputs, buffers, owned)
+    first, last = in_flight
+    loss = TpuPeak(
+        gradients=accumulated,
+        moments=0.0,
+        activations=last * kept,
+        attention=last * scores,
+        temporaries=buffers.logits * layer.logits + buffers.loss_residuals * residual,
+        collectives=_head(inputs, buffers),
+    )
+    backward = TpuPeak(
+        gradients=gradients + accumulated,
+        moments=0.0,
+        activations=first * kept,
+        attention=first * scores,
+        temporaries=_of_layer(inputs, buffers) + buffers.residuals * residual + layer.scores_again,
+        collectives=_gathered(inputs, buffers),
+    )
+    update = TpuPeak(gradients, moments, 0.0, 0.0, 0.0, 0.0)
+    larger = _larger(loss, backward)
+    return _larger(larger, update) if np.any(moments) else larger
+
+
+def _larger(one: TpuPeak, other: TpuPeak) -> TpuPeak:
+    more = other.total > one.total
+    parts = [(getattr(other, part.name), getattr(one, part.name)) for part in fields(TpuPeak)]
+    return TpuPeak(*(first if first is second else np.where(more, first, second) for first, second in parts))
+
+
+def _residual(inputs: StepInputs) -> Number:
+    """The residual stream, which tensor parallelism brings together for the products of a block."""
+    return ACTIVATION_BYTES * tokens_per_microbatch(inputs) * inputs.model.width
+
+
+def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number:
+    """By one layer: named tensors exactly; of whole layers what XLA does not compute again; with context parallelism
+    some of the keys and values that it has gathered."""
+    layout = inputs.plan
+    whole = (1 - (1 - buffers.kept_layer) * layout.kept_layer) * layer.kept
+    size = ACTIVATION_BYTES * tokens_per_microbatch(inputs)
+    return whole + buffers.kept_keys * size * layout.kept_qkv * (layout.seq - 1) * inputs.held_key_value_width
+
+
+def _head(inputs: StepInputs, buffers: TpuBuffers) -> Number:
+    model, work = inputs.model, inputs.workload
+    copies = buffers.head + buffers.head_of_parts * (work.loss_chunks > 1)
+    return copies * (ACTIVATION_BYTES * model.vocab * model.width / inputs.plan.model)
+
+
+def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
+    """What the backward pass of a layer has in hand, beside the residual stream."""
+    model, degree = inputs.model, inputs.plan.model
+    moe_share, routed = model.moe_share, model.moe_share * model.experts_per_token
+    dense = model.mlp_width * (1 - moe_share) + model.shared_mlp_width * moe_share
+    hidden = (dense + routed * model.expert_mlp_width) / degree
+    projections = inputs.held_qkv_width + model.out_width / degree
+    widths = buffers.hidden * hidden + buffers.projections * projections + buffers.routed * routed * model.width
+    return ACTIVATION_BYTES * tokens_per_microbatch(inputs) * widths
+
+
+def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
+    """The weights of a layer, and with context parallelism its keys and values of the whole sequence."""
+    layout = inputs.plan
+    sequence = tokens_per_microbatch(inputs) * layout.seq * (layout.seq > 1)
+    keys = buffers.gathered_keys * sequence * inputs.held_key_value_width
+    return ACTIVATION_BYTES * (buffers.layer_weights * layer_parameters(inputs) + keys)
+
+
+def _accumulated(inputs: StepInputs, buffers: TpuBuffers, owned: Number) -> Number:
+    """Gradients of earlier microbatches; a pipeline has no such loop around the step."""
+    layout = inputs.plan
+    several = (layout.microbatches > 1) * (layout.stages == 1)
+    return buffers.accumulators * inputs.workload.gradient_bytes * owned * several
+
+
+def _gradients(inputs: StepInputs, owned: Number) -> Number:
+    """Gradients, those of narrow slices of experts padded as a TPU lays them out."""
+    model, layout, work = inputs.model, inputs.plan, inputs.workload
+    if not np.any(model.moe_layers):
+        return work.gradient_bytes * owned
+    width = np.where(model.moe_layers > 0, model.expert_mlp_width / layout.model, LANES)
+    padding = (np.ceil(width / LANES) * LANES / width - 1) * model.up_projections / (model.up_projections + 1)
+    experts = inputs.layers_per_stage * expert_parameters(inputs) / layout.fsdp
+    experts = experts / np.where(work.weights_over_tokens > 0, layout.seq, 1.0)
+    return work.gradient_bytes * (owned + padding * experts)

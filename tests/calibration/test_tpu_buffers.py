@@ -1,0 +1,37 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from asap.calibration.dataset.compiled import read_compiled
+from asap.calibration.fit.tpu_buffers import score_hbm
+from asap.core.errors import ConfigError
+from asap.prediction.step_model.tpu_buffers import BUNDLED, FittedBuffers
+
+TABLE = Path(__file__).parent.parent / "data" / "compiled" / "programs.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def programs():
+    return read_compiled(TABLE)
+
+
+def test_the_bundled_numbers_reach_the_scores_on_record(programs):
+    recorded = FittedBuffers.model_validate_json(BUNDLED.read_text())
+    kept_out = [program for program in programs if program.kept_out]
+    assert score_hbm(kept_out) == recorded.kept_out
+    assert score_hbm([program for program in programs if not program.kept_out]) == recorded.fitted
+    assert (recorded.kept_out.median_error or 1.0) < 0.06
+
+
+def test_models_are_kept_out_whole_by_their_names(programs):
+    kept_out = {program.model_name for program in programs if program.kept_out}
+    assert {"llama2-13b", "mixtral-8x7b"} <= kept_out
+    assert not kept_out & {program.model_name for program in programs if not program.kept_out}
+
+
+def test_a_row_that_lacks_what_it_needs_says_so(tmp_path):
+    table = tmp_path / "table.jsonl"
+    table.write_text(json.dumps({"model": "llama3-8b", "needed_bytes": 1e9}) + "\n")
+    with pytest.raises(ConfigError, match="lacks 'global_batch'"):
+        read_compiled(table)
