@@ -45,8 +45,8 @@ class ProgramLines:
         for keyword in get_args(Sets):
             coverage = Coverage(target, keyword, program)
             for bit, line in coverage.holding().items():
-                place = coverage.places[bit]
-                settings.setdefault((keyword, place.tensor.name), []).append((place.layers, *value_of(line)))
+                place, (value,) = coverage.places[bit], value_of(line)
+                settings.setdefault((keyword, place.tensor.name), []).append((place.layers, value))
         ranges = [d.layers for d in program.decisions if isinstance(d, Sharding | TensorSetting) and d.layers]
         cuts = {cut for layers in ranges for cut in (layers.first.value, layers.last.value + 1)}
         return cls(
