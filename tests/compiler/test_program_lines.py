@@ -69,8 +69,9 @@ def test_segments_are_split_where_lines_begin_and_end():
 )
 def test_what_the_reference_step_does_not_do_is_refused_with_the_line(text, reason):
     workload = Workload(head_gathered_once=True, loss_chunks=2)
-    with pytest.raises(PlanError, match=reason):
+    with pytest.raises(PlanError, match=reason) as told:
         check_program_expressible(parse(text)[0], workload, 2 if "dcn" in text else 1, 1)
+    assert told.value.message.startswith("line 2:1: ")
 
 
 def test_of_a_program_a_step_of_ones_own_gets_the_mesh():

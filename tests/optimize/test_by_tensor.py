@@ -36,22 +36,22 @@ def study(home):
     return reopen_study(record, ExperimentStore())
 
 
-def outcome(target, configuration, of_a_layer):
-    """What a compiler might say: each layer that keeps more saves 5 ms and takes HBM; no split saves anything."""
+def outcome(target, configuration, of_a_layer, saves=0.005):
+    """What a compiler might say: each layer that keeps more saves time and takes HBM; no split saves anything."""
     program = read(configuration)[1]
     layers = layers_by_policy(program, target, Remat.FULL).get(Remat.MINIMAL, 0) if program else 0
     held = (13.6 + of_a_layer * layers) * GIB
     if held > 15.75 * GIB:
         return Outcome(status="rejected", provenance=Provenance.COMPILED, feedback=(feedback(Code.OUT_OF_MEMORY),))
     return Outcome(
-        status="done", step_time_s=1.8 - 0.005 * layers, hbm_bytes=held, provenance=Provenance.COMPILED
+        status="done", step_time_s=1.8 - saves * layers, hbm_bytes=held, provenance=Provenance.COMPILED
     )  # fmt: skip
 
 
-def played(proposer, of_a_layer, most=20):
+def played(proposer, of_a_layer, most=20, saves=0.005):
     tries = []
     while len(tries) < most and (found := proposer.propose(tries)) is not None:
-        said = outcome(proposer.target, found.configuration, of_a_layer)
+        said = outcome(proposer.target, found.configuration, of_a_layer, saves)
         tries.append(
             Try(number=len(tries) + 1, configuration=found.configuration, why=found.why, predicted=found.predicted,
                 outcome=said)
@@ -66,6 +66,12 @@ def test_as_many_layers_keep_more_as_fit(study, of_a_layer, fit):
     done = [each for each in tries if each.outcome.status == "done"]
     kept = max(round((1.8 - each.outcome.step_time_s) / 0.005) for each in done)
     assert fit - 2 <= kept <= fit
+
+
+def test_no_more_layers_keep_more_where_that_is_no_faster(study):
+    tries = played(ByTensor.of(study, OnePlan(), 1), 0.1, saves=-0.003)
+    assert sum("minimal" in each.configuration for each in tries) == 1
+    assert len(tries) > 2
 
 
 def test_what_layers_keep_is_predicted_and_splits_are_not(study):

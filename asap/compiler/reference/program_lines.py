@@ -45,8 +45,8 @@ class ProgramLines:
         for keyword in get_args(Sets):
             coverage = Coverage(target, keyword, program)
             for bit, line in coverage.holding().items():
-                place = coverage.places[bit]
-                settings.setdefault((keyword, place.tensor.name), []).append((place.layers, *value_of(line)))
+                place, (value,) = coverage.places[bit], value_of(line)
+                settings.setdefault((keyword, place.tensor.name), []).append((place.layers, value))
         ranges = [d.layers for d in program.decisions if isinstance(d, Sharding | TensorSetting) and d.layers]
         cuts = {cut for layers in ranges for cut in (layers.first.value, layers.last.value + 1)}
         return cls(
@@ -91,7 +91,7 @@ def check_program_expressible(program: Program, workload: Workload, slices: int,
         if on_device and _is_about_logits(decision):
             reason = "the reference step cannot constrain logits that each device computes for itself"
         if reason:
-            raise PlanError(reason, where=f"line {decision.at}")
+            raise PlanError(f"line {decision.at}: {reason}")
 
 
 def check_mesh_only(program: Program, slices: int, devices_per_chip: int) -> None:
@@ -99,9 +99,9 @@ def check_mesh_only(program: Program, slices: int, devices_per_chip: int) -> Non
     for decision in program.decisions:
         if not isinstance(decision, Mesh | Order):
             reason = "your own step decides this itself: of a program it is given the mesh and the order of devices"
-            raise PlanError(reason, where=f"line {decision.at}", hint="leave the line out")
+            raise PlanError(f"line {decision.at}: {reason}", hint="leave the line out")
         if reason := _inexpressible(decision, False, slices, devices_per_chip):
-            raise PlanError(reason, where=f"line {decision.at}")
+            raise PlanError(f"line {decision.at}: {reason}")
 
 
 def _is_about_logits(decision: Decision) -> bool:

@@ -20,7 +20,7 @@ from asap.mapping.variations import first_layers_recompute, kept_elements, split
 from asap.optimize.outcome import Configuration, Expectation, Suggestion, Try
 from asap.optimize.programs import is_program, program_text
 from asap.optimize.protocols import Proposer
-from asap.optimize.results import best_of, ended
+from asap.optimize.results import best_of, ended, results
 from asap.optimize.stopping import WORTH_KNOWING
 from asap.plans import Remat
 from asap.plans.remat import Policy
@@ -91,15 +91,21 @@ class ByTensor:
         return next((each for each in found if each.configuration not in tried), None)
 
     def _layers(self, text: str, tries: Sequence[Try]) -> Iterator[Suggestion]:
-        """As many first layers as fit keep more: by the predicted HBM of a layer, then by what was seen."""
+        """As many first layers as fit keep more: by the predicted HBM of a layer, then by what was seen.
+
+        None more where some that fitted were no faster: a range is a loop of its own, which may hide less.
+        """
         base, whole = self._keeping(text, Remat.FULL, 0), self.target.layers
         policy, left = self._worth_most(base), self._left(base, tries)
         if policy is None:
             return
         _, taken = _difference(self.predict(base), self.predict(self._keeping(base, policy, whole)))
         fitted, refused, of_a_layer = 0, whole + 1, taken / whole
+        slowest = self._seconds(base, tries)
         for each, outcome in ended(tries):
             layers = self._number_of_layers(each.configuration, base, policy)
+            if layers and (outcome.step_time_s or 0.0) >= slowest:
+                return
             if layers and outcome.status == "done" and layers > fitted:
                 fitted, of_a_layer = layers, (left - self._left(program_text(each.configuration), tries)) / layers
             elif layers and "OUT_OF_MEMORY" in outcome.codes:
@@ -139,6 +145,11 @@ class ByTensor:
         ]  # fmt: skip
         for each in sorted(found, key=lambda each: -abs(each.kept - kept)):
             yield Suggestion(configuration=each.text, why=f"{each.what}: only the compiler knows")
+
+    def _seconds(self, text: str, tries: Sequence[Try]) -> float:
+        """Step time that a configuration was seen to have; endless if it was not."""
+        found = (result.step_time_s for result in results(tries) if program_text(result.configuration) == text)
+        return next(found, float("inf"))
 
     def _left(self, text: str, tries: Sequence[Try]) -> float:
         """HBM that a configuration was seen to leave, bytes; 0 if it was not."""
