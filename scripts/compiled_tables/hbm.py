@@ -1,7 +1,7 @@
 """HBM of one training step as the TPU compiler plans it, in a few seconds: it is stopped before it emits code.
 
 A compiler that is told of too little HBM refuses the program as soon as it has planned its memory, and says what it
-needs. Where both were tried, that was the peak of the whole compilation to 10 MiB.
+needs. Where both were tried (two programs), that was 0 and 1.6 % below the peak of the whole compilation.
 """
 
 import math
