@@ -24,17 +24,16 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.NOISE: ("its steps vary too much to tell", "measure it again, or for more steps"),
     Code.MEMORY_TO_SPARE: ("HBM is left over", "recompute less, or shard parameters less"),
     Code.EXPOSED_COLLECTIVE: ("the step waits for a collective", "lower the degree of its axis"),
-    Code.RESHARDING: (
-        "the compiler moves data between layouts",
-        "split what is used together alike; --by-tensor tries other splits",
-    ),
     Code.SYNCHRONOUS_COLLECTIVE: ("a collective runs alone", "move its axis to neighbouring chips"),
     Code.REDUCED_EFFORT: (
         "it was compiled with reduced effort, as full effort did not end: other times are not comparable",
         "give the compiler longer with --time-limit",
     ),
     Code.LAYOUT_COPY: ("the step copies data within the device", "keep tensors whole along their last dimension"),
-    Code.RESHARDING: ("data moves between layouts", "give neighbouring operations the same axes"),
+    Code.RESHARDING: (
+        "data moves between layouts",
+        "give neighbouring operations the same axes; --by-tensor tries other splits",
+    ),
 }
 
 
