@@ -1,4 +1,7 @@
-"""Where ``adk run asap/adk`` and ``adk web asap/adk`` look for the agent: analyses, and the chat over them."""
+"""Where ``adk run asap/adk`` and ``adk web asap/adk`` look for the agent: analyses, and the chat over them.
+
+With ``--in_memory`` and ``--no_use_local_storage`` google-adk writes nothing into the package.
+"""
 
 from asap.adk.discussion import Discussion
 from asap.agents.settings_sources import read_settings

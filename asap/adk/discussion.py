@@ -6,15 +6,16 @@ from typing import Annotated
 from pydantic import Field
 
 from asap.agents.tools.results import Answer, answering
+from asap.agents.workflow.analyze import analyze
 from asap.chat.chat import Chat
-from asap.chat.restore import open_conversation
+from asap.chat.restore import restore
 from asap.experiments import ExperimentStore
 
 LONGEST = 4000
 
 
 class Discussion:
-    """One chat for each experiment that is spoken of."""
+    """One chat for each experiment that is spoken of, in a session of its own that knows no earlier facts."""
 
     def __init__(self, store: ExperimentStore):
         self._store = store
@@ -36,6 +37,7 @@ class Discussion:
 
     def _turn(self, experiment: str, message: str) -> list[str]:
         if experiment not in self._chats:
-            self._chats[experiment] = Chat(open_conversation(experiment, self._store))
+            session = analyze(experiment, store=self._store).analysis.session
+            self._chats[experiment] = Chat(restore(session, self._store))
         reply = self._chats[experiment].turn(message, lambda piece: None)
         return reply.text.splitlines() if reply else ["The chat has ended."]
