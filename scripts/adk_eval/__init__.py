@@ -5,6 +5,6 @@ adk eval scripts/adk_eval scripts/adk_eval/trajectories.evalset.json --config_fi
 The model is that of ``ASAP_MODEL``, ``builtin/planner`` by default. What counts is which tools are called, in order.
 """
 
-from asap.agents import agent
+from asap.adk import agent
 
 __all__ = ["agent"]

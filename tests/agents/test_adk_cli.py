@@ -13,21 +13,29 @@ from asap.sharding_memory import Kind, sessions
 
 pytestmark = pytest.mark.process
 
-AGENTS = Path(asap.__file__).parent / "agents"
+AGENTS = Path(asap.__file__).parent / "adk"
 
 
 def test_adk_web_lists_the_agents():
-    assert AgentLoader(str(AGENTS)).list_agents() == ["agents"]
+    assert AgentLoader(str(AGENTS)).list_agents() == ["adk"]
 
 
 def test_adk_run_finds_the_agents_and_keeps_a_worklog(home, log):
     command = [sys.executable, "-m", "google.adk.cli", "run", "--in_memory", str(AGENTS)]
     environment = os.environ | {"ASAP_HOME": str(home), "ASAP_MODEL": "builtin/planner"}
     before = set(sessions())
-    said = "hello\nanalyze no-such-run\nanalyze paper-v5p-512\nexit\n"
-    done = subprocess.run(command, input=said, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    written = _files()
+    said = "hello\nanalyze no-such-run\nanalyze paper-v5p-512\nproposal 1 ran out of memory\nwhich one first?\nexit\n"
+    done = subprocess.run(command, input=said, env=environment, capture_output=True, text=True, timeout=300, check=True)
     assert "Say: analyze EXPERIMENT" in done.stdout
     assert "no such experiment" in done.stdout
     assert "data=16 seq=4 model=8" in done.stdout
-    (session,) = set(sessions()) - before
+    assert "Recorded as evidence: proposal 1, data=16 seq=4 model=8 ran out of memory" in done.stdout
+    assert "data=16 seq=4 model=8" not in done.stdout.rpartition("[coordinator]: ")[2]
+    assert _files() == written, "nothing is written into the package"
+    (session,) = {name for name in set(sessions()) - before if log(name, Kind.USER_INPUT)[0].payload["text"] == "hello"}
     assert [record.payload["text"] for record in log(session, Kind.USER_INPUT)] == said.splitlines()[:-1]
+
+
+def _files() -> set[Path]:
+    return {path for path in AGENTS.rglob("*") if "__pycache__" not in path.parts}

@@ -5,7 +5,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from asap.agents.tools.scenario_tools import BUDGET, ScenarioTools
+from asap.agents.tools import scenario_tools
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.analyze import analyze
 from asap.chat import restore
@@ -57,17 +57,18 @@ def test_a_decoder_is_verified_from_the_command_line(run):
 
 
 @needs_libtpu
-def test_settings_on_record_are_compiled_for_the_command_and_for_an_agent(run):
+def test_settings_on_record_are_compiled_for_the_command_and_for_an_agent(run, monkeypatch):
     store = ExperimentStore()
     known = store.get("tiny").model_copy(update={"id": "tiny-minimal", "plan": Plan.parse("data=4 remat=minimal")})
     store.add(known, replace=True)
     (found,) = json.loads(run("tiny-minimal", "--plan", "data=2 model=2", "--format", "json").stdout)
     assert Plan.model_validate(found["plan"]) == Plan.parse("data=2 model=2 remat=minimal")
-    tools = ScenarioTools(StudyCache(store))
-    answers = [tools.verify("tiny-minimal", "data=2 model=2") for _ in range(BUDGET + 1)]
-    assert answers[0]["plan"] == "data=2 model=2 remat=minimal"
-    assert answers[0]["statement"] == found["verdict"]
-    assert "no more are allowed" in answers[BUDGET]["error"]
+    monkeypatch.setattr(scenario_tools, "BUDGET", 1)
+    tools = scenario_tools.ScenarioTools(StudyCache(store))
+    answer, refused = (tools.verify("tiny-minimal", "data=2 model=2") for _ in range(2))
+    assert answer["plan"] == "data=2 model=2 remat=minimal"
+    assert answer["statement"].split("compiles in")[0] == found["verdict"].split("compiles in")[0]
+    assert "no more are allowed" in refused["error"]
 
 
 @needs_libtpu

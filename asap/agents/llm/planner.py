@@ -39,7 +39,7 @@ class Planner(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """One whole answer: the tools to call next, or text."""
         labels = (llm_request.config.labels if llm_request.config else None) or {}
-        move = ROLES[labels.get(ROLE_LABEL, "")](AgentTurn.of(llm_request.contents))
+        move = ROLES[labels.get(ROLE_LABEL, "")](AgentTurn.of(llm_request.contents, llm_request.tools_dict))
         yield LlmResponse(
             content=types.Content(role="model", parts=_parts(move)),
             usage_metadata=types.GenerateContentResponseUsageMetadata(

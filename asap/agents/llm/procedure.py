@@ -11,6 +11,7 @@ from asap.diagnosis import Bottleneck
 
 ANSWER = "set_model_response"
 WORKFLOW = "analyze_experiment"
+DISCUSS = "discuss"
 RUN_TOOLS = ("get_experiment", "get_kpis", "get_operations", "get_roofline", "get_findings")
 USAGE = "I analyse training runs. Say: analyze EXPERIMENT. `asap experiments list` shows what there is."
 
@@ -32,7 +33,7 @@ def coordinate(turn: AgentTurn) -> Action:
     """Look up the experiment, have it analysed, report the result."""
     request = _REQUEST.search(turn.asked)
     if request is None:
-        return USAGE
+        return _discuss(turn)
     arguments = {"experiment": request.group(1)}
     for tool in ("get_experiment", WORKFLOW):
         if tool not in turn.answers:
@@ -40,6 +41,16 @@ def coordinate(turn: AgentTurn) -> Action:
         if "error" in turn.answers[tool]:
             return _refusal(turn.answers[tool])
     return told(turn.answers[WORKFLOW])
+
+
+def _discuss(turn: AgentTurn) -> Action:
+    """Pass a message on to the chat over the last analysis, where there are both."""
+    if DISCUSS not in turn.offered or turn.experiment is None:
+        return USAGE
+    if DISCUSS not in turn.answers:
+        return (ToolCall(DISCUSS, {"experiment": turn.experiment, "message": turn.asked}),)
+    answer = turn.answers[DISCUSS]
+    return _refusal(answer) if "error" in answer else "\n".join(map(str, answer.get("lines", ())))
 
 
 def told(result: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.core.files import data_folder
 
 APP = "agents"
-"""Name of the app: that of its folder, by which `adk run` and `adk web` know it."""
+"""Name of the app, under which its conversations are kept."""
 
 SCHEMA_RETRIES = RetryConfig(max_attempts=3, initial_delay=0.0, jitter=0.0, exceptions=["ValidationError"])
 """A model that answers in prose where the schema is asked for may try again."""

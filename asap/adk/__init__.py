@@ -1,0 +1,1 @@
+"""The agents and the chat for google-adk's own command line."""

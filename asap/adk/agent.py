@@ -1,0 +1,16 @@
+"""Where ``adk run asap/adk`` and ``adk web asap/adk`` look for the agent: analyses, and the chat over them.
+
+With ``--in_memory`` and ``--no_use_local_storage`` google-adk writes nothing into the package.
+"""
+
+from asap.adk.discussion import Discussion
+from asap.agents.settings_sources import read_settings
+from asap.agents.tools.study_cache import StudyCache
+from asap.agents.workflow.app import build_app
+from asap.experiments import ExperimentStore
+
+_store = ExperimentStore()
+app = build_app(StudyCache(_store), read_settings(), more=(Discussion(_store).discuss,)).model_copy(
+    update={"name": "adk"}
+)
+root_agent = app.root_agent

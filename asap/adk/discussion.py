@@ -1,0 +1,43 @@
+"""The chat over an analysis as a tool of the coordinator, for sessions that google-adk keeps."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+
+from pydantic import Field
+
+from asap.agents.tools.results import Answer, answering
+from asap.agents.workflow.analyze import analyze
+from asap.chat.chat import Chat
+from asap.chat.restore import restore
+from asap.experiments import ExperimentStore
+
+LONGEST = 4000
+
+
+class Discussion:
+    """One chat for each experiment that is spoken of, in a session of its own that knows no earlier facts."""
+
+    def __init__(self, store: ExperimentStore):
+        self._store = store
+        self._chats: dict[str, Chat] = {}
+
+    @answering
+    def discuss(self, experiment: str, message: Annotated[str, Field(min_length=1, max_length=LONGEST)]) -> Answer:
+        """Answer a question about an analysed run, or take a fact about it, as `asap chat` does.
+
+        Facts that it takes change the order of the proposals in the following answers; each answer says so.
+
+        Args:
+            experiment: ID of the experiment that was analysed.
+            message: the engineer's own words, letter by letter.
+        """
+        self._store.get(experiment)
+        with ThreadPoolExecutor(max_workers=1) as apart:  # an analysis runs an event loop of its own
+            return {"lines": apart.submit(self._turn, experiment, message).result()}
+
+    def _turn(self, experiment: str, message: str) -> list[str]:
+        if experiment not in self._chats:
+            session = analyze(experiment, store=self._store).analysis.session
+            self._chats[experiment] = Chat(restore(session, self._store))
+        reply = self._chats[experiment].turn(message, lambda piece: None)
+        return reply.text.splitlines() if reply else ["The chat has ended."]
