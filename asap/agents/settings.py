@@ -38,8 +38,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(default=BUILTIN, description="language model: builtin/planner, gemini-…, or provider/model")
-    max_calls: PositiveInt = Field(default=MOST_CALLS, description="most model calls in one run or chat turn")
-    max_tokens: PositiveInt | None = Field(default=None, description="most tokens, input and output, in one run")
-    max_cost: PositiveFloat | None = Field(default=None, description="most US dollars in one run")
+    max_calls: PositiveInt = Field(default=MOST_CALLS, description="maximum model calls in one run or chat turn")
+    max_tokens: PositiveInt | None = Field(default=None, description="maximum tokens, input and output, in one run")
+    max_cost: PositiveFloat | None = Field(default=None, description="maximum US dollars in one run")
     retries: Retries = Field(default=Retries(), description="timeout and retries of one model request")
     prices: dict[str, Price] = Field(default={}, description="USD for a million tokens, by name of the model")

@@ -146,7 +146,7 @@ def _notes(conversation: Conversation, fact: StatedFact, earlier: Sequence[State
         notes.append(f"The record of the run says {on_file}; this session uses what you stated.")
     for old in earlier:
         if fact.supersedes(old) and old.value != fact.value:
-            notes.append(f"It takes the place of what you said earlier: {old}.")
+            notes.append(f"It replaces what you said earlier: {old}.")
     if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE}:
         notes += against_prediction(conversation, fact)
     if fact.claim is Claim.STEP_TIME and current_step_time(conversation.study, conversation.evidence) is None:

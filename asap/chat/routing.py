@@ -227,7 +227,7 @@ def _told(conversation: Conversation, answer: ReplyBuilder, question: Question) 
     _beside_record(conversation, answer, question)
     subject = str(question.plans[0]) if question.plans else "which plan"
     answer.add(f"I cannot take a fact from that: which step time was measured, for {subject}? Nothing is recorded.")
-    answer.add('Say it like "proposal 1 measured 2.1 s", "the baseline takes 2.4 s", "our batch is 512".')
+    answer.add('Write it like "proposal 1 measured 2.1 s", "the baseline takes 2.4 s", "our batch is 512".')
 
 
 def _lead(conversation: Conversation, plans: list[Plan]) -> Plan | None:

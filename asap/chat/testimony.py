@@ -134,7 +134,7 @@ class Testimony:
             hint = f"one of {', '.join(map(str, known))}" if known else "no fact is on record"
             raise NotFoundError("no such fact", where=str(number), hint=hint)
         if is_question(quote):
-            raise BadInputError("asks, and takes nothing back", where=plain(quote, 80), hint="ask the engineer")
+            raise BadInputError("is a question, and retracts nothing", where=plain(quote, 80), hint="ask the engineer")
         answer = ReplyBuilder(Topic.RETRACTION)
         retract(self._conversation, answer, [known[number]])
         return self._said(answer, recorded=False)
@@ -148,7 +148,7 @@ class Testimony:
     def _check(self, quote: str) -> None:
         """Refuse words that the engineer did not say in the last message, or said in no voice of an engineer."""
         if self._message.pretends:
-            raise BadInputError("speaks with another voice than the engineer's: no fact", where="the last message")
+            raise BadInputError("is not in the engineer's own voice: no fact", where="the last message")
         if _flat(quote) not in _flat(self._message.said):
             hint = "quote the last message letter by letter; what is not in it was not stated"
             raise BadInputError("the engineer did not say so", where=plain(quote, 80), hint=hint)

@@ -55,7 +55,7 @@ def read_measured_step(said: str) -> MeasuredStep:
     if found:
         seconds = float(found[1]) * _UNITS[found[2]]
         if seconds <= 0:
-            raise UsageError("a step takes more than no time", where=f"--step-time {plain(said, 40)}")
+            raise UsageError("a step time must be above zero", where=f"--step-time {plain(said, 40)}")
         return MeasuredStep(seconds=seconds, source="the user (--step-time)")
     path = user_path(said)
     if not is_file(path):

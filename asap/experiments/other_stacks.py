@@ -127,7 +127,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         values = parse_toml(read_text(path), str(path))
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
-            raise ConfigError(f"is no torchtitan configuration: it has {sections}", where=str(path))
+            raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
         theirs, ours = _split(overrides, torchtitan.is_setting)
         return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)
     if path.suffix in SCRIPTS:

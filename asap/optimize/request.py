@@ -54,7 +54,7 @@ class Budget(BaseModel, frozen=True):
         found = _BUDGET.fullmatch(text.strip())
         if not found or float(found[1]) <= 0 or (found[2] is None and "." in found[1]):
             hint = "8 for so many evaluations, or 30m, 2h for so much time"
-            raise UsageError(f"{plain(text, 40)!r} is no budget", where="--budget", hint=hint)
+            raise UsageError(f"{plain(text, 40)!r} is not a budget", where="--budget", hint=hint)
         if found[2] is None:
             return cls(evaluations=int(found[1]))
         return cls(seconds=float(found[1]) * _SECONDS[found[2]])

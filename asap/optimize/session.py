@@ -60,7 +60,9 @@ class Session:
                 elif event == STOPPED:
                     stopped = Stopped.model_validate(fields["stopped"])
         if settings is None:
-            raise BadInputError("is no optimization", where=name, hint="asap optimize EXPERIMENT starts one")
+            raise BadInputError(
+                "is not an optimization session", where=name, hint="asap optimize EXPERIMENT starts one"
+            )
         return cls(Worklog(name), settings, [tries[number] for number in sorted(tries)], stopped)
 
     @property

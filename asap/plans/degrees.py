@@ -39,7 +39,7 @@ def groups_of(devices: int, degrees: Mapping[str, int]) -> int:
     groups, rest = divmod(devices, product)
     if rest or not groups:
         used = " x ".join(f"{key}={value}" for key, value in degrees.items() if value > 1) or "1"
-        raise PlanError(f"{devices} devices are no multiple of {used}")
+        raise PlanError(f"{devices} devices are not a multiple of {used}")
     return groups
 
 

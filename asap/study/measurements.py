@@ -54,7 +54,7 @@ def check_measurements(experiment: Experiment, profile: Profile | None, hardware
 def _check_steps(profile: Profile, experiment: Experiment) -> list[str]:
     kpis, doubts = profile.kpis, []
     if kpis.step_time_s is not None and kpis.step_time_s <= 0:
-        raise ConfigError("the profile has steps of no time", where=f"profile of {experiment.id}")
+        raise ConfigError("the profile has steps that take no time", where=f"profile of {experiment.id}")
     if kpis.steps == 0:
         doubts.append("The profile holds no whole step: its times are of a window, not of a training step.")
     said = experiment.measured

@@ -27,7 +27,7 @@ class Wishes:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Wishes":
-        """As it was recorded; sessions of before wish nothing."""
+        """As it was recorded; older sessions have none."""
         return cls(**{**record, "allowed": frozenset(record.get("allowed", ()))})
 
 

@@ -271,7 +271,7 @@ def test_deepspeed_without_a_model_says_what_to_give(read):
         ("alias.yaml", "model: &m {a: 1}\nother: *m", "aliases .* are not read; write out"),
         ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
         ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
-        ("other.toml", "[project]\nname = 'x'", "is no torchtitan configuration"),
+        ("other.toml", "[project]\nname = 'x'", "is not a torchtitan configuration"),
         ("broken.toml", "[model\n", "is not TOML"),
         ("train.sh", MEGATRON.replace("--num-layers 32", "--num-layers 1e99"), "num_layers must be a whole number"),
     ],

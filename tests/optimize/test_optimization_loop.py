@@ -120,7 +120,7 @@ def test_nothing_is_spent_where_it_cannot_be_written_down(home):
 
 def test_a_session_of_another_kind_is_refused(home):
     Worklog("other").append(Kind.NOTE, {"event": "opened"})
-    with pytest.raises(BadInputError, match="is no optimization"):
+    with pytest.raises(BadInputError, match="is not an optimization session"):
         Session.resume("other")
 
 
@@ -156,7 +156,7 @@ def test_a_budget_is_a_number_of_tries_or_a_time(count, unit):
 
 @pytest.mark.parametrize("text", ["", "0", "-3", "1.5", "8 runs", "٣", "1e9", "inf", "0m"])
 def test_what_is_no_budget_is_refused(text):
-    with pytest.raises(UsageError, match="is no budget"):
+    with pytest.raises(UsageError, match="is not a budget"):
         Budget.parse(text)
 
 

@@ -82,10 +82,10 @@ def test_two_sessions_on_one_experiment_do_not_disturb_each_other(run_command, h
     [
         (["--evaluate", "run", "--command", "x {overrides}"], "say how much may be spent"),
         (["--evaluate", "run", "--budget", "8"], "needs a command"),
-        (["--evaluate", "run", "--budget", "many", "--command", "x {overrides}"], "is no budget"),
+        (["--evaluate", "run", "--budget", "many", "--command", "x {overrides}"], "is not a budget"),
         (["--evaluate", "run", "--budget", "8", "--command", "x {overrides}"], "nobody is here to agree"),
         (["--command", "x {overrides}"], "is for --evaluate run"),
-        (["--allow", "warp"], "is no lever on request"),
+        (["--allow", "warp"], "is not a lever that can be allowed"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(run_command, monkeypatch, wrong, says):

@@ -192,7 +192,7 @@ def test_layers_give_the_repeats_of_a_pipeline():
     ("settings", "said"),
     [
         ({"ici_data_parallelism": -1}, "ici_data_parallelism and ici_fsdp_parallelism are both -1"),
-        ({"ici_tensor_parallelism": 3}, "256 devices a slice are no multiple of 3"),
+        ({"ici_tensor_parallelism": 3}, "256 devices a slice are not a multiple of 3"),
         ({"ici_fsdp_parallelism": 32, "ici_tensor_parallelism": 4}, "multiply to 128, not to the 256"),
         ({"dcn_data_parallelism": 2}, "multiply to 2, not to the 1 slices"),
         ({"ici_fdsp_parallelism": 4}, "did you mean ici_fsdp_parallelism"),

@@ -62,7 +62,7 @@ class UsageMeter:
         self._price = price_of(model, settings)
         if settings.max_cost is not None and self._price is None:
             hint = f'set it in asap.toml: [agents.prices."{model}"] input = …, output = … (USD per million tokens)'
-            raise UsageError("--max-cost cannot be enforced: no price is known", where=model, hint=hint)
+            raise UsageError("--max-cost cannot be enforced: no price is set", where=model, hint=hint)
         self._one_at_a_time = settings.max_cost is not None or settings.max_tokens is not None
         self._lock = asyncio.Lock()
         self._calls: list[ModelCall] = []

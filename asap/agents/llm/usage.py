@@ -23,7 +23,7 @@ class Usage(BaseModel):
     input_tokens: int = 0
     output_tokens: int = 0
     uncounted_calls: int = Field(default=0, description="calls whose tokens the service did not report")
-    cost: float | None = Field(default=None, description="US dollars; None if no price is known")
+    cost: float | None = Field(default=None, description="US dollars; None if no price is set")
     price_source: str | None = None
 
     @property

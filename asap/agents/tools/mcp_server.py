@@ -111,7 +111,7 @@ def _add_reports(server: "MCPServer") -> None:
 
         session = latest_session(experiment)
         if session is None:
-            raise NotFoundError("was not analysed yet", where=plain(experiment, 80), hint="call analyze")
+            raise NotFoundError("has not been analysed yet", where=plain(experiment, 80), hint="call analyze")
         return to_markdown(stored_analysis(session).analysis)
 
 

@@ -29,7 +29,7 @@ class Block(BaseModel):
     rows: int
     median_of_medians: float = Field(description="median over sources of the source's median error")
     p90: float = Field(description="90 % quantile of the error, sources weighing the same")
-    coverage_mean: float = Field(description="share inside of the 90 % interval, mean over sources")
+    coverage_mean: float = Field(description="share inside the 90 % interval, mean over sources")
     coverage_worst: float = Field(description="of the worst source")
     half_width: float = Field(description="median over sources of the median half-width of ln(measured / predicted)")
     what_if_median: float | None = Field(default=None, description="median over sources of what-if errors")

@@ -24,7 +24,7 @@ class Errors(BaseModel):
     median_ape: float
     mape: float
     p90_ape: float
-    coverage_90: float | None = Field(default=None, description="share inside of the 90 % interval")
+    coverage_90: float | None = Field(default=None, description="share inside the 90 % interval")
     half_width: float | None = Field(default=None, description="median of the interval of ln(measured / predicted)")
 
 

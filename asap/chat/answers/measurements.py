@@ -32,7 +32,7 @@ def gain(conversation: Conversation, answer: ReplyBuilder) -> None:
         )
         answer.focus = fact.plan
     if not plans:
-        answer.add("Nothing but predictions yet: no proposal has a measured step time.")
+        answer.add("Only predictions so far: no proposal has a measured step time.")
         answer.add('Run one and tell me: "proposal 1 measured 2.1 s".')
 
 

@@ -28,7 +28,7 @@ def thanks(conversation: Conversation, answer: ReplyBuilder) -> None:
 
 def out_of_scope(conversation: Conversation, answer: ReplyBuilder) -> None:
     """Something else than this run."""
-    answer.add(f"That is outside of what I do: I answer on the run {conversation.id}. Ask about: {CAN}.")
+    answer.add(f"That is outside what I do: I answer on the run {conversation.id}. Ask about: {CAN}.")
 
 
 def hostile(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -44,7 +44,7 @@ def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
 
 def unread(answer: ReplyBuilder, numbers: str) -> None:
     """Numbers of a question have no place in any reading of it."""
-    answer.add(f"I cannot place {numbers} in that question, so I do not answer half of it. What does it stand for?")
+    answer.add(f"What does {numbers} stand for in that question? I do not answer half of it.")
     answer.add(
-        'Say it like "batch 64", "sequence length 16384", "4 slices", "128 chips", "proposal 2", "data=16 model=4".'
+        'Write it like "batch 64", "sequence length 16384", "4 slices", "128 chips", "proposal 2", "data=16 model=4".'
     )

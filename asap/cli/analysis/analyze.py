@@ -46,9 +46,9 @@ def analyze(
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
-    max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens, input and output.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars.")] = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Maximum model calls.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum tokens, input and output.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Maximum US dollars.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a test worth?")] = None,
     prices: Annotated[

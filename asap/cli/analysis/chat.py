@@ -25,9 +25,9 @@ def chat(
         str | None,
         typer.Option(help="Language model that words the answers; also ASAP_MODEL. Default: builtin/planner."),
     ] = None,
-    max_calls: Annotated[int | None, typer.Option(min=1, help="Most model calls per turn.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens per turn, input and output.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Most US dollars per turn.")] = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Maximum model calls per turn.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum tokens per turn, input and output.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Maximum US dollars per turn.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to continue; default: the latest.")] = None,
 ) -> None:
     """Discuss an analysis: ask questions, state facts. Lines may be piped in."""

@@ -14,7 +14,7 @@ Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.", autoc
 def compare(
     before: Run,
     after: Run,
-    top: Annotated[int, typer.Option(min=1, help="Most operations to print.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")] = 20,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
     """Compare two runs: plan, KPIs, operations matched by name and shape, and the prediction with what came of it."""

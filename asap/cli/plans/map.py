@@ -151,7 +151,7 @@ def write(
 def optimize(
     file: File,
     on: Annotated[str, typer.Option("--on", help="The machine: v5e:4x4.")],
-    budget: Annotated[int, typer.Option(min=1, help="Most programs that are tried.")] = 10,
+    budget: Annotated[int, typer.Option(min=1, help="Maximum number of programs to try.")] = 10,
     write: Annotated[bool, typer.Option("--write", help="Write the best program into the file.")] = False,
     form: Form = Plain.TERMINAL,
 ) -> None:

@@ -43,24 +43,26 @@ def run(
     experiment: Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)],
     evaluate: Annotated[
         Literal["model", "compiler", "run"],
-        typer.Option(help="What judges: the model, the TPU compiler, or runs of your command."),
+        typer.Option(help="What evaluates a configuration: the model, the TPU compiler, or runs of your command."),
     ] = "model",
     budget: Annotated[
-        str | None, typer.Option(help="Most evaluations, or most time: 8, 30m, 2h. Needed beyond the model.")
+        str | None, typer.Option(help="Maximum evaluations or time: 8, 30m, 2h. Required unless --evaluate model.")
     ] = None,
     command: Annotated[
         str | None, typer.Option(help="What starts a run: './train.sh {overrides}'; also {plan}, {try}, {folder}.")
     ] = None,
     wait_for: Annotated[
         str | None,
-        typer.Option(help="Where the command returns at once: what follows the job and prints its log, with {try}."),
+        typer.Option(help="If the command returns at once: what follows the job {try} and prints its log."),
     ] = None,
-    cancel: Annotated[str | None, typer.Option(help="What ends such a job before its time, with {try}.")] = None,
+    cancel: Annotated[str | None, typer.Option(help="What cancels such a job, with {try}.")] = None,
     steps_from: Annotated[
         str | None, typer.Option(help="Step times, where the log has none: tensorboard:{folder}/logs, mlflow:RUN_ID.")
     ] = None,
-    steps: Annotated[int, typer.Option(min=3, help="Steps behind the warm-up after which a run is stopped.")] = _STEPS,
-    time_limit: Annotated[str, typer.Option(help="Most time of one run: 90s, 30m.")] = "1h",
+    steps: Annotated[
+        int, typer.Option(min=3, help="Steps to measure after the warm-up; then the run is stopped.")
+    ] = _STEPS,
+    time_limit: Annotated[str, typer.Option(help="Time limit of one run: 90s, 30m.")] = "1h",
     train_step: Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")] = None,
     maxtext: Annotated[bool, typer.Option("--maxtext", help="Compile MaxText's own step, as on record.")] = False,
     by_tensor: Annotated[
@@ -118,7 +120,7 @@ def run(
 
     limit = Budget.parse(time_limit).seconds
     if limit is None:
-        raise UsageError("is no time", where="--time-limit", hint="90s, 30m, 2h")
+        raise UsageError("is not a duration", where="--time-limit", hint="90s, 30m, 2h")
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
         wait_for=wait_for, cancel=cancel, steps_from=steps_from,

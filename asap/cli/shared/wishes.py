@@ -24,7 +24,9 @@ def read_wishes(allow: Sequence[str], steps_to_go: int | None = None, prices: Pa
     for name in allow:
         if name not in ON_REQUEST:
             known = ", ".join(ON_REQUEST)
-            raise UsageError(f"{plain(name, 40)!r} is no lever on request", where="--allow", hint=f"one of {known}")
+            raise UsageError(
+                f"{plain(name, 40)!r} is not a lever that can be allowed", where="--allow", hint=f"one of {known}"
+            )
     if prices is None:
         return Wishes(frozenset(allow), steps_to_go)
     from asap.ci.source.policy import read_prices

@@ -25,7 +25,7 @@ def search(
     devices: Annotated[int | None, typer.Option(min=1, help="Number of JAX devices of the job.")] = None,
     parameters: Annotated[float | None, typer.Option(min=1, help="Number of model parameters, such as 7e9.")] = None,
     plan: Annotated[str | None, typer.Option(help='Current plan, such as "data=8 model=4".')] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Most records to print.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of records to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Find past optimizations of similar runs, and say why they are similar."""

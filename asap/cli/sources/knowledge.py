@@ -19,7 +19,7 @@ Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(help="A question, or words of a diagnosis.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Most notes to print.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of notes to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Find the notes that are relevant to a question."""

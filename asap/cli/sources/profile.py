@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, HLO operatio
 
 Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file or GPU trace.")]
 Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
-Top = Annotated[int, typer.Option(min=1, help="Most operations to print.")]
+Top = Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")]
 
 
 @app.command()

@@ -57,7 +57,7 @@ def on_host(state: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.sharding.memory_kind == HOST, state)
 
 
-def moved(arrays: Any, which: Any, space: jax.memory.Space) -> Any:
+def moved(arrays: Any, which: Any, space: Any) -> Any:
     """The arrays, some of them moved into a memory space.
 
     Args:

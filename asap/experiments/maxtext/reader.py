@@ -112,7 +112,7 @@ def _plan(
     slices = hardware.slices if hardware.topology else _domains(settings, hardware)
     per_slice, rest = divmod(hardware.devices, slices) if hardware.devices else (None, 0)
     if rest:
-        raise ConfigError(f"{hardware.devices} devices are no multiple of {slices} slices", where=str(document.path))
+        raise ConfigError(f"{hardware.devices} devices are not a multiple of {slices} slices", where=str(document.path))
     try:
         if mixed := inexpressible_axes(settings, slices):
             return None, {}, (f"the plan is not understood: {'; '.join(mixed)}",)

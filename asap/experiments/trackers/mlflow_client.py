@@ -30,7 +30,7 @@ def mlflow_client(target: str) -> Iterator[tuple[Any, str]]:
     run_id = target.removeprefix(PREFIX)
     where = plain(target, 80)
     if not run_id.isalnum():
-        raise UsageError("is no run of MLflow", where=where, hint="write mlflow:RUN_ID")
+        raise UsageError("is not an MLflow run", where=where, hint="write mlflow:RUN_ID")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
         mlflow = import_module("mlflow")

@@ -26,4 +26,4 @@ def read_tracked(target: str, experiment: Experiment) -> Experiment:
     if is_tensorboard(target):
         return as_experiment(read_tensorboard(target), experiment)
     hint = "write mlflow:RUN_ID or tensorboard:DIR"
-    raise UsageError("is no run of a tracker", where=f"--from {plain(target, 80)}", hint=hint)
+    raise UsageError("is not a run of MLflow or TensorBoard", where=f"--from {plain(target, 80)}", hint=hint)

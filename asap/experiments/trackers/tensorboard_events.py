@@ -50,7 +50,7 @@ def read_events(files: Iterable[Path]) -> Events:
                 for value in event.summary.value:
                     _keep(events, value, event.step, arrays.make_ndarray)
         except Exception as error:  # TensorBoard and protobuf have exceptions of their own
-            raise ConfigError(f"is no event file of TensorBoard: {plain(error, 120)}", where=plain(path)) from error
+            raise ConfigError(f"is not a TensorBoard event file: {plain(error, 120)}", where=plain(path)) from error
     if is_empty:
         raise ConfigError("holds no event that can be read", where=plain(files[0]) if files else "event files")
     return events

@@ -39,7 +39,7 @@ def read_tensorboard(target: str) -> TrackedRun:
     runs = {folder: read_events(files) for folder, files in folders.items()}
     timed = {folder: events for folder, events in runs.items() if step_time_metric(events.scalars)}
     if not runs:
-        raise NotFoundError("has no event file of TensorBoard", where=plain(target, 200))
+        raise NotFoundError("has no TensorBoard event file", where=plain(target, 200))
     if len(timed) > 1:
         names = ", ".join(str(folder.relative_to(root)) for folder in list(timed)[:_SHOWN])
         raise UsageError(f"holds {len(timed)} runs: {plain(names, 200)}", where=plain(target, 200), hint="name one")

@@ -40,7 +40,7 @@ def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | N
     if zero_stage(settings) == 3:
         shards = degree(settings, GROUP) if str(settings.get(GROUP, -1)) != "-1" else groups
     if groups % shards:
-        raise PlanError(f"{groups} data-parallel processes are no multiple of {GROUP}={shards}")
+        raise PlanError(f"{groups} data-parallel processes are not a multiple of {GROUP}={shards}")
     offload: tuple[Offload, ...] = tuple(
         what for what, key in _OFFLOAD.items() if str(settings.get(key) or "none") not in _ON_DEVICE
     )
@@ -79,7 +79,7 @@ def accumulation_of(settings: Mapping[str, object], groups: int) -> int | None:
         return _said_accumulation(settings) if _said(settings, ACCUMULATION) or _said(settings, MICRO_BATCH) else None
     count, rest = divmod(degree(settings, BATCH), degree(settings, MICRO_BATCH) * groups)
     if rest or not count:
-        raise PlanError(f"{BATCH} is no multiple of {MICRO_BATCH} x {groups} data-parallel processes")
+        raise PlanError(f"{BATCH} is not a multiple of {MICRO_BATCH} x {groups} data-parallel processes")
     return count
 
 

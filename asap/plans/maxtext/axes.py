@@ -140,7 +140,7 @@ def _fill(degrees: dict[str, int], unfilled: list[str], network: Network, total:
         raise PlanError(f"{keys} is -1 and the number of {PER[network]} is not known", hint="name the hardware")
     given = math.prod(degree for degree in degrees.values() if degree != -1)
     if total % given:
-        raise PlanError(f"{keys} is -1 and cannot be filled: {total} {PER[network]} are no multiple of {given}")
+        raise PlanError(f"{keys} is -1 and cannot be filled: {total} {PER[network]} are not a multiple of {given}")
     return total // given
 
 

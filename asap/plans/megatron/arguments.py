@@ -56,7 +56,7 @@ def from_arguments(
     sharded = is_fully_sharded(arguments)
     replicas = degree(arguments, _INSTANCES) if sharded else groups // expert
     if groups % (replicas * expert):
-        raise PlanError(f"{groups} data-parallel groups are no multiple of {_INSTANCES}={replicas} and {EXPERT}")
+        raise PlanError(f"{groups} data-parallel groups are not a multiple of {_INSTANCES}={replicas} and {EXPERT}")
     ici = Mesh(
         replica=replicas, data=groups // (expert * replicas), seq=context, model=tensor, expert=expert, stage=stages
     )
@@ -240,10 +240,8 @@ def _microbatches(arguments: Mapping[str, object], groups: int, global_batch: in
     each = degree(arguments, MICRO_BATCH)
     count, rest = divmod(global_batch, each * groups)
     if rest or not count:
-        reason = (
-            f"global_batch_size {global_batch} is no multiple of {MICRO_BATCH} {each} x {groups} data-parallel groups"
-        )
-        raise PlanError(reason)
+        shares = f"{MICRO_BATCH} {each} x {groups} data-parallel groups"
+        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}")
     return count
 
 

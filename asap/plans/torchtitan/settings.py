@@ -149,14 +149,14 @@ def _microbatches(settings: Mapping[str, object], groups: int, stages: int) -> i
     local = degree(settings, LOCAL_BATCH, LOCAL_BATCH_DEFAULT)
     accumulated, rest = divmod(global_batch_of(settings, groups), local * groups)
     if rest or not accumulated:
-        raise PlanError(f"{GLOBAL_BATCH} is no multiple of {LOCAL_BATCH}={local} x {groups} data-parallel groups")
+        raise PlanError(f"{GLOBAL_BATCH} is not a multiple of {LOCAL_BATCH}={local} x {groups} data-parallel groups")
     if stages == 1:
         return accumulated
     if accumulated > 1:
         raise InexpressiblePlanError("gradient accumulation around a pipeline: a plan has one number of microbatches")
     count, rest = divmod(local, degree(settings, STAGE_BATCH))
     if rest or not count:
-        raise PlanError(f"{LOCAL_BATCH}={local} is no multiple of {STAGE_BATCH}={settings.get(STAGE_BATCH)}")
+        raise PlanError(f"{LOCAL_BATCH}={local} is not a multiple of {STAGE_BATCH}={settings.get(STAGE_BATCH)}")
     return count
 
 

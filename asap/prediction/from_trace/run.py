@@ -109,7 +109,7 @@ def _scheduled(run: Run, text: str, value: str) -> Run:
     name, _, repeats = value.partition(":")
     if name not in set(Schedule) or bool(repeats) != (name == Schedule.INTERLEAVED):
         names = "gpipe, 1f1b, interleaved:V and zero-bubble"
-        raise UsageError(f"is no schedule; there are {names}", where=plain(text, 80))
+        raise UsageError(f"is not a schedule; known are {names}", where=plain(text, 80))
     count = _count(text, repeats) if repeats else 1
     return replace(run, schedule=Schedule(name), plan=run.plan.model_copy(update={"pipeline_repeats": count}))
 
@@ -118,7 +118,7 @@ def _ranked(run: Run, text: str, count: int) -> Run:
     axis: Axis = "data" if run.plan.degree("data") > 1 else "replica"
     rest = run.plan.devices // getattr(run.plan.ici, axis)
     if count % rest:
-        raise PlanError(f"{count} devices are no multiple of {rest}, the other axes", where=plain(text, 80))
+        raise PlanError(f"{count} devices are not a multiple of {rest}, the other axes", where=plain(text, 80))
     return _planned(run, run.plan.with_ici(**{axis: count // rest}))
 
 

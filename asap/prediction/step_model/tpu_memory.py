@@ -99,7 +99,7 @@ def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number
 
 def _head(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     model, work = inputs.model, inputs.workload
-    copies = buffers.head + buffers.head_of_parts * (work.loss_chunks > 1)
+    copies = buffers.head + buffers.head_of_parts * np.where(work.loss_chunks > 1, 1.0, 0.0)
     return copies * (ACTIVATION_BYTES * model.vocab * model.width / inputs.plan.model)
 
 
@@ -117,7 +117,7 @@ def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
 def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     """The weights of a layer, and with context parallelism its keys and values of the whole sequence."""
     layout = inputs.plan
-    sequence = tokens_per_microbatch(inputs) * layout.seq * (layout.seq > 1)
+    sequence = np.where(layout.seq > 1, tokens_per_microbatch(inputs) * layout.seq, 0.0)
     keys = buffers.gathered_keys * sequence * inputs.held_key_value_width
     return ACTIVATION_BYTES * (buffers.layer_weights * layer_parameters(inputs) + keys)
 
@@ -125,7 +125,7 @@ def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
 def _accumulated(inputs: StepInputs, buffers: TpuBuffers, owned: Number) -> Number:
     """Gradients of earlier microbatches; a pipeline has no such loop around the step."""
     layout = inputs.plan
-    several = (layout.microbatches > 1) * (layout.stages == 1)
+    several = np.where((layout.microbatches > 1) & (layout.stages == 1), 1.0, 0.0)
     return buffers.accumulators * inputs.workload.gradient_bytes * owned * several
 
 
