@@ -114,6 +114,8 @@ def settings_of(
     try:
         if stack == "maxtext":
             return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
+        if stack == "torchtitan":
+            return torchtitan.to_settings(plan, {}, global_batch=global_batch, layers=layers)
         return to_arguments(plan, {}) if stack in ("megatron", "nemo", "bridge") else {}
     except PlanError:
         return {}
