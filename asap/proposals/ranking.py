@@ -168,10 +168,19 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     if one.makes_fit:
         contains = set(mine.split("+")) > set(others.split("+"))
         return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
+    if _is_part_of(one.plan, better.plan, incumbent):
+        return True
     if one.prediction.method == "profile_ratios" or changed_levers(one.plan, better.plan):
         return False
     slower = expected_gain(better.prediction) - expected_gain(one.prediction)
     return abs(slower) < MEASURABLE and abs(_hbm(one) - _hbm(better)) < SAME_HBM
+
+
+def _is_part_of(plan: Plan, better: Plan, incumbent: Plan) -> bool:
+    """Whether a plan has the other mesh of a better one, and no change that the better one lacks."""
+    if (plan.ici, plan.dcn) != (better.ici, better.dcn) or (plan.ici, plan.dcn) == (incumbent.ici, incumbent.dcn):
+        return False
+    return set(strategy(plan, incumbent)) <= set(strategy(better, incumbent))
 
 
 def _strategy(candidate: Candidate, incumbent: Plan) -> str:

@@ -153,7 +153,7 @@ def test_what_a_turn_used_is_shown_by_cost(chatting):
     chat.turn("Which one first?", shown.append)
     shown.clear()
     chat.turn("/cost", shown.append)
-    assert f"{GEMINI}: 1 calls, 1000 tokens in, 100 out" in "".join(shown)
+    assert f"{GEMINI}: 1 call, 1,000 tokens in, 100 out" in "".join(shown)
 
 
 def test_the_log_holds_message_tool_model_and_answer_but_no_key(chatting, home, log):

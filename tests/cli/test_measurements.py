@@ -39,7 +39,7 @@ def operation(name: str, **facts: object) -> Operation:
         ({"peak_hbm_bytes": 39.5 * GIB}, "HBM use of 39.5 GiB; a device of TPU v6e .* has 32.0 GiB"),
         ({"hbm_capacity_bytes": 95 * GIB}, "HBM capacity of 95.0 GiB"),
         ({"step_time_s": 0.5}, "would be an MFU of 1.. % for this model and batch"),
-        ({"step_time_s": 0.0}, "steps of no time"),
+        ({"step_time_s": 0.0}, "steps that take no time"),
     ],
 )
 def test_what_cannot_be_of_this_run_is_refused(run, facts, said):

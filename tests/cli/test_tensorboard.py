@@ -109,7 +109,7 @@ def test_a_directory_on_an_object_store(tmp_path):
 def test_what_cannot_be_read_says_why(tmp_path):
     with pytest.raises(NotFoundError, match="no such log directory"):
         read_tracked(f"tensorboard:{tmp_path / 'nosuch'}", Experiment(id="mine"))
-    with pytest.raises(NotFoundError, match="has no event file"):
+    with pytest.raises(NotFoundError, match="has no TensorBoard event file"):
         read_tracked(f"tensorboard:{tmp_path}", Experiment(id="mine"))
     (tmp_path / "events.out.tfevents.1").write_bytes(b"no event file at all, but long enough to look like one")
     with pytest.raises(ConfigError, match="no event"):

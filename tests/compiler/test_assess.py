@@ -41,7 +41,7 @@ def test_a_compiled_program_yields_time_collectives_and_memory(program):
     assert found.step_time.value == pytest.approx(
         sum(row.seconds for row in found.compute) + sum(row.exposed_s for row in found.collectives)
     )
-    assert "2.00 GiB of 16.0 GiB" in found.verdict
+    assert "2.00 GiB of 15.8 GiB" in found.verdict
     calibrated = found.calibrated_step_time
     assert calibrated.value == load_calibration().calibrated("v5e", 1, found.step_time.value).value
     assert calibrated.low < calibrated.value < calibrated.high
@@ -74,7 +74,7 @@ def test_what_lies_in_host_memory_is_not_counted_as_hbm(program):
     expected = predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, SLICE)[0]
     found = assess(ask(), outcome.model_copy(update={"memory": memory}), SLICE, expected)
     assert found.memory.hbm_peak is None
-    assert "fits: within 16.0 GiB HBM, 28.0 GiB in host memory" in found.verdict
+    assert "fits: within 15.8 GiB HBM, 28.0 GiB in host memory" in found.verdict
     assert not any("HBM" in sentence for sentence in found.differences)
 
 
@@ -139,8 +139,8 @@ def test_a_plan_that_barely_fits_is_worth_it_too():
         return " ".join(assess(request, CompileOutcome(status="compiled", memory=memory), SLICE, None).notes)
 
     theirs = ask().model_copy(update={"train_step": "mine:step"})
-    assert "it leaves 1.00 GiB free" in notes(15, ask())
-    assert "compile your own" not in notes(14, ask())
+    assert "it leaves 768 MiB free" in notes(15, ask())
+    assert "compile your own" not in notes(13.5, ask())
     assert "compile your own" not in notes(15, theirs)
 
 

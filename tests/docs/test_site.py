@@ -86,4 +86,4 @@ def test_the_readme_names_every_exit_code():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     sentence = re.search(r"Exit codes: 0 done, (.*?)\n\n", text.replace("\n", " ") + "\n\n", re.S)
     assert sentence
-    assert codes(AsapError) <= {int(code) for code in re.findall(r"\b\d\b", sentence[1])}
+    assert codes(AsapError) <= {int(code) for code in re.findall(r"\b\d+\b", sentence[1])}

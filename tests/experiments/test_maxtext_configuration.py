@@ -230,7 +230,7 @@ def test_the_base_of_a_file_is_read(read, tmp_path):
         ),
         (f"{SMALL}vocab_sise: 4\n", [], r"run\.yml:13: unknown key vocab_sise .*vocab_size"),
         (SMALL, ["ici_data_parallelism=-1"], "both -1"),
-        (SMALL, ["ici_tensor_parallelism=7"], "no multiple of 7"),
+        (SMALL, ["ici_tensor_parallelism=7"], "not a multiple of 7"),
         (SMALL, ["ici_fsdp_parallelism=4"], "multiply to 16, not to the 256"),
         (SMALL, ["per_device_batch_size=0.001"], "less than one sequence"),
         (SMALL, ["per_device_batch_size=.nan"], "must be a number up to 1,000,000,000, not nan"),

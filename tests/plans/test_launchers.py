@@ -126,7 +126,7 @@ def test_what_a_plan_cannot_say_is_said():
     assert expert_axis(64, 1, 8, 16) == 8
     with pytest.raises(InexpressiblePlanError, match="where experts lie"):
         expert_axis(8, 1, 1, 2)
-    with pytest.raises(PlanError, match="no multiple"):
+    with pytest.raises(PlanError, match="not a multiple"):
         from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
     with pytest.raises(PlanError, match="expert"):
         deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})

@@ -22,6 +22,7 @@ from asap.proposals.ranking import MEASURABLE, choose, fit_odds
 from asap.proposals.recommend import recommend
 from asap.proposals.search import best_plans, search
 from asap.proposals.situation import TOO_TIGHT
+from asap.proposals.strategy import strategy
 from asap.proposals.test_worth import expected_share
 from asap.study.study import study_of
 from asap.study.wishes import Wishes
@@ -106,6 +107,9 @@ def test_order_and_figures_agree_and_strategies_differ(study):
     assert all(gain >= 1 - math.exp(-MEASURABLE) for gain, *_ in figures)
     for above, below in itertools.pairwise(figures):
         assert not all(b > a for a, b in zip(above, below, strict=True))
+    moves = [(p.plan.ici, strategy(p.plan, study.plan)) for p in proposals if p.plan.ici != study.plan.ici]
+    for (mesh, better), (other, weaker) in itertools.combinations(moves, 2):
+        assert mesh != other or not weaker <= better
     assert found.recommendation.first == (1 if proposals else None)
 
 

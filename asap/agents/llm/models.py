@@ -1,6 +1,5 @@
 """From the name of a language model to the model."""
 
-import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -34,12 +33,11 @@ def language_model(settings: Settings, meter: "UsageMeter | None" = None) -> "Ba
 
 
 def class_of(name: str) -> "type[BaseLlm]":
-    """The class that google-adk has for a name; LiteLLM is kept from fetching its prices from the network.
+    """The class that google-adk has for a name.
 
     Raises:
         UsageError: there is none.
     """
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from google.adk.models import LLMRegistry
 
     try:

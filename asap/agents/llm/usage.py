@@ -33,10 +33,10 @@ class Usage(BaseModel):
 
 
 def in_words(usage: Usage) -> str:
-    """``3 calls, 15,400 tokens, 0.0123 USD``."""
+    """``3 calls, 15,000 tokens in, 400 out, 0.0123 USD``."""
     calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
     money = "cost unknown" if usage.cost is None else f"{usage.cost:.4f} USD"
-    return f"{calls}, {usage.tokens:,} tokens, {money}"
+    return f"{calls}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {money}"
 
 
 def summed(usages: Iterable[Usage]) -> list[Usage]:
