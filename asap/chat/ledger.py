@@ -18,6 +18,7 @@ HIGHEST_PUBLISHED_MFU = 0.69
 IMPLAUSIBLE_MFU = 0.75
 """Above it a figure is asked about: a little more than was ever published."""
 _MOST_OF_HBM = 1.0
+NOT_COMPARED = "It cannot be compared yet: the step time of the current plan is not known."
 _NEAR = 0.01
 """A step that follows from a stated MFU or throughput agrees with a stated one within so much."""
 
@@ -150,8 +151,7 @@ def _notes(conversation: Conversation, fact: StatedFact, earlier: Sequence[State
     if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE}:
         notes += against_prediction(conversation, fact)
     if fact.claim is Claim.STEP_TIME and current_step_time(conversation.study, conversation.evidence) is None:
-        notes.append("It cannot be compared yet: the step time of the current plan is not known.")
-        notes += _learned_of_another(conversation)
+        notes += _learned_of_another(conversation) or [NOT_COMPARED]
     if fact.claim is Claim.FASTER:
         notes.append('By how much? State a figure: "proposal 1 measured 2.1 s".')
     implied = implied_step(conversation.study, fact)

@@ -6,6 +6,7 @@ from asap.chat.understanding.changes import Change, Thing, plan_settings
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment
 from asap.experiments.hardware import refer_to_hardware
+from asap.hardware import Slice, default_topology
 from asap.plans import Mesh, Plan
 from asap.plans.validity import require_valid
 from asap.prediction.predict_study import expect
@@ -121,14 +122,25 @@ def _with_hardware(
         name, sized, count = experiment.hardware.name or now.chip.name, True, None
     number = slices.of(now.slices) if slices else None
     topology = now.topology if slices is not None and change.hardware is None and chips is None else None
+    if change.hardware is None and count is not None and slices is None and (more := _slices_with(now, count)):
+        name, sized, topology, number = experiment.hardware.name or now.chip.name, True, now.topology, more
     reference, said = refer_to_hardware(name, topology, number, None if sized else count)
     notes += said
     devices = reference.devices or count or now.devices
     shape = f" in {number} slices" if number and number > 1 else ""
-    changes.append(f"{reference.chip} with {devices} chips{shape} instead of {now.devices} ({now.chip.name})")
+    new, old = ("", "") if reference.chip == now.chip.name else (f"{reference.chip} ", f" {now.chip.name} chips")
+    changes.append(f"{devices} {new}chips{shape} instead of {now.devices}{old}")
     stretched = _stretched(plan, now.devices, devices, number or 1)
     own = _stretched(experiment.plan, now.devices, devices, number or 1) if experiment.plan else stretched
     return experiment.model_copy(update={"hardware": reference, "plan": own}), stretched
+
+
+def _slices_with(now: Slice, devices: int) -> int | None:
+    """How many slices like those of now have so many devices, where no single slice has."""
+    chips = devices * now.chips // now.devices
+    if now.chip.torus is None or default_topology(now.chip, chips) is not None or chips % now.chips_per_slice:
+        return None
+    return chips // now.chips_per_slice
 
 
 def _stretched(plan: Plan, before: int, after: int, slices: int) -> Plan:

@@ -189,3 +189,20 @@ def test_a_session_goes_on_with_what_was_spoken_of(start):
     again = Chat(restore(session, ExperimentStore()))
     assert again.conversation.evidence == []
     assert _say(again, "same for number 2").topic == "maxtext"
+
+
+def test_more_chips_than_one_slice_has_are_several_of_those_of_now(start):
+    text = _say(start(), "what if we go to 512 chips?").text
+    assert "With 512 chips in 8 slices instead of 64:" in text
+    assert "dcn.replica=8" in text
+
+
+def test_without_a_profile_the_model_says_what_the_step_waits_for(start):
+    assert "Modelled, not measured: the step waits most for" in _say(start(), "what is the bottleneck?").text
+    assert "241 FLOP/byte" in _say(start(), "where is the ridge of the roofline?").text
+
+
+def test_a_measured_proposal_is_compared_with_what_is_then_expected_of_the_current_plan(start):
+    text = _say(start(), "proposal 1 measured 9.1 s").text
+    assert "Every prediction is anchored to it: what runs now is expected at" in text
+    assert "cannot be compared" not in text

@@ -7,12 +7,13 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.text import plain
-from asap.core.units import format_bytes, format_percent, format_rate, format_seconds
+from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
 from asap.profiles import Operation
 from asap.profiles.gaps import MAXTEXT_SETTINGS
 from asap.reports.profile_facts import roofline_facts
+from asap.study.study import Study
 
 TOP = 10
 _SHAPE = 80
@@ -34,7 +35,8 @@ def operations(conversation: Conversation, answer: ReplyBuilder, question: Quest
 def roofline(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """The program under the roofline of its device, and the operations under theirs."""
     listed, profile = _listed(conversation, answer), conversation.study.profile
-    if profile is None:
+    if profile is None or not listed:
+        answer.add(*_roof_of_the_chip(conversation.study))
         return
     named = [operation for operation in listed if operation.name in question.operations]
     for operation in named:
@@ -103,6 +105,18 @@ _CARRIED: dict[Axis, str] = {
 
 def _axes(plan: Plan) -> list[str]:
     return [text for axis, text in _CARRIED.items() if plan.degree(axis) > 1]
+
+
+def _roof_of_the_chip(study: Study) -> list[str]:
+    """The roof of the hardware on record, as its data sheet has it."""
+    if study.slice is None or (flops := study.slice.chip.peak_flops.get("bf16")) is None:
+        return []
+    chip = study.slice.chip
+    rates = f"{format_rate(flops, 'FLOP/s')} in bf16, {format_rate(chip.hbm_bandwidth, 'B/s')} of HBM"
+    ridge = f"{significant(flops / chip.hbm_bandwidth)} FLOP/byte"
+    return [
+        f"The roof of a {chip.title} chip: {rates}. Operations below {ridge} are bound by HBM, those above by compute."
+    ]
 
 
 def _listed(conversation: Conversation, answer: ReplyBuilder) -> Sequence[Operation]:

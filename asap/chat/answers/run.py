@@ -1,5 +1,6 @@
 """Answers on the run itself: what holds it back, what to capture next, where facts come from, help."""
 
+from asap.chat.anchor import modelled_now
 from asap.chat.answers.phrasing import drafted, seconds
 from asap.chat.answers.small_talk import unknown
 from asap.chat.conversation import Conversation
@@ -7,6 +8,7 @@ from asap.chat.evidence import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.core.text import plain
 from asap.profiles.gaps import MAXTEXT_SETTINGS
+from asap.proposals.modelled_step import modelled_step
 from asap.proposals.precedents import similar_runs
 
 UNKNOWN = "not on record"
@@ -15,8 +17,11 @@ LONGEST_TITLE, LONGEST_NOTE = 160, 500
 
 
 def bottleneck(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What holds the run back, and the evidence."""
-    diagnosis = conversation.study.diagnosis
+    """What holds the run back, and the evidence; by the model where no profile shows it."""
+    study, diagnosis = conversation.study, conversation.study.diagnosis
+    modelled = modelled_step(study, modelled_now(study))
+    if modelled is not None:
+        answer.add(modelled.statement)
     answer.add(f"{diagnosis.bottleneck.value.replace('_', ' ')}: {diagnosis.statement}")
     for finding in diagnosis.findings:
         if finding.statement != diagnosis.statement:
