@@ -13,8 +13,9 @@ from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
-from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import COUNT, Candidate, choose
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.choice import COUNT, choose
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.study.study import Study, study_of
 
 

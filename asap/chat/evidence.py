@@ -19,8 +19,8 @@ from asap.experiments.create import Statement, amend
 from asap.plans import AXES, Plan
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
-from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import Candidate, fits
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.study.study import Study
 
 if TYPE_CHECKING:

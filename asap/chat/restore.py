@@ -14,10 +14,10 @@ from asap.core.errors import NotFoundError
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.ranking import Candidate
+from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
 from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_wishes
-from asap.study.study import reopen_study
+from asap.study.open_study import reopen_study
 from asap.study.wishes import Wishes
 
 EVIDENCE = "evidence"

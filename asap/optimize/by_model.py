@@ -10,7 +10,8 @@ from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.proposal import Proposal
-from asap.proposals.propose import propose, rank_candidates
+from asap.proposals.propose import propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study
 
 

@@ -9,8 +9,8 @@ from asap.mapping.plan_program import plan_of, plan_text
 from asap.models import Architecture
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
+from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
-from asap.proposals.propose import overrides_of
 from asap.study.study import Study
 
 

@@ -20,9 +20,10 @@ from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
 from asap.optimize.protocols import Evaluator, SeveralAtOnce
 from asap.optimize.stopping import Machine, StoppingRule
+from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
-from asap.proposals.propose import overrides_of
-from asap.study.study import Study, reopen_study
+from asap.study.open_study import reopen_study
+from asap.study.study import Study
 from asap.study.wishes import Wishes
 
 How = Literal["model", "compiler", "run"]

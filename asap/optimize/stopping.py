@@ -13,7 +13,8 @@ from asap.optimize.results import best_of, ended
 
 WORTH_KNOWING = 0.002
 """Expected share of a step below which a further evaluation is not worth a look, where nothing says how long the
-training is: a fifth of the 1 % that two short runs can tell apart (:data:`asap.proposals.ranking.MEASURABLE`)."""
+training is: a fifth of the 1 % that two short runs can tell apart
+(:data:`asap.proposals.selection.choice.MEASURABLE`)."""
 SAME_FAILURES = 2
 """Failures in a row, for the same reason that is not the configuration's, after which nobody should go on paying."""
 _HOUR = 3600.0

@@ -15,7 +15,7 @@ from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.search import search
+from asap.proposals.selection.search import search
 from asap.study.study import Study, study_of
 from asap.study.wishes import Wishes
 

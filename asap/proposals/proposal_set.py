@@ -4,9 +4,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.prediction.prediction import Prediction
 from asap.proposals.agent_words import AgentWords
-from asap.proposals.modelled_step import ModelledStep
 from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
+from asap.proposals.reasons.modelled_step import ModelledStep
 from asap.proposals.situation import Situation
 from asap.proposals.trials import OfferedTrial
 

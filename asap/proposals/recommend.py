@@ -4,7 +4,7 @@ from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.proposals.proposal import Proposal, Recommendation
-from asap.proposals.ranking import expected_gain
+from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.situation import TOO_TIGHT, Situation
 
 _OFFLOAD_LESS = (

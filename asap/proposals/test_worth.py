@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Quantity
 from asap.core.units import significant
-from asap.proposals.doubt import Z_90, log_interval
+from asap.proposals.selection.doubt import Z_90, log_interval
 from asap.study.study import Study
 
 STEPS = 20

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.levers.table import TRIALS
 from asap.plans.maxtext.overrides import paste_line
-from asap.proposals.search import run_of
+from asap.proposals.selection.search import run_of
 from asap.study.study import Study
 
 

@@ -13,8 +13,8 @@ from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
 from asap.proposals.agent_words import AgentWords
-from asap.proposals.modelled_step import ModelledStep
 from asap.proposals.options import Option
+from asap.proposals.reasons.modelled_step import ModelledStep
 from asap.proposals.situation import SituationName
 from asap.proposals.trials import OfferedTrial
 from asap.study.flags import flags_of

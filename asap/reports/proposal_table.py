@@ -5,7 +5,7 @@ import math
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal
-from asap.proposals.ranking import fit_odds
+from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.situation import TOO_TIGHT
 from asap.reports import phrases
 from asap.reports.analysis import Analysis

@@ -17,7 +17,7 @@ from asap.optimize.session import Session
 from asap.optimize.stopping import StoppingRule
 from asap.plans import Plan
 from asap.sharding_memory import new_session_name
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 from tests.language_models.server import ModelServer, Question, Reply, Say
 
 GOOD = "data=64 model=4 microbatches=1 remat=full"

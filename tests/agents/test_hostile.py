@@ -11,7 +11,7 @@ from asap.history.files import add_records
 from asap.history.record import HistoryRecord, Outcome, Source
 from asap.plans import Plan
 from asap.sharding_memory import sessions, verify_session
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 from tests.language_models.scripts import obedient
 from tests.language_models.server import ModelServer
 

@@ -69,7 +69,8 @@ def unlisted(home):
     from asap.agents.tools.study_cache import StudyCache
     from asap.plans.validity import violations
     from asap.prediction.predict_study import candidate_plans, expect
-    from asap.proposals.ranking import choose, fits
+    from asap.proposals.selection.candidate import fits
+    from asap.proposals.selection.choice import choose
 
     studies = StudyCache()
     ranked = studies.candidates(EXPERIMENT)

@@ -13,7 +13,7 @@ from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.sharding_memory import Kind, verify_session
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from asap.agents.tools.toolbox import Toolbox
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.plans import Plan, Remat
 from asap.profiles import Kpis, Operation, Profile
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 NAMES = {
     "list_experiments",

@@ -14,7 +14,7 @@ from asap.core.errors import NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.store import BUNDLED
 from asap.experiments.trackers.source import is_tracked, read_tracked
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 PROFILE = next((BUNDLED / "cpu-8dev").rglob("*.xplane.pb"))
 PARAMS = {

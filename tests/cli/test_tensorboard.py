@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.store import BUNDLED
 from asap.experiments.trackers.source import read_tracked
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 pytest.importorskip("tensorboard")
 

@@ -7,7 +7,7 @@ from asap.core.errors import NotFoundError, ServiceError, UsageError
 from asap.core.remote import is_remote, local_copy
 from asap.experiments import ExperimentStore
 from asap.experiments.store import BUNDLED
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 PROFILE = next((BUNDLED / "cpu-8dev").rglob("*.xplane.pb"))
 

@@ -4,7 +4,7 @@ import pytest
 
 from asap.experiments import ExperimentStore
 from asap.profiles import Profile
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 PAPER = ("paper-v5e-256", "paper-v5p-512", "paper-v6e-16")
 

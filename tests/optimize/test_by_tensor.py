@@ -14,7 +14,7 @@ from asap.optimize.outcome import Outcome, Suggestion, Try
 from asap.optimize.programs import is_program, launched, read
 from asap.optimize.proposers.by_tensor import ByTensor
 from asap.plans import Plan, Remat
-from asap.study.study import reopen_study
+from asap.study.open_study import reopen_study
 
 PLAN = "data=16 remat=save_dot_except_mlp"
 

@@ -6,9 +6,9 @@ from asap.experiments import ExperimentStore, HardwareReference
 from asap.history import HistoryRecord, Outcome, Source, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
-from asap.proposals.cite import cite
-from asap.proposals.principles import PRINCIPLES
-from asap.study.study import open_study
+from asap.proposals.reasons.cite import cite
+from asap.proposals.reasons.principles import PRINCIPLES
+from asap.study.open_study import open_study
 
 MOVES = {
     "halved-seq": ("data=4 seq=4", "data=8 seq=2", Outcome.IMPROVED, 1.25),

@@ -8,9 +8,11 @@ from asap.plans.maxtext.overrides import from_overrides, to_overrides
 from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
-from asap.proposals.propose import no_proposals, propose, rank_candidates
-from asap.proposals.strategy import changes, strategy, title
-from asap.study.study import open_study, study_of
+from asap.proposals.propose import no_proposals, propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.selection.strategy import changes, strategy, title
+from asap.study.open_study import open_study
+from asap.study.study import study_of
 
 PAPER = {
     "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),

@@ -15,14 +15,16 @@ from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
-from asap.proposals.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.options import options
-from asap.proposals.propose import propose, rank_candidates
-from asap.proposals.ranking import MEASURABLE, choose, fit_odds
+from asap.proposals.propose import propose
 from asap.proposals.recommend import recommend
-from asap.proposals.search import best_plans, search
+from asap.proposals.selection.candidate import fit_odds
+from asap.proposals.selection.choice import MEASURABLE, choose
+from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.selection.search import best_plans, search
+from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT
-from asap.proposals.strategy import strategy
 from asap.proposals.test_worth import expected_share
 from asap.study.study import study_of
 from asap.study.wishes import Wishes

@@ -8,7 +8,8 @@ from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.reports.comparison import compare_studies
 from asap.reports.comparison.operations import compare_operations
-from asap.study.study import Study, open_study
+from asap.study.open_study import open_study
+from asap.study.study import Study
 
 
 def operation(name, time, shape="f32[8]"):

@@ -13,11 +13,13 @@ from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile, Roofline
 from asap.proposals import Citation
-from asap.proposals.propose import propose, rank_candidates
+from asap.proposals.propose import propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.reports.analysis import assemble
 from asap.reports.html import LogEntry, render_page
 from asap.reports.html.charts.plans import pareto_front
-from asap.study.study import Study, open_study, study_of
+from asap.study.open_study import open_study
+from asap.study.study import Study, study_of
 
 pytest.importorskip("vl_convert")
 

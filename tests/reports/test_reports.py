@@ -11,12 +11,14 @@ from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.proposals import Citation
-from asap.proposals.propose import no_proposals, propose, rank_candidates
+from asap.proposals.propose import no_proposals, propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.reports.analysis import Analysis, assemble
 from asap.reports.markdown import to_markdown
 from asap.reports.terminal import print_analysis
 from asap.reports.terminal_bars import StepBars
-from asap.study.study import Study, open_study, study_of
+from asap.study.open_study import open_study
+from asap.study.study import Study, study_of
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")

@@ -9,7 +9,7 @@ from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.predict_study import candidate_plans, expect
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=16, sequence_length=2048, framework="Megatron-LM", attention="flash")

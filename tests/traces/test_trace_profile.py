@@ -6,7 +6,7 @@ from test_thunks import execution, table
 
 from asap.diagnosis import Bottleneck
 from asap.experiments import Experiment, ExperimentStore
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 from asap.traces.recording import read_graph, read_recording
 
 RUN = Run(layers=6, steps=5, loading=50, slow=(1.0, 1.5), overlaps=False)

@@ -31,7 +31,7 @@ class LibraryTools:
             limit: how many records, 1 to 10.
         """
         from asap.history import HistoryQuery, parse_query, search_history
-        from asap.proposals.precedents import similar_runs
+        from asap.proposals.selection.precedents import similar_runs
 
         study = self._studies.study(experiment)
         asked = parse_query(HistoryQuery(text=query)) if query else None

@@ -14,9 +14,9 @@ from asap.plans import Plan
 from asap.plans.validity import unchecked, violations
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import choose
-from asap.proposals.strategy import title
+from asap.proposals.selection.choice import choose
+from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.proposals.selection.strategy import title
 from asap.study.study import Study
 
 Limit = Annotated[int, Field(ge=1, le=50)]

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.experiments import ExperimentStore
-from asap.proposals.propose import RankedCandidates, rank_candidates
-from asap.study.study import Study, open_study
+from asap.proposals.selection.ranked_candidates import RankedCandidates, rank_candidates
+from asap.study.open_study import open_study
+from asap.study.study import Study
 
 if TYPE_CHECKING:
     from asap.traces.graph.graph import Graph
@@ -33,7 +34,7 @@ class StudyCache:
         self._ranked[ranked.study.experiment.id] = ranked
 
     def study(self, experiment: str) -> Study:
-        """The study of an experiment; raises what :func:`asap.study.study.open_study` raises."""
+        """The study of an experiment; raises what :func:`asap.study.open_study.open_study` raises."""
         if experiment not in self._studies:
             self.store.get(experiment)
             self.add(open_study(experiment, self.store))

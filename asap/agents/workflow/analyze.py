@@ -15,7 +15,8 @@ from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
-from asap.study.study import Study, open_study
+from asap.study.open_study import open_study
+from asap.study.study import Study
 from asap.study.wishes import NO_WISHES, Wishes
 
 
@@ -56,7 +57,7 @@ def analyze(
         UsageError: no such model is known, or it lacks its key, its extra or its address.
         ServiceError: no server answers at the model's address. If the model fails later, or the user interrupts it,
             the engine's own result is returned, with the ``failure``.
-        AsapError: whatever :func:`asap.study.study.open_study` raises.
+        AsapError: whatever :func:`asap.study.open_study.open_study` raises.
     """
     settings = settings or read_settings()
     worklog = Worklog(session or new_session_name())
@@ -102,7 +103,7 @@ def _compile(
 
     Where there are no candidates nothing is compiled, and the agents say why.
     """
-    from asap.proposals.compiled import rank_compiled, verdicts
+    from asap.proposals.compiled.rank_compiled import rank_compiled, verdicts
 
     try:
         ranked = studies.candidates(study.experiment.id)

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from asap.agents.tools.study_cache import StudyCache
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.proposals import ProposalSet
-from asap.proposals.cite import cite
 from asap.proposals.options import options
-from asap.proposals.propose import RankedCandidates, no_proposals, propose
-from asap.proposals.ranking import Candidate
+from asap.proposals.propose import no_proposals, propose
+from asap.proposals.reasons.cite import cite
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.situation import TOO_TIGHT
 
 

@@ -34,7 +34,7 @@ from asap.optimize.results import best_of
 from asap.optimize.stopping import WORTH_KNOWING
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
-from asap.proposals.propose import why_not_launched
+from asap.proposals.launch import why_not_launched
 from asap.sharding_memory import Kind, Worklog
 from asap.study.study import Study, read_plan
 

@@ -17,8 +17,10 @@ from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.core.errors import InsufficientEvidenceError, PlanError, ServiceError
 from asap.proposals import ProposalSet
 from asap.proposals.agent_words import AgentWords
-from asap.proposals.propose import RankedCandidates, no_proposals
-from asap.proposals.ranking import Candidate, choose
+from asap.proposals.propose import no_proposals
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.choice import choose
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 EXPERIMENT = "experiment"
 ASSESSMENT = "assessment"

@@ -6,8 +6,9 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.validity import violations
-from asap.proposals.propose import RankedCandidates, evaluate
-from asap.proposals.ranking import COUNT, Candidate, choose, fits, is_worth
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.choice import COUNT, choose, is_worth
+from asap.proposals.selection.ranked_candidates import RankedCandidates, evaluate
 from asap.study.study import Study
 
 HINT = "pick plans that list_candidates ranks, or that predict_plan predicts to be better"

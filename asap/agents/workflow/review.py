@@ -11,8 +11,8 @@ from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal, ProposalSet
-from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import Candidate
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 RECOMMENDATION = "recommendation"
 RANK = "the rank"

@@ -9,10 +9,10 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings, spread
 from asap.proposals import Proposal
-from asap.proposals.cite import cite
-from asap.proposals.explain import confidence
 from asap.proposals.propose import draft
-from asap.proposals.ranking import Candidate
+from asap.proposals.reasons.cite import cite
+from asap.proposals.reasons.explain import confidence
+from asap.proposals.selection.candidate import Candidate
 from asap.reports import phrases
 
 

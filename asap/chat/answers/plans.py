@@ -16,9 +16,9 @@ from asap.plans.plan import SETTINGS
 from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.explain import trade_offs
-from asap.proposals.ranking import Candidate
-from asap.proposals.strategy import NAMES
+from asap.proposals.reasons.explain import trade_offs
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.strategy import NAMES
 
 _AXES: tuple[Axis, ...] = get_args(Axis)
 

@@ -11,8 +11,8 @@ from asap.chat.understanding.references import filled
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.proposals.ranking import Candidate
 from asap.proposals.recommend import recommend
+from asap.proposals.selection.candidate import Candidate
 
 
 def proposals(conversation: Conversation, answer: ReplyBuilder) -> None:

@@ -8,8 +8,8 @@ from asap.chat.evidence import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.core.text import plain
 from asap.profiles.gaps import MAXTEXT_SETTINGS
-from asap.proposals.modelled_step import modelled_step
-from asap.proposals.precedents import similar_runs
+from asap.proposals.reasons.modelled_step import modelled_step
+from asap.proposals.selection.precedents import similar_runs
 
 UNKNOWN = "not on record"
 MOST_PRECEDENTS = 4

@@ -11,8 +11,8 @@ from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.prediction.profile_scaling.plan_distance import doublings
-from asap.proposals.explain import confidence
-from asap.proposals.ranking import Candidate
+from asap.proposals.reasons.explain import confidence
+from asap.proposals.selection.candidate import Candidate
 from asap.reports import phrases
 
 

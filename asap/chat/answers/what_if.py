@@ -16,8 +16,8 @@ from asap.plans import Plan, Remat
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.ranking import choose
-from asap.proposals.search import run_of
+from asap.proposals.selection.choice import choose
+from asap.proposals.selection.search import run_of
 from asap.study.study import Study
 
 

@@ -28,7 +28,7 @@ from asap.reports.analysis import Analysis
 from asap.reports.markdown import to_markdown
 from asap.reports.terminal import print_analysis
 from asap.sharding_memory import Kind, read_session
-from asap.study.study import open_study
+from asap.study.open_study import open_study
 
 RUN = "poisoned"
 LIKE_THE_RUN = "bound by HBM bandwidth: weight matrices, no model axis, all-reduce"

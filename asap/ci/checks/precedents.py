@@ -3,7 +3,7 @@
 from asap.ci.report import Precedent
 from asap.core.text import plain
 from asap.history import precedent_prior
-from asap.proposals.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
+from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.study.study import Study
 
 

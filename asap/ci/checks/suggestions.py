@@ -16,7 +16,8 @@ from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.plans import Plan
 from asap.proposals.proposal import Proposal
 from asap.proposals.proposal_set import ProposalSet
-from asap.proposals.propose import no_proposals, propose, rank_candidates
+from asap.proposals.propose import no_proposals, propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study
 
 _MESH_DEFAULT = "1"
@@ -29,7 +30,7 @@ _MOST_CITATIONS = 20
 
 def proposals_for(study: Study) -> ProposalSet:
     """Three proposals, or why there are none."""
-    from asap.proposals.cite import cite
+    from asap.proposals.reasons.cite import cite
 
     try:
         return propose(rank_candidates(study), cite)

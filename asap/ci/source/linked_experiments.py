@@ -5,7 +5,8 @@ from pathlib import Path, PurePosixPath
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
-from asap.study.study import Study, open_study
+from asap.study.open_study import open_study
+from asap.study.study import Study
 
 _RUN_NAME = "run_name"
 

@@ -20,7 +20,7 @@ def compare(
     """Compare two runs: plan, KPIs, operations matched by name and shape, and the prediction with what came of it."""
     from asap.experiments import ExperimentStore
     from asap.reports.comparison import compare_studies
-    from asap.study.study import open_study
+    from asap.study.open_study import open_study
 
     store = ExperimentStore()
     with progress() as show:

@@ -22,7 +22,7 @@ def report(
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
     from asap.sharding_memory.analyses import latest_session
-    from asap.study.study import experiment_id
+    from asap.study.open_study import experiment_id
 
     store = ExperimentStore()
     name = experiment_id(experiment, store)
@@ -46,7 +46,7 @@ def write_report(session: str, path: Path) -> str:
     from asap.reports.html import render_page
     from asap.sharding_memory.analyses import stored_analysis
     from asap.sharding_memory.log_lines import log_entries
-    from asap.study.study import reopen_study
+    from asap.study.open_study import reopen_study
 
     with progress() as show:
         stored, store = stored_analysis(session), ExperimentStore()

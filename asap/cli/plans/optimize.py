@@ -92,7 +92,7 @@ def run(
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
-    from asap.study.study import open_study
+    from asap.study.open_study import open_study
 
     wishes = read_wishes(allow or [], steps_to_go, prices)
     if evaluate != "run" and command is not None:

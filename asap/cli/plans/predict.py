@@ -69,7 +69,8 @@ def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend, create_experiment
-    from asap.study.study import open_study, study_of
+    from asap.study.open_study import open_study
+    from asap.study.study import study_of
 
     if config is not None:
         return study_of(create_experiment("configuration", said, config=config, overrides=terms))
@@ -80,7 +81,7 @@ def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
 
 def _predictions(study: "Study", plans: list[str], top: int) -> "list[Prediction]":
     from asap.prediction.predict_study import candidate_plans, expect
-    from asap.proposals.search import best_plans
+    from asap.proposals.selection.search import best_plans
     from asap.study.study import read_plan
 
     if plans:

@@ -144,8 +144,8 @@ def _of_engine(record: "Experiment", reason: str) -> "list[Plan]":
     """What the engine proposes, without agents and without a session."""
     from asap.agents.tools.study_cache import StudyCache
     from asap.experiments import ExperimentStore
-    from asap.proposals.ranking import choose
-    from asap.study.study import open_study
+    from asap.proposals.selection.choice import choose
+    from asap.study.open_study import open_study
 
     warn(f"proposals of the engine alone: {reason}")
     studies = StudyCache(ExperimentStore())

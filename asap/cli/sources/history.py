@@ -107,7 +107,7 @@ def record(
     """Record the change between two experiments."""
     from asap.experiments import ExperimentStore
     from asap.history import add, record_from_experiments
-    from asap.study.study import open_study
+    from asap.study.open_study import open_study
 
     store = ExperimentStore()
     before, after = open_study(baseline, store), open_study(result, store)

@@ -96,7 +96,8 @@ def what_if_command(
 def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | None) -> "WhatIfReport":
     from asap.experiments import ExperimentStore
     from asap.prediction.from_trace.predict import what_if
-    from asap.study.study import open_study, read_plan
+    from asap.study.open_study import open_study
+    from asap.study.study import read_plan
     from asap.traces.summary import what_if_report
     from asap.traces.what_if.change import parse_change
 

@@ -14,7 +14,7 @@ from asap.optimize.outcome import Try
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.results import ended
 from asap.prediction.uncertainty.calibration import AllocatorOverhead
-from asap.proposals.doubt import Z_90
+from asap.proposals.selection.doubt import Z_90
 
 _POINTS = np.linspace(-3.5, 3.5, 71)
 OWN_SHARE = 0.25

@@ -11,7 +11,7 @@ from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probab
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.proposers.step_belief import Kernel, StepBelief, believe
 from asap.optimize.results import Result, ended, results
-from asap.proposals.doubt import Z_90
+from asap.proposals.selection.doubt import Z_90
 
 MOST_LOST = 2
 """Times that a configuration which was lost is proposed again."""

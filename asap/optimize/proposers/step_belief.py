@@ -19,7 +19,7 @@ import numpy as np
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.results import Result
 from asap.prediction.uncertainty.calibration import Fit
-from asap.proposals.doubt import Z_90
+from asap.proposals.selection.doubt import Z_90
 
 WEIGHT = 4.0
 """Residuals that the calibrated variance counts as, against those of the session."""

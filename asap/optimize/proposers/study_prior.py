@@ -15,8 +15,10 @@ from asap.optimize.results import Result
 from asap.prediction.predict_study import expect
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.proposals.propose import why_not_launched
-from asap.proposals.search import Places, Search, search
+from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.kinds import Places
+from asap.proposals.selection.search import search
+from asap.proposals.selection.search_result import SearchResult
 from asap.study.study import Study
 
 MOST = 2000
@@ -36,7 +38,7 @@ class Searched:
     """
 
     study: Study
-    found: Search
+    found: SearchResult
     modelled_s: float
 
     @classmethod

@@ -106,7 +106,7 @@ def _hash(text: str) -> str:
 
 
 def _precedents(study: Study) -> Sequence[Any]:
-    from asap.proposals.precedents import similar_runs
+    from asap.proposals.selection.precedents import similar_runs
 
     try:
         return similar_runs(study, _PRECEDENTS)

@@ -7,9 +7,9 @@ from asap.history import precedent_prior
 from asap.knowledge import Note
 from asap.knowledge.notes.corpus import bundled_notes
 from asap.plans import Plan
-from asap.proposals.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.proposals.proposal import Citation
-from asap.proposals.strategy import changes
+from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
+from asap.proposals.selection.strategy import changes
 from asap.study.study import Study
 
 

@@ -10,7 +10,7 @@ from asap.history import HistoryHit, precedent_weight
 from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table
 from asap.prediction.profile_scaling.plan_distance import spread
-from asap.proposals.precedents import SIMILAR_RUNS, similar_runs
+from asap.proposals.selection.precedents import SIMILAR_RUNS, similar_runs
 from asap.study.study import Study
 
 

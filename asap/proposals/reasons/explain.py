@@ -11,7 +11,7 @@ from asap.plans.torus import split_axes
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.proposal import Citation, Confidence, Impact
-from asap.proposals.strategy import NAMES, changes
+from asap.proposals.selection.strategy import NAMES, changes
 from asap.study.study import Study
 
 Z_90 = NormalDist().inv_cdf(0.95)

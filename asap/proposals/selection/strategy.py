@@ -7,7 +7,7 @@ from asap.levers.table import LEVERS, changed_levers
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import MEANINGS
 from asap.plans.remat import SAVED, TENSORS, Policy, SavedTensors
-from asap.proposals.principles import PRINCIPLES, Direction, Principle
+from asap.proposals.reasons.principles import PRINCIPLES, Direction, Principle
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
 ALONE = " alone"

@@ -10,9 +10,10 @@ from asap.core.errors import BadInputError
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
-from asap.proposals.compiled_flags import try_missing_flags
-from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import Candidate, choose, fits, with_prediction
+from asap.proposals.compiled.flags import try_missing_flags
+from asap.proposals.selection.candidate import Candidate, fits, with_prediction
+from asap.proposals.selection.choice import choose
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 

@@ -1,0 +1,52 @@
+"""What to paste into the launcher of the run's own stack."""
+
+from asap.experiments.maxtext.reader import OF_MODEL
+from asap.plans import Plan
+from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of
+from asap.proposals.proposal import Overrides
+from asap.study.flags import flags_for
+from asap.study.study import Study
+
+
+def overrides_of(study: Study, plan: Plan) -> Overrides:
+    """What to paste for the run's own launcher to run a plan; raises like :func:`launcher_line`."""
+    stack = stack_of(study.experiment.workload.framework)
+    return Overrides.of(stack, launcher_line(study, plan), flags_for(study, plan).exports)
+
+
+def launcher_line(study: Study, plan: Plan) -> str:
+    """What to change for the run's own launcher to run a plan.
+
+    Raises:
+        PlanError: the launcher has no words for it.
+    """
+    experiment = study.experiment
+    stack = stack_of(experiment.workload.framework)
+    of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
+    layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
+    configured = _is_configured(study)
+    batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
+    current = experiment.hyperparameters if configured else None
+    if current is None and study.plan is not None:
+        batch = batch if plan.microbatches else None
+        current = settings_of(study.plan, stack, global_batch=batch, layers=layers, topology=topology)
+    return launch_lines(
+        plan, stack, current or None, global_batch=batch, layers=layers, topology=topology, of_model=of_model
+    )
+
+
+def why_not_launched(study: Study, plan: Plan) -> str | None:
+    """Why the run's own launcher has no words for a plan; ``None`` if it has."""
+    experiment = study.experiment
+    layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
+    stack = stack_of(experiment.workload.framework)
+    if stack == "maxtext" and not _is_configured(study):
+        return None
+    return inexpressible(plan, stack, experiment.hyperparameters, experiment.workload.global_batch, layers)
+
+
+def _is_configured(study: Study) -> bool:
+    """Whether the record has settings of the stack that the line to paste goes on top of."""
+    experiment = study.experiment
+    of_maxtext = experiment.workload.framework == "MaxText"
+    return bool(experiment.hyperparameters) and (of_maxtext or stack_of(experiment.workload.framework) != "maxtext")

@@ -1,0 +1,85 @@
+"""The few candidates that are proposed: the best of each strategy."""
+
+from asap.levers.table import changed_levers
+from asap.plans import Plan
+from asap.proposals.selection.candidate import Candidate, expected_gain, fits
+from asap.proposals.selection.strategy import ALONE, strategy
+
+COUNT = 3
+MEASURABLE = 0.01
+"""Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
+LEAST_WORTH = 0.001
+"""Gain after doubt below which a plan is no proposal: reports would round it to nothing."""
+SAME_HBM = 0.1
+"""Share of HBM within which two plans need the same."""
+
+
+def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COUNT) -> list[Candidate]:
+    """The best of each strategy, at most ``count``; what gains nothing measurable or does not fit is left out.
+
+    Where the run does not fit, one of those that change the fewest settings is among them.
+    """
+    fitting = [candidate for candidate in candidates if fits(candidate.prediction)]
+    if incumbent is None:
+        return fitting[:count]
+    chosen: list[Candidate] = []
+    for candidate in fitting:
+        if len(chosen) < count and is_worth(candidate) and not any(_same(candidate, c, incumbent) for c in chosen):
+            chosen.append(candidate)
+    smallest = _smallest_changes([candidate for candidate in fitting if candidate.makes_fit], incumbent)
+    if smallest and not any(candidate in smallest for candidate in chosen):
+        chosen = [*chosen[: count - 1], smallest[0]]
+    return sorted(chosen, key=lambda candidate: -candidate.score)
+
+
+def is_worth(candidate: Candidate) -> bool:
+    """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
+    if candidate.makes_fit or candidate.prediction.relative_step_time is None:
+        return True
+    gain = expected_gain(candidate.prediction) + candidate.precedent
+    if candidate.prediction.method == "profile_ratios":
+        return gain > 0
+    return gain >= MEASURABLE and candidate.score >= LEAST_WORTH
+
+
+def changes_of(plan: Plan, incumbent: Plan) -> int:
+    """Levers that differ; a mesh counts as one."""
+    return len(changed_levers(plan, incumbent)) + ((plan.ici, plan.dcn) != (incumbent.ici, incumbent.dcn))
+
+
+def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Candidate]:
+    """Of candidates, best first, those that change the fewest settings."""
+    counts = [changes_of(candidate.plan, incumbent) for candidate in candidates]
+    return [candidate for candidate, count in zip(candidates, counts, strict=True) if count == min(counts)]
+
+
+def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
+    """Whether two plans are one idea: of one strategy, or apart by what moves nothing measurable."""
+    mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
+    if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
+        return mine == others or not mine.endswith(ALONE)
+    if one.makes_fit:
+        contains = set(mine.split("+")) > set(others.split("+"))
+        return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
+    if _is_part_of(one.plan, better.plan, incumbent):
+        return True
+    if one.prediction.method == "profile_ratios" or changed_levers(one.plan, better.plan):
+        return False
+    slower = expected_gain(better.prediction) - expected_gain(one.prediction)
+    return abs(slower) < MEASURABLE and abs(_hbm(one) - _hbm(better)) < SAME_HBM
+
+
+def _is_part_of(plan: Plan, better: Plan, incumbent: Plan) -> bool:
+    """Whether a plan has the other mesh of a better one, and no change that the better one lacks."""
+    if (plan.ici, plan.dcn) != (better.ici, better.dcn) or (plan.ici, plan.dcn) == (incumbent.ici, incumbent.dcn):
+        return False
+    return set(strategy(plan, incumbent)) <= set(strategy(better, incumbent))
+
+
+def _strategy(candidate: Candidate, incumbent: Plan) -> str:
+    return candidate.strategy or ", ".join(sorted(f"{way} {what}" for what, way in strategy(candidate.plan, incumbent)))
+
+
+def _hbm(candidate: Candidate) -> float:
+    memory = candidate.prediction.memory
+    return memory.total.value / memory.capacity_bytes if memory else 0.0

@@ -1,0 +1,105 @@
+"""From a study to its ranked candidates: the best of each mesh and of each strategy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.core.errors import PlanError
+from asap.plans import Plan
+from asap.plans.enumeration import Table, mesh_of
+from asap.prediction.predict_study import candidate_plans, expect
+from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.precedent_gains import mesh_gains, precedent_gains
+from asap.proposals.selection.ranking import rank
+from asap.proposals.selection.search import search
+from asap.study.study import Study
+
+MOST = 50
+"""Candidates that are kept of each kind of list: as many as an agent may ask for."""
+
+
+@dataclass(frozen=True)
+class RankedCandidates:
+    """All candidates of a study in their order, before three are chosen."""
+
+    study: Study
+    incumbent: Prediction | None
+    candidates: list[Candidate] = field(repr=False)
+    left_out: tuple[str, ...] = ()
+    """Why the launcher has no words for valid plans, one reason for each of them."""
+    considered: int = 0
+    """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
+    compiled_flags: str | None = None
+    """What the compiler makes of flags that the run misses; ``None`` where it was not asked or none is missing."""
+
+
+def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
+    """Evaluate every configuration, and rank the best of each mesh and of each strategy.
+
+    Args:
+        study: the run.
+        priors: gain in ``ln(step time)`` that precedents add to a plan; looked up by default.
+
+    Raises:
+        InsufficientEvidenceError: too little is known to predict any plan.
+    """
+    found = search(study, lambda meshes: _mesh_priors(study, meshes, priors))
+    if found is None:
+        return _rank_meshes(study, priors)
+    best = found.best_of_each_kind(), found.best_of_each_mesh()[:MOST]
+    places = *best, found.single_changes(), found.present_settings()[:MOST]
+    strategies: dict[Plan, str] = {}
+    refused: dict[Plan, str] = {}
+    gains: dict[Plan, float] = {}
+    for group in places:
+        for place, kind in zip(group, found.kinds(group), strict=True):
+            plan = found.plan(place)
+            if plan == study.plan or plan in strategies or plan in refused:
+                continue
+            if (reason := why_not_launched(study, plan)) is not None:
+                refused[plan] = reason
+                continue
+            strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
+    assert study.plan is not None
+    incumbent, *predictions = expect(study, [study.plan, *strategies])
+    candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent))
+    return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), found.considered)
+
+
+def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
+    """A valid plan that is not among the candidates, scored as they are.
+
+    Raises:
+        PlanError: the launcher has no words for it.
+    """
+    study = ranked.study
+    if (reason := why_not_launched(study, plan)) is not None:
+        raise PlanError(reason, where=str(plan), hint="choose another")
+    fits_now = ranked.incumbent is None or fits(ranked.incumbent)
+    return rank(expect(study, [plan]), study.plan, fits_now=fits_now)[0]
+
+
+def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:
+    """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
+    reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
+    plans = [plan for plan, reason in reasons_against.items() if reason is None]
+    left_out = tuple(reason for reason in reasons_against.values() if reason)
+    if study.plan is not None and study.plan not in plans:
+        plans = [study.plan, *plans]
+    predictions = expect(study, plans)
+    incumbent = next((p for p in predictions if p.plan == study.plan), None)
+    gains = precedent_gains(study, plans) if priors is None else priors
+    candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))
+    return RankedCandidates(study, incumbent, candidates, left_out, len(candidates))
+
+
+def _mesh_priors(study: Study, meshes: Table, priors: Mapping[Plan, float] | None) -> NDArray[np.float64]:
+    if priors is None:
+        return mesh_gains(study, meshes)
+    if not priors or study.plan is None:
+        return np.zeros(len(meshes))
+    return np.array([priors.get(study.plan.model_copy(update={"ici": mesh_of(row)}), 0.0) for row in meshes])

@@ -1,0 +1,114 @@
+"""Looks up what a user names: an experiment of the store, a profile's path, or a run of a tracker."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError, NotFoundError
+from asap.core.files import exists, user_path
+from asap.core.remote import is_remote, local_copy
+from asap.core.text import plain
+from asap.experiments import Experiment, ExperimentStore
+from asap.experiments.trackers.source import is_tracked, read_tracked
+from asap.profiles import Profile
+from asap.study.study import Study, study_of
+from asap.traces.recording import read_recording
+
+Progress = Callable[[str], None]
+
+
+def open_study(
+    target: str,
+    store: ExperimentStore,
+    amend: Callable[[Experiment], Experiment] | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Study:
+    """Look up an experiment ID, or take a profile's path as an experiment of its own.
+
+    Args:
+        target: an ID of the store, a log directory, a run folder, an ``*.xplane.pb`` or a GPU trace, here or on an
+            object store (``gs://…``), or a run of a tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
+        store: where experiments are kept.
+        amend: fills in what the user states beside the record, such as a plan.
+        progress: called with what is being read.
+
+    Raises:
+        NotFoundError: neither an ID nor a path.
+        PlanError: the plan does not fit the number of devices.
+        ProfileError: the profile cannot be read.
+    """
+    amend = amend or (lambda experiment: experiment)
+    experiment, profile, recording = _look_up(target, store, amend, progress)
+    return study_of(amend(experiment), profile, recording)
+
+
+def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:
+    """A study of a record as a session opened it; raises like :func:`open_study`."""
+    target = experiment.id if store.has(experiment.id) else experiment.profile_path
+    if target is None:
+        return study_of(experiment)
+    return open_study(target, store, lambda _: experiment, progress=progress)
+
+
+def experiment_id(target: str, store: ExperimentStore) -> str:
+    """The ID that a target is opened under: its own, or one made of the name of a profile's file or folder."""
+    if store.has(target):
+        return target
+    name = Path(target).expanduser().resolve().name
+    return (
+        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip("-._")[:128] or "profile"
+    )
+
+
+class _Found(NamedTuple):
+    """What a target means: the record, its profile, and what both the profile and a replay are read from."""
+
+    experiment: Experiment
+    profile: Profile | None = None
+    recording: Path | None = None
+
+
+def _look_up(
+    target: str, store: ExperimentStore, amend: Callable[[Experiment], Experiment], progress: Progress | None
+) -> _Found:
+    if store.has(target):
+        experiment = store.get(target)
+        paths = store.resolve(experiment)
+        if paths.profile is not None:
+            return _recorded(experiment, paths.profile, progress)
+        return _Found(experiment, _stated(paths.facts) if paths.facts else None)
+    if is_tracked(target):
+        stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
+        if progress is not None:
+            progress(f"reading {target}")
+        experiment = read_tracked(target, stated)
+        path = experiment.profile_path
+        return _recorded(experiment, Path(path), progress) if path else _Found(experiment)
+    if is_remote(target):
+        experiment = Experiment(id=experiment_id(target, store), profile_path=target)
+        return _recorded(experiment, local_copy(target, ".xplane.pb"), progress)
+    path = user_path(target)
+    if exists(path) or "/" in target or target.endswith(".pb"):
+        experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
+        return _recorded(experiment, path, progress)
+    try:
+        return _Found(store.get(target))
+    except NotFoundError as error:
+        raise NotFoundError("no such experiment, and no such path", where=error.where, hint=error.hint) from None
+
+
+def _recorded(experiment: Experiment, path: Path, progress: Progress | None) -> _Found:
+    return _Found(experiment, read_recording(path, progress), path)
+
+
+def _stated(path: Path) -> Profile:
+    try:
+        return Profile.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise NotFoundError("the stated facts of this experiment are gone", where=str(path)) from error
+    except (ValueError, ValidationError) as error:
+        raise ConfigError(f"stated facts cannot be read: {plain(error, 200)}", where=str(path)) from error
