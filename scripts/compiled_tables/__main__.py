@@ -7,20 +7,15 @@ Stopped and started again, it goes on where it was.
 
 import argparse
 import json
-import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from asap.compiler.programs.flags import compiler_flags
 from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.toolchain.versions import compiler_versions
+from compiled_tables.children import memory_plans
 from compiled_tables.draw import Drawn, draw
-from compiled_tables.hbm import configure, plan_memory
 
 SEED = 18
 BLOCK = 48
@@ -39,35 +34,14 @@ def main() -> None:
     versions = compiler_versions()
     for start in range(0, options.count, BLOCK):
         block = [index for index in range(start, min(start + BLOCK, options.count)) if index not in known]
-        for index, found, planned in _planned(block):
-            row = {"index": index, **_asked(found), **planned, "versions": versions}
+        drawn = {index: draw(SEED, index) for index in block}
+        for index, planned in memory_plans({index: _request(found) for index, found in drawn.items()}):
+            row = {"index": index, **_asked(drawn[index]), **planned, "versions": versions}
             with options.table.open("a", encoding="utf-8") as table:
                 table.write(json.dumps(row) + "\n")
             print(json.dumps(row), flush=True)
             if time.monotonic() > end:
                 return
-
-
-def _planned(block: Sequence[int]) -> Iterator[tuple[int, Drawn, dict[str, Any]]]:
-    """Each configuration of a block with the compiler's answer; a child process for each set of flags."""
-    drawn = {index: draw(SEED, index) for index in block}
-    requests = {index: _request(found) for index, found in drawn.items()}
-    for flags, group in groupby(sorted(block, key=lambda index: requests[index].flags), lambda i: requests[i].flags):
-        pool = _pool(flags)
-        for index in group:
-            begin = time.monotonic()
-            try:
-                answer = pool.submit(plan_memory, requests[index]).result()
-            except BrokenProcessPool:
-                answer, pool = {"message": "the compiler crashed"}, _pool(flags)
-            yield index, drawn[index], {**answer, "seconds": round(time.monotonic() - begin, 1)}
-        pool.shutdown()
-
-
-def _pool(flags: Sequence[str]) -> ProcessPoolExecutor:
-    """One child process whose compiler has these flags."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=context, initializer=configure, initargs=(flags,))
 
 
 def _request(found: Drawn) -> CompileRequest:
