@@ -18,11 +18,19 @@ def run_of(plan=NOW, stack="maxtext", work=WORK):
 
 @pytest.mark.parametrize("lever", LEVERS, ids=lambda lever: lever.name)
 def test_the_first_value_is_the_present_one_and_each_other_changes_this_lever_alone(lever):
-    present, *others = lever.values(run_of())
-    assert present.change(NOW) == NOW
+    now = NOW.model_copy(update={"offload": ("parameters",)})
+    present, *others = lever.values(run_of(now))
+    assert present.change(now) == now
     assert others
     for value in others:
-        assert changed_levers(value.change(NOW), NOW) == (lever,)
+        assert changed_levers(value.change(now), now) == (lever,)
+
+
+def test_parameters_on_the_host_are_only_ever_brought_back():
+    lever = find_lever("parameter_offload")
+    assert len(lever.values(run_of())) == 1
+    _, back = lever.values(run_of(NOW.model_copy(update={"offload": ("optimizer", "parameters")})))
+    assert back.change(NOW.model_copy(update={"offload": ("optimizer", "parameters")})).offload == ("optimizer",)
 
 
 @pytest.mark.parametrize("lever", LEVERS, ids=lambda lever: lever.name)

@@ -252,5 +252,6 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
         pipeline_repeats=np.where(stages > 1, [plan.pipeline_repeats for plan in plans], 1).astype(float),
         **{field.name: np.array([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
         host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
+        host_parameters=np.array(["parameters" in plan.offload for plan in plans], dtype=float),
         host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
     )  # fmt: skip

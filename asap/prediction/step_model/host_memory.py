@@ -8,9 +8,11 @@ from asap.prediction.step_model.memory import in_flight, parameters_per_device
 
 
 def host_memory(inputs: StepInputs) -> Number:
-    """Bytes: the optimizer's state, and the activations of all microbatches in flight."""
-    work, layout = inputs.workload, inputs.plan
+    """Bytes: parameters, the optimizer's state, and the activations of all microbatches in flight."""
+    work, layout, owned = inputs.workload, inputs.plan, parameters_per_device(inputs)
     shards = np.where(work.zero_stage >= 1, layout.replicas, 1.0)
-    state = layout.host_optimizer * parameters_per_device(inputs) * work.optimizer_bytes / shards
+    state = owned * (
+        layout.host_optimizer * work.optimizer_bytes / shards + layout.host_parameters * work.parameter_bytes
+    )
     first, _ = in_flight(inputs)
     return state + first * inputs.layers_per_stage * offloaded(inputs)

@@ -203,6 +203,8 @@ class PlanInputs:
     """Share kept of what the products into the MLP write."""
     host_optimizer: Number
     """Switch: optimizer state lies in host memory."""
+    host_parameters: Number
+    """Switch: parameters lie in host memory between steps."""
     host_activations: Number
     """Switch: the inputs of layers lie in host memory."""
     host_qkv: Number

@@ -130,21 +130,24 @@ def _update(inputs: StepInputs, constants: Constants) -> Number:
 
 
 def _transfer(inputs: StepInputs) -> Number:
-    """Seconds in copies to the host and back: of the optimizer's state, and of the activations of all microbatches."""
-    return _optimizer_copies(inputs) + _activation_copies(inputs)
+    """Seconds in copies to the host and back: of what is kept between steps, and of the activations of all
+    microbatches."""
+    return _state_copies(inputs) + _activation_copies(inputs)
 
 
 def _waits_for_host(inputs: StepInputs, cover: Number) -> Number:
-    """What of the copies nothing hides: all of the optimizer's, for which the update waits, and those of activations
-    that outlast half the computation, the forward pass on the way out and the backward pass on the way back."""
-    return _optimizer_copies(inputs) + np.maximum(_activation_copies(inputs) - cover / 2, 0.0)
+    """What of the copies nothing hides: all of parameters and optimizer, for which the step and the update wait, and
+    those of activations that outlast half the computation, the forward pass on the way out and the backward pass on
+    the way back."""
+    return _state_copies(inputs) + np.maximum(_activation_copies(inputs) - cover / 2, 0.0)
 
 
-def _optimizer_copies(inputs: StepInputs) -> Number:
-    """In before the update and out after it."""
-    work, layout = inputs.workload, inputs.plan
-    state = parameters_per_device(inputs) * work.optimizer_bytes / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
-    return 2 * layout.host_optimizer * state / inputs.hardware.host_bandwidth
+def _state_copies(inputs: StepInputs) -> Number:
+    """Parameters come in before the forward pass, the optimizer's state before the update, and both go back after."""
+    work, layout, owned = inputs.workload, inputs.plan, parameters_per_device(inputs)
+    moments = owned * work.optimizer_bytes / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
+    state = layout.host_optimizer * moments + layout.host_parameters * owned * work.parameter_bytes
+    return 2 * state / inputs.hardware.host_bandwidth
 
 
 def _activation_copies(inputs: StepInputs) -> Number:

@@ -155,6 +155,18 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
         "reason",
         "maxtext-sharding-optimizer-offload",
     ),
+    ("parameter_offload", "more"): Principle(
+        "parameters leave HBM between steps",
+        "they are copied from the host and back in every step, and HBM at the peak stays as it is",
+        "trade_off",
+        "maxtext-sharding-parameter-offload",
+    ),
+    ("parameter_offload", "less"): Principle(
+        "parameters are no longer copied from the host and back in every step",
+        "they stay in HBM between steps; the peak does not grow, as a step holds all of them anyway",
+        "reason",
+        "maxtext-sharding-parameter-offload",
+    ),
     ("loss_chunks", "more"): Principle(
         "logits are computed in parts, and only one part is in HBM at a time",
         "the output matrix is read once per part",
