@@ -32,7 +32,7 @@ class Document:
         return f"{self.path}:{line}" if line else str(self.path)
 
 
-def read_text(path: Path, limit: int = LARGEST_BYTES) -> str:
+def read_text(path: Path, limit: int = LARGEST_BYTES, kind: str = "configuration") -> str:
     """A small UTF-8 file.
 
     Raises:
@@ -47,7 +47,7 @@ def read_text(path: Path, limit: int = LARGEST_BYTES) -> str:
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
     if len(raw) > limit:
-        raise ConfigError(f"is larger than {limit} bytes: not a configuration", where=str(path))
+        raise ConfigError(f"is larger than {limit:,} bytes: not a {kind}", where=str(path))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -92,3 +92,10 @@ def test_one_line_says_what_is_wrong(asap, file, arguments, code, reason):
     assert done.code == code
     assert reason in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_beyond_the_limit_is_called_no_mapping_program(asap, file):
+    file.write_text("#" * 1_000_001)
+    done = asap("map", "check", str(file), *ON)
+    assert (done.code, done.out) == (4, "")
+    assert done.err == f"asap: {file}: is larger than 1,000,000 bytes: not a mapping program\n"

@@ -107,7 +107,17 @@ def test_a_contradiction_shows_both_places():
 
 def test_one_slip_does_not_hide_another():
     found = check("mesh data=4 model=\nremat fulll\norder snake", DENSE, SLICE).feedback
-    assert [each.line for each in found] == [1, 1, 2, 3]
+    assert [each.line for each in found] == [1, 2, 3]
+
+
+def test_a_mesh_that_cannot_be_read_is_not_called_missing():
+    found = check("mesh data=0 model=4\nshard query by heads over model", DENSE, SLICE).feedback
+    assert [(each.code, each.line, each.column) for each in found] == [(Code.SYNTAX, 1, 11)]
+
+
+def test_a_mesh_of_too_many_slices_is_mended_between_slices():
+    found = check("mesh data=16 dcn.data=2", DENSE, SLICE).feedback
+    assert [each.suggestion for each in found] == ["write dcn.data=1"]
 
 
 def test_an_axis_that_does_not_divide_one_tensor_of_a_pattern_is_told_until_it_has_its_own_line():

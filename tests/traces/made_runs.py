@@ -13,6 +13,7 @@ from typing import Any
 HOST, BACKWARD = 100, 200
 COMPUTE, COMMUNICATION = 7, 20
 LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WAIT = "cudaStreamWaitEvent"
 LATENCY, GAP, CALL, RETURN = 4, 1, 5, 6
 
 
@@ -30,6 +31,9 @@ class Run:
     """How much longer each rank computes."""
     overlaps: bool = True
     backward_thread: bool = False
+    waits_recorded: bool = True
+    late: int = 0
+    """How much later than the others the last rank begins."""
 
 
 @dataclass
@@ -58,12 +62,13 @@ def simulate(run: Run, clocks: Sequence[int] = ()) -> list[list[dict[str, Any]]]
     ranks = [_Rank(slow) for slow in run.slow]
     for rank in ranks:
         rank.now = 1000
+    ranks[-1].now += run.late
     for step in range(run.steps):
         _step(run, ranks, step)
     for rank, ahead in zip(ranks, clocks, strict=False):
         for event in rank.events:
             event["ts"] += ahead
-    return [rank.events for rank in ranks]
+    return [[event for event in rank.events if run.waits_recorded or event["name"] != WAIT] for rank in ranks]
 
 
 def _step(run: Run, ranks: list[_Rank], step: int) -> None:
@@ -81,7 +86,7 @@ def _step(run: Run, ranks: list[_Rank], step: int) -> None:
     for _ in range(run.layers):
         ends = [_compute(run, rank, thread) for rank in ranks]
         for rank in ranks:
-            rank.call("cudaStreamWaitEvent", thread)
+            rank.call(WAIT, thread)
         _collective(run, ranks, ends, thread)
         if not run.overlaps:
             _wait_for_communication(ranks, thread)
@@ -122,7 +127,7 @@ def _collective(run: Run, ranks: list[_Rank], computed: list[int], thread: int) 
 
 def _wait_for_communication(ranks: list[_Rank], thread: int) -> None:
     for rank in ranks:
-        rank.call("cudaStreamWaitEvent", thread)
+        rank.call(WAIT, thread)
         rank.free[COMPUTE] = max(rank.free[COMPUTE], rank.free[COMMUNICATION] - GAP)
 
 

@@ -196,7 +196,7 @@ def _experiment(name: str) -> "Experiment":
 def _read(file: Path) -> str:
     from asap.experiments.documents import read_text
 
-    return read_text(file)
+    return read_text(file, kind="mapping program")
 
 
 def _checked(file: Path, facts: "ProgramFacts") -> "tuple[str, Checked]":

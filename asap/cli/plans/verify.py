@@ -90,7 +90,7 @@ def _program(file: Path, record: "Experiment", other_plans: bool) -> "Program":
     if other_plans:
         raise UsageError("--mapping says the plan itself: leave --plan, --proposal and --all out")
     facts = program_facts(record)
-    checked = check(read_text(file), facts.target, facts.hardware)
+    checked = check(read_text(file, kind="mapping program"), facts.target, facts.hardware)
     for first in checked.feedback[:1]:
         place = f"{file}:{first.line}:{first.column}"
         raise PlanError(f"{first.code}: {first.explanation}", where=place, hint=first.suggestion)

@@ -21,10 +21,10 @@ _START = Position(1, 1, 1)
 
 
 def check_mesh(program: Program, target: Target | None, hardware: Slice | None) -> Iterator[Feedback]:
-    """An axis that the mesh has twice, and a mesh that is not the machine."""
+    """No mesh, an axis that the mesh has twice, and a mesh that is not the machine."""
     mesh = program.mesh
     if mesh is None:
-        if hardware is not None and target is not None:
+        if hardware is not None and target is not None and not program.unread:
             line = f"mesh data={hardware.devices_per_slice}" + (f" dcn.data={n}" if (n := hardware.slices) > 1 else "")
             found = f"no line says the mesh of the {hardware.devices} devices"
             yield feedback(Code.MESH_PRODUCT, _START, found, f"add {line}", repair=replace(_START, f"{line}\n"))
@@ -117,12 +117,12 @@ def _check_product(mesh: Mesh, network: Network, wanted: int, has: str) -> Itera
     product = math.prod(degree.degree.value for degree in degrees)
     if product == wanted:
         return
-    kind = "devices" if network == "ici" else "slice(s)"
+    kind = "devices" if network == "ici" else "slices"
     found = f"the mesh multiplies to {product} {kind}, but {has} {wanted}"
     for degree in sorted(degrees, key=lambda degree: -degree.degree.value):
         right, rest = divmod(degree.degree.value * wanted, product)
         if right and not rest:
-            advice, repair = f"write {degree.axis.text}={right}", replace(degree.degree.at, str(right))
+            advice, repair = f"write {_text(degree, right)}", replace(degree.degree.at, str(right))
             break
     else:
         advice, repair = f"use degrees that multiply to {wanted}", _rewritten(mesh, network, wanted)
@@ -139,8 +139,8 @@ def _rewritten(mesh: Mesh, network: Network, wanted: int) -> Repair:
     return replace(mesh.at, " ".join(("mesh", *(terms or (f"{axis}=1",)))))
 
 
-def _text(degree: Degree) -> str:
-    return f"{'dcn.' if degree.network == 'dcn' else ''}{degree.axis.text}={degree.degree.value}"
+def _text(degree: Degree, value: int | None = None) -> str:
+    return f"{'dcn.' if degree.network == 'dcn' else ''}{degree.axis.text}={value or degree.degree.value}"
 
 
 def _without(degree: Degree) -> Repair:

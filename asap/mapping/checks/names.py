@@ -23,7 +23,7 @@ def check_names(program: Program, target: Target | None) -> Iterator[Feedback]:
                 yield _unknown("axis", degree.axis, target.axes)
     axes = program.mesh.axes if program.mesh else ()
     for line in program.decisions:
-        if isinstance(line, Sharding):
+        if isinstance(line, Sharding) and (program.mesh or not program.unread):
             yield from (_unknown("axis", axis, axes) for axis in line.axes if axis.text not in axes)
         if target is not None and isinstance(line, Line):
             yield from _check_line(line, target)

@@ -45,7 +45,7 @@ def parse(text: str) -> tuple[Program, tuple[Feedback, ...]]:
         found += wrong
         if len(found) >= MOST_FEEDBACK:
             break
-    return Program(tuple(lines)), tuple(found)
+    return Program(tuple(lines), unread=bool(found)), tuple(found)
 
 
 def _line(source: str, number: int) -> tuple[Line, list[Feedback]]:

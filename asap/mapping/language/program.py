@@ -173,6 +173,8 @@ class Program:
     """A program of the mapping language."""
 
     lines: tuple[Line, ...]
+    unread: bool = field(default=False, compare=False)
+    """Whether a line could not be read. It is not among the lines; what seems to be missing may stand there."""
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
