@@ -16,7 +16,7 @@ import msgspec
 from asap.core.errors import BadInputError
 from asap.core.text import plain
 
-SLICE = 4 << 20
+SLICE = 1 << 20
 ATTEMPTS = 4
 NEAR = 1 << 16
 LIMIT = 256 << 20
