@@ -32,6 +32,9 @@ class Feedback(BaseModel, frozen=True):
     other_line: int | None = Field(default=None, description="of the other line, where two contradict each other")
     other_column: int | None = None
     repair: Repair | None = Field(default=None, description="an edit of the text after which this is no longer wrong")
+    repaired_step_time_s: float | None = Field(
+        default=None, description="modelled step time of the same schedule after the repair; null: not known"
+    )
 
     def __str__(self) -> str:
         place = f"{self.line}:{self.column}: " if self.line else ""

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from asap.hardware import resolve_hardware
@@ -38,6 +40,21 @@ def test_a_decision_that_needs_another_takes_it_along():
     )  # fmt: skip
     _, second = _proposed(table, proposer, 2)
     assert {"grid (1, 4, 4)", "exchange permute"} <= set(second.configuration.splitlines())
+
+
+def test_an_order_is_mended_only_where_that_is_known_to_be_the_fastest():
+    table = Table("cosma")
+    tries = _proposed(table, MappingRules(table.space, start=table.textbook, allowed=table.legal), 30)
+    mended = 0
+    for number, (last, following) in enumerate(pairwise(tries), 1):
+        best = min(each.outcome.step_time_s for each in tries[:number])
+        known = [each.repaired_step_time_s for each in last.outcome.feedback if each.repaired_step_time_s is not None]
+        if known and known[0] < best:
+            mended += 1
+            assert following.outcome.step_time_s == known[0]
+        else:
+            assert not following.why.startswith("write order")
+    assert mended
 
 
 def test_nothing_is_tried_twice_and_a_seed_says_all(table):

@@ -66,6 +66,7 @@ def _orders(text: str, timeline: Timeline, orders: Sequence[tuple[str, float]]) 
         f"instead of {format_seconds(timeline.seconds)} where they are closer",
         suggestion=f"write order {order}",
         repair=write_line(text, "order", order),
+        repaired_step_time_s=seconds,
     )
 
 

@@ -29,9 +29,6 @@ DECIDES: Mapping[str, tuple[str, ...]] = {
 }
 """Decisions that change what a code says, the likeliest first."""
 
-_NEAR = 1.5
-"""A program this many times slower than the best still gets its devices in order before it is given up."""
-
 _DRAWS = 1000
 
 
@@ -90,16 +87,16 @@ class MappingRules:
             yield self._space.text(chosen), "at random"
 
     def _answers_to(self, last: Try, best: Try | None) -> Iterator[tuple[Configuration, str]]:
-        """What the last try asks for: the repair of what is wrong, or its devices in order if it came close."""
+        """What the last try asks for: the repair of what is wrong, or one that is known to make it the fastest."""
         assert last.outcome is not None
         found = last.outcome.feedback
         if last.outcome.status != "done" and self._use == "suggest" and found:
             yield repaired(last.configuration, found), f"repairs {found[0].code}"
         if last.outcome.status != "done" and self._use == "explain" and best is None:
             yield from self._rewritten(last.configuration, found)
-        if self._use == "suggest" and best is not None and _seconds(last) < _NEAR * _seconds(best):
+        if self._use == "suggest" and best is not None:
             for each in found:
-                if each.code == "RING_LOST":
+                if each.repaired_step_time_s is not None and each.repaired_step_time_s < _seconds(best):
                     yield repaired(last.configuration, (each,)), each.suggestion
 
     def _rewritten(self, text: Configuration, found: Sequence[Feedback]) -> Iterator[tuple[Configuration, str]]:
