@@ -7,7 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import PlanError
+from asap.core.units import format_bytes
 from asap.mapping.coverage import Place
+from asap.mapping.kept_state import kept_state
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import (
     Block,
@@ -27,6 +29,7 @@ from asap.mapping.sharding import TensorSharding, shardings
 from asap.mapping.target import Target
 from asap.plans.axes import MEANINGS
 
+_LARGEST = 3
 _FROZEN = ConfigDict(frozen=True, populate_by_name=True)
 
 
@@ -53,6 +56,16 @@ class Laid(BaseModel):
     share: str | None = Field(description="of the tensor on one device: 1/16; null where the mesh is not known")
 
 
+class KeptTensor(BaseModel):
+    """What one device keeps of a parameter and both its Adam moments, over all layers."""
+
+    model_config = _FROZEN
+
+    tensor: str
+    hbm_bytes: float
+    host_bytes: float
+
+
 class Explanation(BaseModel):
     """What a program says, in words and tensor by tensor."""
 
@@ -62,6 +75,7 @@ class Explanation(BaseModel):
     lines: tuple[ExplainedLine, ...]
     parameters: tuple[Laid, ...] = Field(description="empty without a model")
     activations: tuple[Laid, ...] = Field(description="empty without a model")
+    kept: tuple[KeptTensor, ...] = Field(description="between two steps, exact; empty without a model and a mesh")
     maxtext_rules: tuple[tuple[str, tuple[str, ...]], ...] | None = Field(
         description="logical_axis_rules for MaxText that lay the tensors so; null where MaxText cannot say it"
     )
@@ -74,7 +88,9 @@ def explain(program: Program, target: Target | None) -> Explanation:
         ExplainedLine(line=d.at.line, decision=format_decision(d), meaning=meaning(d)) for d in program.decisions
     )
     if target is None:
-        return Explanation(lines=lines, parameters=(), activations=(), maxtext_rules=None, maxtext_refusal=None)
+        return Explanation(
+            lines=lines, parameters=(), activations=(), kept=(), maxtext_rules=None, maxtext_refusal=None
+        )
     rules, refusal = None, None
     try:
         rules = tuple((name, tuple(axes)) for name, axes in write_rules(program, target))
@@ -84,9 +100,19 @@ def explain(program: Program, target: Target | None) -> Explanation:
         lines=lines,
         parameters=tuple(_joined(_laid(shardings(target, program, "shard"), program.mesh))),
         activations=tuple(_joined(_laid(shardings(target, program, "constrain"), program.mesh))),
+        kept=_kept(program, target),
         maxtext_rules=rules,
         maxtext_refusal=refusal,
     )
+
+
+def kept_in_words(kept: Sequence[KeptTensor]) -> str:
+    """What one device keeps in all, and the tensors that take most of its HBM."""
+    hbm, host = sum(each.hbm_bytes for each in kept), sum(each.host_bytes for each in kept)
+    largest = sorted(kept, key=lambda each: -each.hbm_bytes)[:_LARGEST]
+    named = ", ".join(f"{each.tensor} {format_bytes(each.hbm_bytes)}" for each in largest if each.hbm_bytes)
+    beside = f", and {format_bytes(host)} in memory of the host" if host else ""
+    return f"Parameters and Adam moments on a device: {format_bytes(hbm)} of HBM ({named or 'none'}){beside}."
 
 
 def meaning(decision: Decision) -> str:
@@ -146,6 +172,13 @@ def _order(order: Order) -> str:
         "col": "devices column by column",
         "fold": "devices row by row along folded axes, so that rings need no wrap-around link",
     }[order.by.kind]
+
+
+def _kept(program: Program, target: Target) -> tuple[KeptTensor, ...]:
+    if program.mesh is None:
+        return ()
+    found = kept_state(program, target)
+    return tuple(KeptTensor(tensor=name, hbm_bytes=kept.hbm, host_bytes=kept.host) for name, kept in found.items())
 
 
 def _laid(found: Iterator[TensorSharding], mesh: Mesh | None) -> Iterator[Laid]:

@@ -42,6 +42,7 @@ class Target:
         parameters: its weights.
         activations: points where an activation may be constrained.
         layers: of the decoder.
+        weight_precision: type of parameters of which no line says another.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Target:
     parameters: tuple[Tensor, ...]
     activations: tuple[Tensor, ...]
     layers: int
+    weight_precision: str = "fp32"
 
     def tensors(self, keyword: str) -> tuple[Tensor, ...]:
         """What lines with a keyword may name; for ``remat`` the layers themselves."""

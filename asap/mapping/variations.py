@@ -6,11 +6,11 @@ Groups are what people map apart: the experts, the MLP and the attention of all 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
-from math import prod
 from typing import TypeGuard
 
 from asap.hardware import Slice
 from asap.mapping.check import check
+from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Decision, Program, Sharding, TensorSetting
@@ -31,7 +31,7 @@ _MOST_AXES = 2
 
 @dataclass(frozen=True)
 class Variation:
-    """A program, what it changes, and the elements of parameters that one device then keeps."""
+    """A program, what it changes, and the bytes of parameters and moments that a device then keeps in HBM."""
 
     text: str
     what: str
@@ -60,21 +60,8 @@ def split_otherwise(text: str, target: Target, hardware: Slice) -> Iterator[Vari
             splits = _splits(checked.program, target)
             if not checked.feedback and splits not in seen:
                 seen.add(splits)
-                yield Variation(
-                    varied, f"{group}: {dimension} over {axes_said}", kept_elements(checked.program, target)
-                )
-
-
-def kept_elements(program: Program, target: Target) -> float:
-    """Elements of all parameters that one device keeps."""
-    mesh, kept = program.mesh, 0.0
-    for found in shardings(target, program, "shard"):
-        place = found.place
-        layers = place.layers and sum(place.layers[0] <= layer <= place.layers[1] for layer in place.tensor.layers)
-        elements = prod(split.dimension.length or 1 for split in found.splits)
-        shards = prod(mesh.total(axis) for split in found.splits for axis in split.axes) if mesh else 1
-        kept += (1 if layers is None else layers) * elements / shards
-    return kept
+                kept = kept_in_all(checked.program, target).hbm
+                yield Variation(varied, f"{group}: {dimension} over {axes_said}", kept)
 
 
 def first_layers_recompute(text: str, policy: Policy, layers: int, target: Target) -> str:

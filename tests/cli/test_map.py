@@ -55,6 +55,16 @@ def test_explain_shows_each_tensor_and_the_line_that_decides(asap, file):
     assert "MaxText cannot say this" in done.err
 
 
+def test_explain_says_what_a_device_keeps(asap, file):
+    file.write_text("mesh data=4 model=4\nplace optimizer on pinned_host\ndtype head bf16\n")
+    found = json.loads(asap("map", "explain", str(file), *ON, "--format", "json").out)
+    kept = {row["tensor"]: row for row in found["kept"]}
+    assert kept["head"]["hbm_bytes"] == 8192 * 32000 * 2 / 16
+    assert kept["query"]["host_bytes"] == 2 * 80 * 8192 * 8192 * 4 / 16
+    words = "Parameters and Adam moments on a device: 16.0 GiB of HBM (gate 4.38 GiB, up 4.38 GiB, down 4.38 GiB), and "
+    assert words in asap("map", "explain", str(file), *ON).out
+
+
 def test_explain_writes_the_rules_for_maxtext(asap, file):
     file.write_text("mesh data=4 model=4\nshard embedding, head by embed over none\n")
     assert "logical_axis_rules=[['embed_vocab', []]]" in asap("map", "explain", str(file), *ON).out

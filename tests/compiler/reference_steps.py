@@ -7,6 +7,7 @@ Instead of a plan, it may be a program of the mapping language. Shapes of arrays
 
 import hashlib
 import json
+import math
 import sys
 from functools import cache
 
@@ -24,7 +25,7 @@ from asap.plans import AXES, Plan
 
 ANNOTATED = ("attention", "decoder", "loss", "mixture_of_experts", "pipeline", "state", "train_step")
 with install_import_hook([f"asap.compiler.reference.{name}" for name in ANNOTATED], "beartype.beartype"):
-    from asap.compiler.reference.state import initial_state
+    from asap.compiler.reference.state import HOST, abstract_state, initial_state
     from asap.compiler.reference.train_step import TrainStep, reference_step
 
 STEPS = 2
@@ -60,7 +61,18 @@ def lowered(model: Architecture, text: str) -> str:
     return hashlib.sha256(step.function.lower(*step.arguments).as_text().encode()).hexdigest()
 
 
-ANSWERS = {"losses": losses, "lowered": lowered}
+def kept(model: Architecture, text: str) -> list[int]:
+    """Bytes of parameters and moments on the first device, and in memory of its host."""
+    plan, step = made_step(model, text)
+    state = abstract_state(step.decoder, plan)
+    found = [0, 0]
+    for leaf in jax.tree.leaves([state[name] for name in ("parameters", "mean", "variance")]):
+        shape = leaf.sharding.shard_shape(leaf.shape)
+        found[leaf.sharding.memory_kind == HOST] += math.prod(shape) * leaf.dtype.itemsize
+    return found
+
+
+ANSWERS = {"losses": losses, "lowered": lowered, "kept": kept}
 for line in sys.stdin:
     asked, model, plans = json.loads(line)
     decoder = Architecture.model_validate(model)

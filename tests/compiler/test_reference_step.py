@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from asap.compiler.reference.segments import Layer, Segment, segments
+from asap.compiler.reference.target import mapping_target
 from asap.compiler.reference.train_step import reference_step
 from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.mapping.check import check
+from asap.mapping.kept_state import kept_in_all
+from asap.mapping.language.parse import parse
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 
@@ -128,6 +132,23 @@ def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program(lowe
     assert mapped == [same, same]
     other = "mesh data=2 seq=2 model=2\nshard query by embed over data"
     assert lowered(DENSE, other)[other] != same
+
+
+KEPT = [
+    (DENSE, "mesh data=2 seq=2 model=2"),
+    (DENSE, "mesh data=2 model=2\ndtype head fp32\nplace optimizer on pinned_host; weight_precision=bf16"),
+    (DENSE, "mesh model=4\nshard query by heads over none in layers 1\nplace up, embedding on pinned_host"),
+    (DENSE, "mesh stage=2 data=2\nmicrobatches 2\nplace parameters on pinned_host"),
+    (EXPERTS, "mesh expert=4 data=2\nshard expert_* by embed over none\ndtype router bf16 in layers 1"),
+]
+
+
+@pytest.mark.parametrize(("model", "program"), KEPT)
+def test_what_is_kept_between_steps_is_known_to_the_byte(steps, model, program):
+    text, _, weights = program.partition("; weight_precision=")
+    target = mapping_target(model, Workload(weight_precision=weights or None))
+    assert check(text, target).feedback == ()
+    assert steps("kept", model, program)[program] == list(kept_in_all(parse(text)[0], target))
 
 
 def test_experts_train_the_same_under_lines_of_their_own(losses):

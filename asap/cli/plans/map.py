@@ -89,6 +89,7 @@ def format_file(
 def explain(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
     """A program in plain words, and how every tensor lies under it."""
     from asap.mapping.explain import explain as explain_program
+    from asap.mapping.explain import kept_in_words
     from asap.mapping.maxtext import rules_text
 
     facts = _facts(experiment, model, on)
@@ -103,6 +104,8 @@ def explain(file: File, experiment: Of = None, model: Model = None, on: On = Non
         if rows:
             print()
             _print_laid(title, rows)
+    if found.kept:
+        print(f"\n{kept_in_words(found.kept)}")
     if facts.target is None:
         warn("give --model or --experiment to see how each tensor lies")
     elif found.maxtext_refusal:

@@ -28,8 +28,10 @@ def mapping_target(model: Architecture, workload: Workload | None = None) -> Tar
         raise InsufficientEvidenceError("the reference step has no latent attention (MLA)", where=name)
     if missing := model.missing():
         raise InsufficientEvidenceError(f"the mapping needs to know {', '.join(missing)}", where=name)
-    layers = model.layers or 0
-    return Target(name, AXES, tuple(_parameters(model)), _activations(model, workload or Workload(), layers), layers)
+    layers, workload = model.layers or 0, workload or Workload()
+    activations = _activations(model, workload, layers)
+    kept = "bf16" if workload.weight_precision == "bf16" else "fp32"
+    return Target(name, AXES, tuple(_parameters(model)), activations, layers, kept)
 
 
 def program_lines(text: str, model: Architecture, workload: Workload) -> ProgramLines:

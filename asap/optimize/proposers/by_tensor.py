@@ -12,11 +12,12 @@ from functools import cache
 from asap.compiler.reference.target import mapping_target
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import Slice
+from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.parse import parse
 from asap.mapping.plan_program import plan_of
 from asap.mapping.policies import layers_by_policy
 from asap.mapping.target import Target
-from asap.mapping.variations import first_layers_recompute, kept_elements, split_otherwise
+from asap.mapping.variations import first_layers_recompute, split_otherwise
 from asap.optimize.outcome import Configuration, Expectation, Suggestion, Try
 from asap.optimize.programs import is_program, program_text
 from asap.optimize.protocols import Proposer
@@ -33,8 +34,6 @@ FEW = 3
 """Plans that are evaluated first where the budget is a time."""
 _FINEST = 16
 """Parts of the model's layers: a range that fits is not made longer by less than one of them."""
-_BYTES_KEPT = 12
-"""Of a parameter and its moments in fp32."""
 
 
 @dataclass(frozen=True)
@@ -138,11 +137,8 @@ class ByTensor:
         return next((count for count in counts if self._keeping(base, policy, count) == text), None)
 
     def _splits(self, text: str, tries: Sequence[Try]) -> Iterator[Suggestion]:
-        kept, left = kept_elements(parse(text)[0], self.target), self._left(text, tries)
-        found = [
-            each for each in split_otherwise(text, self.target, self.hardware)
-            if (each.kept - kept) * _BYTES_KEPT <= left
-        ]  # fmt: skip
+        kept, left = kept_in_all(parse(text)[0], self.target).hbm, self._left(text, tries)
+        found = [each for each in split_otherwise(text, self.target, self.hardware) if each.kept - kept <= left]
         for each in sorted(found, key=lambda each: -abs(each.kept - kept)):
             yield Suggestion(configuration=each.text, why=f"{each.what}: only the compiler knows")
 
