@@ -133,6 +133,20 @@ def test_the_critical_path_adds_up_to_the_run(load):
     assert sum(part.share for part in path) == pytest.approx(1)
 
 
+def test_a_copy_that_waits_for_another_stream_does_not_show_how_long_copies_take_to_start(read):
+    """In a served decoder one copy started 7.8 ms after its launch, and every other one was thought to."""
+    started = (("gpu_memcpy", 33, 1000, 2025, 2), ("kernel", 7, 1010, 1019, 500), ("gpu_memcpy", 7, 1020, 1520, 2),
+               ("kernel", 7, 1030, 1523, 500))  # fmt: skip
+    events = []
+    for number, (category, stream, launched, start, length) in enumerate(started, 1):
+        call = {"cat": "cuda_runtime", "name": "launch", "pid": 1, "tid": 1, "ts": launched, "dur": 2}
+        operation = {"cat": category, "name": f"op{number}", "pid": 0, "tid": stream, "ts": start, "dur": length}
+        events.append({"ph": "X", **call, "args": {"correlation": number}})
+        events.append({"ph": "X", **operation, "args": {"correlation": number, "stream": stream, "device": 0}})
+    graph = build_graph(read(events))
+    assert graph.replayed == pytest.approx(graph.measured, abs=10_000)
+
+
 def test_there_is_one_root(load):
     graph = build_graph(load(Run(slow=(1.0, 1.2, 0.9))))
     without = set(range(len(graph.measured))) - set(graph.edges.target.tolist())

@@ -13,6 +13,10 @@ SMALL_GAP = 20_000
 """Nanoseconds: a longer pause between two operations is waiting, not the price of starting one. Of 27,000 kernels on
 V100, A100, H100 and MI300X, 95 % follow the one before within 4 µs where they were launched in time."""
 
+LONG_LATENCY = 100_000
+"""Nanoseconds: an operation that starts later than this after its launch, on a stream with nothing else to do, waits
+for something. Of 7,002 such launches 95 % took less than 6 µs on V100, A100 and H100, and 26 µs on MI300X."""
+
 
 KERNELS_AND_COPIES = (
     (OperationKind.COMPUTE, OperationKind.COMMUNICATION),
@@ -126,7 +130,7 @@ def _launched(
     latency, idle = _latency(operations.start[rows], calls.end[call], ended)
     for kinds in KERNELS_AND_COPIES:
         after = ~within & np.isin(operations.kind[rows], kinds)
-        usual = latency[after & idle & free[rows] & (operations.kind[rows] == kinds[0])]
+        usual = latency[after & idle & free[rows] & (operations.kind[rows] == kinds[0]) & (latency <= LONG_LATENCY)]
         typical = int(np.percentile(usual, 50, method="lower")) if len(usual) else 0
         parts.append(Edges.of(nodes.call_end[call[after]], nodes.operation_start[rows[after]], typical, Cause.LAUNCH))
     offset, idle = _latency(operations.start[rows[within]], calls.start[call[within]], ended[within])
