@@ -26,7 +26,7 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.EXPOSED_COLLECTIVE: ("the step waits for a collective", "lower the degree of its axis"),
     Code.SYNCHRONOUS_COLLECTIVE: ("a collective runs alone", "move its axis to neighbouring chips"),
     Code.REDUCED_EFFORT: (
-        "it was compiled with reduced effort, as full effort did not end: other times are not comparable",
+        "it was compiled with reduced effort, as full effort did not end: the step may be shorter",
         "give the compiler longer with --time-limit",
     ),
     Code.LAYOUT_COPY: ("the step copies data within the device", "keep tensors whole along their last dimension"),

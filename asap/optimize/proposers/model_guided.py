@@ -73,12 +73,13 @@ class ModelGuided:
 
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
-        found = [result for result in self._found(tries) if result.configuration in self.prior.index]
+        found = [r for r in self._found(tries) if r.configuration in self.prior.index and not r.at_most]
         return believe(self.prior, self.kernel, found, [self._from(self.prior.index[r.configuration]) for r in found])
 
     def against_the_model(self, tries: Sequence[Try]) -> list[float]:
         """Measured over modelled step time of each configuration that was timed."""
-        found = (r for r in (*self.known, *results(tries)) if r.configuration in self.prior.index)
+        timed = (r for r in (*self.known, *results(tries)) if not r.at_most)
+        found = (r for r in timed if r.configuration in self.prior.index)
         return [r.step_time_s / float(np.exp(self.prior.log_time[self.prior.index[r.configuration]])) for r in found]
 
     def _found(self, tries: Sequence[Try]) -> list[Result]:
