@@ -3,6 +3,7 @@
 import random
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import chdir
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -72,7 +73,8 @@ def by_opentuner(table: Table, seed: int) -> Following:
     )
     random.seed(seed)
     np.random.seed(seed)
-    manager = TuningRunManager(_interface(opentuner, space, settings), settings)
+    with chdir(folder.name):
+        manager = TuningRunManager(_interface(space, settings), settings)
     asked: list[object] = []
 
     def following(tries: list[Try]) -> Configuration:
@@ -101,10 +103,9 @@ def untried(order: Iterable[Configuration], tries: list[Try]) -> Iterator[Config
     return (configuration for configuration in order if configuration not in done)
 
 
-def _interface(opentuner, space: object, settings: Namespace) -> object:
+def _interface(space: object, settings: Namespace) -> object:
     from opentuner.measurement.interface import DefaultMeasurementInterface  # pyright: ignore[reportMissingImports]
 
-    del opentuner
     return DefaultMeasurementInterface(args=settings, manipulator=space, project_name="table", program_name="table")
 
 

@@ -16,6 +16,7 @@ from asap.optimize.proposers.step_belief import Kernel, believe
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.proposals.test_worth import expected_share
 
 KERNEL = Kernel.of(load_calibration().full)
@@ -90,6 +91,23 @@ def test_what_a_lever_does_is_learnt_for_every_mesh():
     found = [Result(str(plans[0]), 1.0, 0.0, 1), Result(str(plans[1]), 0.7, 0.0, 1)]
     belief = believe(prior, KERNEL, found, [prior.apart(place) for place in (0, 1)])
     assert np.all(belief.mean[[3, 5]] < belief.mean[[2, 4]] - 0.05)
+
+
+@given(
+    st.lists(
+        st.builds(
+            "data={} model={} microbatches={} remat={}{}".format,
+            st.sampled_from((1, 2, 8)), st.sampled_from((1, 4)), st.sampled_from((1, 4)),
+            st.sampled_from(("none", "full", "minimal")), st.sampled_from(("", " offload=optimizer")),
+        ),
+        min_size=1, max_size=8,
+    )
+)  # fmt: skip
+def test_plans_are_as_far_apart_as_each_pair_is(texts):
+    plans = [Plan.parse(text) for text in texts]
+    for place, plan in enumerate(plans):
+        found = plans_apart(plans)(place)
+        assert found.sum(axis=0) == pytest.approx([plan_distance(plan, other) for other in plans])
 
 
 def test_what_is_under_way_is_not_proposed_again():

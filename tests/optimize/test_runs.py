@@ -96,6 +96,20 @@ def test_a_log_of_gigabytes_is_not_read_to_its_end(tmp_path):
     assert len(log.tail) <= 200
 
 
+def test_the_end_of_a_log_that_grew_faster_than_it_was_read_is_read(tmp_path):
+    path = tmp_path / "log"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 30)
+        stream.seek(0, os.SEEK_END)
+        stream.write(b"\nRuntimeError: the moon is full")
+    log = RunLog(path, {}, None)
+    log.read()
+    assert log.is_behind
+    log.read(to_end=True)
+    assert not log.is_behind
+    assert log.tail[-1] == "RuntimeError: the moon is full"
+
+
 def test_a_hang_ends_with_everything_that_was_started(tmp_path):
     outcome = evaluator("hangs", seconds=1.0).evaluate(PLAN, tmp_path)
     assert outcome.status == "failed"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
-from asap.prediction.uncertainty.residual_transfer import plan_distances
+from asap.prediction.uncertainty.residual_transfer import distinguishing, plan_distances
 
 Array = NDArray[np.float64]
 
@@ -42,10 +42,23 @@ class Prior:
 
 
 def plans_apart(plans: Sequence[Plan]) -> Callable[[int], Array]:
-    """How far each of some plans is from all of them, as a :class:`Prior` wants it."""
+    """How far each of some plans is from all of them, as a :class:`Prior` wants it.
+
+    In each thing few values occur, so a plan is compared with one plan of each value.
+    """
+    values = list(zip(*map(distinguishing, plans), strict=True))
+    first = [{value: place for place, value in reversed(list(enumerate(column)))} for column in values]
+    differs = [thing for thing, places in enumerate(first) if len(places) > 1]
+    code = {thing: {value: number for number, value in enumerate(first[thing])} for thing in differs}
+    codes = {thing: np.array([code[thing][value] for value in values[thing]]) for thing in differs}
 
     def from_plan(place: int) -> Array:
-        return np.array([plan_distances(plans[place], plan) for plan in plans]).T
+        rows = [
+            np.array([plan_distances(plans[place], plans[other])[thing] for other in first[thing].values()])[
+                codes[thing]
+            ]
+            for thing in differs
+        ]
+        return np.array(rows, dtype=float).reshape(len(differs), len(plans))
 
-    differs = from_plan(0).any(axis=1)
-    return lambda place: from_plan(place)[differs]
+    return from_plan

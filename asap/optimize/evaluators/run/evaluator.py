@@ -104,7 +104,8 @@ class RunEvaluator:
                 return None
             if time.time() - began > self.limits.seconds:
                 return feedback(Code.HANG, f"it was stopped after {format_seconds(self.limits.seconds)}")
-            time.sleep(_POLL_S)
+            if not log.is_behind:
+                time.sleep(_POLL_S)
 
     def _outcome(
         self, process: Process, log: RunLog, over: Feedback | None, cut_short: bool, seconds: float,
