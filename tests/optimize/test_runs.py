@@ -86,6 +86,16 @@ def test_step_times_are_read_from_tensorboard_where_the_log_has_none(tmp_path):
     assert "no such log directory" in missing.feedback[0].explanation
 
 
+def test_step_times_are_read_from_the_mlflow_run_of_the_try(tmp_path, monkeypatch):
+    pytest.importorskip("mlflow.server", reason="extra mlflow, with its server")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/runs.db")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    start = f'RUN_NAME={{try}} "{sys.executable}" "{TRAINER}" mlflow {{overrides}}'
+    tried = evaluator("", start=start, steps_from="mlflow:{try}", seconds=200.0)
+    outcome = tried.evaluate(PLAN, _folder(tmp_path, "1"))
+    assert (outcome.status, outcome.step_time_s, outcome.steps) == ("done", 0.5, 20)
+
+
 def test_a_log_of_gigabytes_is_not_read_to_its_end(tmp_path):
     path = tmp_path / "log"
     with path.open("wb") as stream:
