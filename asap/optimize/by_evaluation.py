@@ -59,7 +59,7 @@ def optimize_by_evaluation(
         chosen = proposer(guided)
         if request.by_tensor:
             chosen = ByTensor.of(request.study, chosen, most_plans=max((request.budget.evaluations or 0) // 2, FEW))
-        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told)
+        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told, guided.repaired)
     return _report(request, session, guided, searched.found.considered, stopped)
 
 

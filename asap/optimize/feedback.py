@@ -38,8 +38,14 @@ _WORDS: dict[Code, tuple[str, str]] = {
 
 
 def feedback(
-    code: Code, explanation: str | None = None, suggestion: str | None = None, repair: Repair | None = None
+    code: Code,
+    explanation: str | None = None,
+    suggestion: str | None = None,
+    repair: Repair | None = None,
+    axis: str | None = None,
 ) -> Feedback:
-    """Feedback on a whole configuration, in the usual words where none are given."""
-    usual = _WORDS[code]
-    return Feedback(code=code, explanation=explanation or usual[0], suggestion=suggestion or usual[1], repair=repair)
+    """Feedback on a whole configuration, or one axis of it, in the usual words where none are given."""
+    usual, said = _WORDS[code], explanation
+    return Feedback(
+        code=code, explanation=said or usual[0], suggestion=suggestion or usual[1], axis=axis, repair=repair
+    )

@@ -185,3 +185,36 @@ def test_what_the_launcher_has_no_words_for_is_not_proposed():
     suggestion = ModelGuided(refusing, KERNEL).propose([])
     assert suggestion is not None
     assert suggestion.configuration == "1"
+
+
+def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit():
+    prior = line([1.0, 1.1, 1.2, 1.3, 1.4], fill=[0.95, 0.9, 0.8, 0.4, 0.3])
+    proposer, tries = ModelGuided(prior, KERNEL, MEMORY), list[Try]()
+    for number in (1, 2):
+        suggestion = proposer.propose(tries)
+        assert suggestion is not None
+        lost = died(number, int(suggestion.configuration), "rejected", Code.OUT_OF_MEMORY)
+        assert lost.outcome is not None
+        outcome = proposer.repaired(lost.outcome, lost.configuration, tries)
+        tries.append(lost.model_copy(update={"outcome": outcome}))
+    repair = outcome.feedback[0].repair
+    assert repair is not None
+    assert prior.log_fill is not None
+    assert prior.log_fill[int(repair.text)] < prior.log_fill[int(tries[-1].configuration)]
+    suggestion = proposer.propose(tries)
+    assert suggestion is not None
+    assert suggestion.configuration == repair.text
+    assert suggestion.why.startswith("repairs try 2")
+
+
+def test_a_repair_lowers_the_degree_of_the_axis_that_is_waited_for():
+    plans = [
+        Plan.parse(f"{mesh} remat=full") for mesh in ("data=2 model=8", "data=4 model=4", "data=16", "data=1 model=16")
+    ]
+    names = tuple(map(str, plans))
+    prior = Prior(names, np.zeros(4), np.log([0.5] * 4), np.zeros(4), plans_apart(plans))
+    said = feedback(Code.SYNCHRONOUS_COLLECTIVE, axis="model")
+    outcome = Outcome(status="done", step_time_s=1.0, provenance=Provenance.COMPILED, feedback=(said,))
+    found = ModelGuided(prior, KERNEL, MEMORY).repaired(outcome, names[0], [])
+    assert found.feedback[0].repair is not None
+    assert found.feedback[0].repair.text == names[1]
