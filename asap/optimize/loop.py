@@ -27,8 +27,8 @@ def optimize(
 ) -> Stopped:
     """Evaluate what is proposed until nothing more is worth it. Tries that a kill cut off are finished first.
 
-    Outcomes are kept as ``repaired`` returns them, which may add repairs to their feedback. A keyboard interrupt ends the
-    loop; the evaluator has then stopped what it started.
+    Outcomes are kept as ``repaired`` returns them, which may add repairs to their feedback. A keyboard interrupt ends
+    the loop; the evaluator has then stopped what it started.
     """
     at_once = evaluator.at_once if isinstance(evaluator, SeveralAtOnce) else 1
     stopped = None
