@@ -114,11 +114,11 @@ def _learnt(guided: ModelGuided, tries: list[Try], known: str) -> list[str]:
 
 def _undecided(tries: list[Try]) -> Iterator[str]:
     """That configurations whose step is only known to be at most so long may beat the best."""
-    best, *others = results(tries) or [None]
-    if best is not None and (open_ := sum(other.at_most for other in others)):
+    slower = results(tries)[1:]
+    if undecided := sum(each.at_most for each in slower):
         yield (
-            f"{open_} configuration(s) were compiled with reduced effort alone, which overstates a step: they may be"
-            " faster than the best; a longer --time-limit tells"
+            f"{undecided} configuration(s) were compiled with reduced effort alone, which overstates a step: they may"
+            " be faster than the best; a longer --time-limit tells"
         )
 
 

@@ -40,7 +40,7 @@ def _modelled(request, plans):
 
     of, slice_ = request.experiment, request.study.slice
     found = predict([read_plan(request.study, plan) for plan in plans], of.model, of.workload, slice_)
-    return [each.step_time.value for each in found]
+    return [each.step_time.value for each in found if each.step_time]
 
 
 def predicted(run_command, plan="data=32 model=8 remat=full"):

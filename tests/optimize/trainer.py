@@ -44,7 +44,7 @@ match mode:
             writer.add_event(Event(step=number, wall_time=1e9 + number, summary=Summary(value=[value])))
         writer.close()
     case "mlflow":
-        import mlflow
+        import mlflow  # pyright: ignore[reportMissingImports]
 
         with mlflow.start_run(run_name=os.environ["RUN_NAME"]):
             for number in range(20):
