@@ -25,6 +25,10 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.MEMORY_TO_SPARE: ("HBM is left over", "recompute less, or shard parameters less"),
     Code.EXPOSED_COLLECTIVE: ("the step waits for a collective", "lower the degree of its axis"),
     Code.SYNCHRONOUS_COLLECTIVE: ("a collective runs alone", "move its axis to neighbouring chips"),
+    Code.LAUNCH_BOUND: (
+        "the devices wait for the host",
+        "give each step more work (a larger batch, fewer microbatches), and look at the input pipeline",
+    ),
     Code.REDUCED_EFFORT: (
         "it was compiled with reduced effort, as full effort did not end: the step may be shorter",
         "give the compiler longer with --time-limit",
