@@ -41,14 +41,15 @@ class Chat(ChatSession):
         return answer
 
     def _read(self, text: str) -> Message:
-        """The line; a wish to try a plan, or consent to what a try costs, is the command for it."""
+        """The line; where plans may be run, a wish to try one, or consent to its cost, is the command for it."""
         offered, self.offered = self.offered, None
         message = read_message(text, self.conversation.scene)
         if message.agrees and offered is not None:
             self.offered = offered
             return Message(text, text, command=Command("try", str(offered)))
         what = wanted(text)
-        return message if what is None else Message(text, text, command=Command("try", what))
+        runs = what is not None and self.run_command is not None
+        return Message(text, text, command=Command("try", what)) if runs else message
 
     def _run(self, command: Command, show: Show) -> Reply | None:
         answer = run_command(self, command)
@@ -94,14 +95,14 @@ class Chat(ChatSession):
         call = {"agent": "chat", "tool": ENGINE}
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
         answer = answer_message(self.conversation, message, interactive=self.interactive)
-        if doubted(text):
+        if doubted(text) or wanted(text) is not None:
             answer = self._doubted(text, answer)
         self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
         self._record(answer)
         return answer
 
     def _doubted(self, text: str, answer: Reply) -> Reply:
-        """The answer to a doubt, with what would settle it."""
+        """The answer to a doubt, or to a wish to try what cannot be run here, with what would settle it."""
         lighter = less_recomputation(self.conversation, text)
         if lighter is not None:
             self.conversation.focus = lighter.plan

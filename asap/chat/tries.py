@@ -20,7 +20,7 @@ _NAMED = re.compile(
     r"(?: (?:one|proposal|option|plan))?|\w+=[\w+]+(?:[\s,]+\w+=[\w+]+)*",
     re.IGNORECASE,
 )
-_DOUBTED = re.compile(r"\b(?:really|for real|are you sure|sure about that)\W*\?\W*$", re.IGNORECASE)
+_DOUBTED = re.compile(r"\b(?:really|for real)\W*\?\W*$", re.IGNORECASE)
 _LESS_RECOMPUTATION = re.compile(r"\bless (?:remat\w*|recomput\w*|checkpointing)", re.IGNORECASE)
 _LADDER = (Remat.NONE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.FULL)
 """Policies from the least recomputation to the most."""
@@ -78,5 +78,6 @@ def offer(conversation: Conversation, how: RunCommand | None) -> str | None:
     """What would settle a doubt about the plan that was spoken of last; ``None`` where none was."""
     if conversation.focus is None:
         return None
-    does = "it is run with your command" if how else "the TPU compiler compiles it, which takes minutes"
-    return f'It is a prediction. Say "try it", and {does}: {conversation.focus}.'
+    if how is None:
+        return f"It is a prediction. /try has the TPU compiler compile it, which takes minutes: {conversation.focus}."
+    return f'It is a prediction. Say "try it", and it is run with your command: {conversation.focus}.'

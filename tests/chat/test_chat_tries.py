@@ -76,6 +76,7 @@ def test_a_wish_to_try_names_a_plan_and_nothing_else(line, what):
 def test_a_doubt_ends_with_really():
     assert doubted("and with less rematerialisation, really?")
     assert not doubted("it is really fast")
+    assert not doubted("are you sure?")
 
 
 @pytest.mark.process
