@@ -46,19 +46,18 @@ def plans_apart(plans: Sequence[Plan]) -> Callable[[int], Array]:
 
     In each thing few values occur, so a plan is compared with one plan of each value.
     """
-    values = list(zip(*map(distinguishing, plans), strict=True))
-    first = [{value: place for place, value in reversed(list(enumerate(column)))} for column in values]
-    differs = [thing for thing, places in enumerate(first) if len(places) > 1]
-    code = {thing: {value: number for number, value in enumerate(first[thing])} for thing in differs}
-    codes = {thing: np.array([code[thing][value] for value in values[thing]]) for thing in differs}
+    things: list[tuple[int, list[int], NDArray[np.int64]]] = []
+    for thing, column in enumerate(zip(*map(distinguishing, plans), strict=True)):
+        number = {value: code for code, value in enumerate(dict.fromkeys(column))}
+        examples = [column.index(value) for value in number]
+        if any(plan_distances(plans[0], plans[other])[thing] for other in examples):
+            things.append((thing, examples, np.array([number[value] for value in column])))
 
     def from_plan(place: int) -> Array:
         rows = [
-            np.array([plan_distances(plans[place], plans[other])[thing] for other in first[thing].values()])[
-                codes[thing]
-            ]
-            for thing in differs
+            np.array([plan_distances(plans[place], plans[other])[thing] for other in examples])[codes]
+            for thing, examples, codes in things
         ]
-        return np.array(rows, dtype=float).reshape(len(differs), len(plans))
+        return np.array(rows, dtype=float).reshape(len(things), len(plans))
 
     return from_plan
