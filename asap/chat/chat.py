@@ -47,9 +47,8 @@ class Chat(ChatSession):
         if message.agrees and offered is not None:
             self.offered = offered
             return Message(text, text, command=Command("try", str(offered)))
-        what = wanted(text)
-        runs = what is not None and self.run_command is not None
-        return Message(text, text, command=Command("try", what)) if runs else message
+        what = wanted(text) if self.run_command is not None else None
+        return message if what is None else Message(text, text, command=Command("try", what))
 
     def _run(self, command: Command, show: Show) -> Reply | None:
         answer = run_command(self, command)
