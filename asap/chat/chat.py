@@ -2,12 +2,15 @@
 
 from asap.agents.settings import BUILTIN
 from asap.chat.answer_message import answer_message
+from asap.chat.answers.phrasing import figures_of
 from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
 from asap.chat.testimony import Testimony, with_testimony
+from asap.chat.tries import doubted, less_recomputation, offer, wanted
 from asap.chat.understanding.message import Command, Message, read_message
+from asap.chat.understanding.topics import Topic
 from asap.core.errors import ServiceError
 from asap.sharding_memory import INTERRUPTED, Kind
 
@@ -25,7 +28,7 @@ class Chat(ChatSession):
         """
         self.worklog.append(Kind.USER_INPUT, {"text": text, "model": self.model})
         try:
-            message = read_message(text, self.conversation.scene)
+            message = self._read(text)
             answer = self._say(text, message, show) if message.command is None else self._run(message.command, show)
         except KeyboardInterrupt:
             self.worklog.append(Kind.NOTE, {"event": INTERRUPTED})
@@ -36,6 +39,16 @@ class Chat(ChatSession):
             output = kept.model_dump(mode="json", exclude_none=True)
             self.worklog.append(Kind.RESULT, {"node": REPLY, "output": output})
         return answer
+
+    def _read(self, text: str) -> Message:
+        """The line; where plans may be run, a wish to try one, or consent to its cost, is the command for it."""
+        offered, self.offered = self.offered, None
+        message = read_message(text, self.conversation.scene)
+        if message.agrees and offered is not None:
+            self.offered = offered
+            return Message(text, text, command=Command("try", str(offered)))
+        what = wanted(text) if self.run_command is not None else None
+        return message if what is None else Message(text, text, command=Command("try", what))
 
     def _run(self, command: Command, show: Show) -> Reply | None:
         answer = run_command(self, command)
@@ -81,9 +94,22 @@ class Chat(ChatSession):
         call = {"agent": "chat", "tool": ENGINE}
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
         answer = answer_message(self.conversation, message, interactive=self.interactive)
+        if doubted(text) or wanted(text) is not None:
+            answer = self._doubted(text, answer)
         self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
         self._record(answer)
         return answer
+
+    def _doubted(self, text: str, answer: Reply) -> Reply:
+        """The answer to a doubt, or to a wish to try what cannot be run here, with what would settle it."""
+        lighter = less_recomputation(self.conversation, text)
+        if lighter is not None:
+            self.conversation.focus = lighter.plan
+            answer = answer.model_copy(
+                update={"text": f"{lighter.plan}: {figures_of(lighter)}", "topic": Topic.WHAT_IF, "focus": lighter.plan}
+            )
+        offered = offer(self.conversation, self.run_command)
+        return answer.model_copy(update={"text": f"{answer.text}\n{offered}"}) if offered else answer
 
     def _record(self, answer: Reply | ReplyBuilder) -> None:
         for item in answer.retracted:

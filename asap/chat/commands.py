@@ -120,6 +120,34 @@ def _verify(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
         list_proposals(conversation, answer)
 
 
+def _try(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
+    from asap.chat.run_plan import cost_in_words, run_plan
+
+    conversation, how = chat.conversation, chat.run_command
+    if rest:
+        plan = _plans(chat, rest, 1)[0]
+    elif conversation.focus is not None:
+        plan = plan_answers.whole(conversation, conversation.focus)
+    else:
+        raise UsageError("no plan was spoken of", where="/try", hint='/try 2, or /try "data=8 model=4"')
+    if how is None:
+        _verify(chat, str(plan), answer)
+        return
+    if not how.agreed and chat.offered != plan:
+        answer.focus = plan
+        answer.add(cost_in_words(conversation, plan, how))
+        if chat.interactive:
+            chat.offered = plan
+            answer.add('Spend it? "Yes" runs it.')
+        else:
+            answer.add("! Nobody is here to agree to the cost: asap chat --yes agrees to it. Nothing was run.")
+        return
+    chat.offered = None
+    run_plan(conversation, answer, plan, how, chat.progress)
+    if answer.evidence:
+        list_proposals(conversation, answer)
+
+
 def _export(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
     answer.add(*export_session(chat.conversation.session, "markdown").splitlines())
     answer.on_record = True
@@ -164,6 +192,7 @@ _HANDLERS: dict[str, Handler] = {
     "sources": _sources,
     "history": _history,
     "verify": _verify,
+    "try": _try,
     "export": _export,
     "cost": _cost,
     "model": _model,

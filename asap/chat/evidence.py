@@ -75,10 +75,13 @@ class StatedFact(BaseModel):
     about: str | None = Field(default=None, description="what a constraint is about: an axis, batch, sequence, …")
     words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
     compiled: bool = Field(default=False, description="found by the compiler")
+    session: str | None = Field(default=None, description="session of asap optimize that measured it")
 
     @property
     def origin(self) -> str:
         """Who says so."""
+        if self.session is not None:
+            return f"measured by session {self.session}"
         return "by the TPU compiler" if self.compiled else "stated by you"
 
     def __str__(self) -> str:

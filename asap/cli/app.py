@@ -4,7 +4,7 @@ import typer
 
 from asap.cli.analysis import analyze, chat, compare, report
 from asap.cli.plans import map, optimize, predict, verify
-from asap.cli.scores import backtest, evaluate, ledger
+from asap.cli.scores import backtest, calibrate, evaluate, ledger
 from asap.cli.services import ci, serve
 from asap.cli.sessions import cost, memory
 from asap.cli.setup import config, doctor
@@ -24,6 +24,7 @@ app.command("report")(report.report)
 app.command("chat")(chat.chat)
 app.command("predict")(predict.predict)
 app.command("backtest")(backtest.backtest)
+app.command("calibrate")(calibrate.calibrate)
 app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("ledger")(ledger.ledger)

@@ -31,6 +31,7 @@ class Feedback(BaseModel, frozen=True):
     suggestion: str
     other_line: int | None = Field(default=None, description="of the other line, where two contradict each other")
     other_column: int | None = None
+    axis: str | None = Field(default=None, description="mesh axis that it is about")
     repair: Repair | None = Field(default=None, description="an edit of the text after which this is no longer wrong")
     repaired_step_time_s: float | None = Field(
         default=None, description="modelled step time of the same schedule after the repair; null: not known"

@@ -1,6 +1,6 @@
 """The loop over the configurations of a run: session, evaluator, proposer and rule put together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 from asap.core.errors import PlanError
@@ -14,6 +14,7 @@ from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.protocols import Proposer
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request
+from asap.optimize.results import results
 from asap.optimize.session import Session, only_session
 from asap.optimize.stopping import Stopped, Worth
 from asap.sharding_memory import readable
@@ -58,7 +59,7 @@ def optimize_by_evaluation(
         chosen = proposer(guided)
         if request.by_tensor:
             chosen = ByTensor.of(request.study, chosen, most_plans=max((request.budget.evaluations or 0) // 2, FEW))
-        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told)
+        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told, guided.repaired)
     return _report(request, session, guided, searched.found.considered, stopped)
 
 
@@ -93,7 +94,10 @@ def _report(
         best=best_measured(session.tries, guided.known, guided.first, lines),
         stopped=stopped,
         spent=spent_on(session.tries),
-        learnt=tuple(_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured")),
+        learnt=(
+            *_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured"),
+            *_undecided(session.tries),
+        ),
     )
 
 
@@ -106,6 +110,16 @@ def _learnt(guided: ModelGuided, tries: list[Try], known: str) -> list[str]:
     if max(abs(low), abs(high)) < _WORTH_SAYING:
         return [f"{known} within {format_percent(_WORTH_SAYING, 0)} of the model"]
     return [f"{known} {_signed(low)} to {_signed(high)} against the model; what was tried later allows for it"]
+
+
+def _undecided(tries: list[Try]) -> Iterator[str]:
+    """That configurations whose step is only known to be at most so long may beat the best."""
+    slower = results(tries)[1:]
+    if undecided := sum(each.at_most for each in slower):
+        yield (
+            f"{undecided} configuration(s) were compiled with reduced effort alone, which overstates a step: they may"
+            " be faster than the best; a longer --time-limit tells"
+        )
 
 
 def _signed(share: float) -> str:

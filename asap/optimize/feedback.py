@@ -25,8 +25,12 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.MEMORY_TO_SPARE: ("HBM is left over", "recompute less, or shard parameters less"),
     Code.EXPOSED_COLLECTIVE: ("the step waits for a collective", "lower the degree of its axis"),
     Code.SYNCHRONOUS_COLLECTIVE: ("a collective runs alone", "move its axis to neighbouring chips"),
+    Code.LAUNCH_BOUND: (
+        "the devices wait for the host",
+        "give each step more work (a larger batch, fewer microbatches), and look at the input pipeline",
+    ),
     Code.REDUCED_EFFORT: (
-        "it was compiled with reduced effort, as full effort did not end: other times are not comparable",
+        "it was compiled with reduced effort, as full effort did not end: the step may be shorter",
         "give the compiler longer with --time-limit",
     ),
     Code.LAYOUT_COPY: ("the step copies data within the device", "keep tensors whole along their last dimension"),
@@ -38,8 +42,14 @@ _WORDS: dict[Code, tuple[str, str]] = {
 
 
 def feedback(
-    code: Code, explanation: str | None = None, suggestion: str | None = None, repair: Repair | None = None
+    code: Code,
+    explanation: str | None = None,
+    suggestion: str | None = None,
+    repair: Repair | None = None,
+    axis: str | None = None,
 ) -> Feedback:
-    """Feedback on a whole configuration, in the usual words where none are given."""
-    usual = _WORDS[code]
-    return Feedback(code=code, explanation=explanation or usual[0], suggestion=suggestion or usual[1], repair=repair)
+    """Feedback on a whole configuration, or one axis of it, in the usual words where none are given."""
+    usual, said = _WORDS[code], explanation
+    return Feedback(
+        code=code, explanation=said or usual[0], suggestion=suggestion or usual[1], axis=axis, repair=repair
+    )

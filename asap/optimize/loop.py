@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from asap.core.provenance import Provenance
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Outcome, Suggestion, Try
+from asap.optimize.outcome import Configuration, Outcome, Suggestion, Try
 from asap.optimize.protocols import Evaluator, Proposer, SeveralAtOnce
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule, Worth
 
 Watch = Callable[[Session, Suggestion | None, Worth | None], None]
 """Called after each change: the session, and what is evaluated next with what it is worth."""
+Repaired = Callable[[Outcome, Configuration, Sequence[Try]], Outcome]
+"""Adds repairs to the feedback of an outcome, given all tries."""
 
 
 def optimize(
@@ -21,10 +23,12 @@ def optimize(
     evaluator: Evaluator | SeveralAtOnce,
     rule: StoppingRule,
     watch: Watch = lambda session, suggestion, worth: None,
+    repaired: Repaired = lambda outcome, configuration, tries: outcome,
 ) -> Stopped:
     """Evaluate what is proposed until nothing more is worth it. Tries that a kill cut off are finished first.
 
-    A keyboard interrupt ends the loop; the evaluator has then stopped what it started.
+    Outcomes are kept as ``repaired`` returns them, which may add repairs to their feedback. A keyboard interrupt ends
+    the loop; the evaluator has then stopped what it started.
     """
     at_once = evaluator.at_once if isinstance(evaluator, SeveralAtOnce) else 1
     stopped = None
@@ -33,7 +37,7 @@ def optimize(
         while len(session.unfinished) < at_once and why_not is None:
             why_not = _begin(session, proposer, rule, watch)
         running = session.unfinished
-        stopped = _evaluate(session, running, evaluator, rule) if running else why_not
+        stopped = _evaluate(session, running, evaluator, rule, repaired) if running else why_not
         watch(session, None, None)
     session.stop(stopped)
     return stopped
@@ -55,7 +59,8 @@ def _begin(session: Session, proposer: Proposer, rule: StoppingRule, watch: Watc
 
 
 def _evaluate(
-    session: Session, running: Sequence[Try], evaluator: Evaluator | SeveralAtOnce, rule: StoppingRule
+    session: Session, running: Sequence[Try], evaluator: Evaluator | SeveralAtOnce, rule: StoppingRule,
+    repaired: Repaired,
 ) -> Stopped | None:  # fmt: skip
     began, interrupted = time.monotonic(), None
     try:
@@ -71,5 +76,6 @@ def _evaluate(
         outcomes = [lost] * len(running)
         interrupted = Stopped(reason="interrupted", statement="Interrupted.")
     for each, outcome in zip(running, outcomes, strict=True):
+        outcome = repaired(outcome, each.configuration, session.tries)
         session.end(each.number, outcome, rule.machine.cost(outcome.seconds))
     return interrupted

@@ -78,6 +78,7 @@ def best_measured(
     present = before or next((r for r in (best_of(t for t in tries if t.configuration == now),) if r), None)
     steps = sum(outcome.steps or 0 for outcome in timed)
     counted = f"{steps} steps in {found.tries} run(s)" if steps else "the record" if found is before else "the compiler"
+    counted += ", with reduced effort: the step may be shorter" if found.at_most else ""
     kept = found.configuration == now
     return Best(
         configuration=found.configuration,
@@ -85,6 +86,6 @@ def best_measured(
         standard_error_s=found.standard_error_s or None,
         provenance=first.provenance if first else Provenance.MEASURED,
         evidence=f"it is what runs now; {counted}" if kept else counted,
-        saves=1 - found.step_time_s / present.step_time_s if present else None,
+        saves=1 - found.step_time_s / present.step_time_s if present and not present.at_most else None,
         lines=() if kept else tuple(lines(found.configuration).splitlines()),
     )

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from asap.optimize.codes import Code
 from asap.optimize.outcome import Configuration, Outcome, Try
 
 
@@ -16,12 +17,14 @@ class Result:
         step_time_s: mean over its tries, weighted by steps.
         standard_error_s: of that mean; 0 where nothing varies.
         tries: how many timed it.
+        at_most: whether the step may be shorter, as reduced effort of the compiler overstates it.
     """
 
     configuration: Configuration
     step_time_s: float
     standard_error_s: float
     tries: int
+    at_most: bool = False
 
     @property
     def log_error(self) -> float:
@@ -30,7 +33,7 @@ class Result:
 
 
 def results(tries: Iterable[Try]) -> list[Result]:
-    """One for each configuration that was timed, fastest first."""
+    """One for each configuration that was timed, fastest first; a time of full effort replaces those of reduced."""
     timed: dict[Configuration, list[Outcome]] = {}
     for each in tries:
         if each.outcome is not None and each.outcome.step_time_s is not None and each.outcome.status == "done":
@@ -49,11 +52,13 @@ def ended(tries: Iterable[Try]) -> list[tuple[Try, Outcome]]:
     return [(each, each.outcome) for each in tries if each.outcome is not None]
 
 
-def _pooled(configuration: Configuration, outcomes: Sequence[Outcome]) -> Result:
+def _pooled(configuration: Configuration, timed: Sequence[Outcome]) -> Result:
+    full = [outcome for outcome in timed if Code.REDUCED_EFFORT not in outcome.codes]
+    outcomes = full or timed
     weights = [outcome.steps or 1 for outcome in outcomes]
     times = [outcome.step_time_s or 0.0 for outcome in outcomes]
     total = sum(weights)
     mean = sum(weight * time for weight, time in zip(weights, times, strict=True)) / total
     inside = sum((w / total * (o.standard_error_s or 0.0)) ** 2 for w, o in zip(weights, outcomes, strict=True))
     between = sum((time - mean) ** 2 for time in times) / len(times) / max(len(times) - 1, 1)
-    return Result(configuration, mean, math.sqrt(max(inside, between)), len(outcomes))
+    return Result(configuration, mean, math.sqrt(max(inside, between)), len(outcomes), not full)

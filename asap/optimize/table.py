@@ -8,6 +8,7 @@ from rich.text import Text
 
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.optimize.codes import Code
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Worth
@@ -49,7 +50,8 @@ def tries_table(tries: Iterable[Try]) -> Table:
     first = None
     for each in tries:
         outcome = each.outcome
-        timed = outcome.step_time_s if outcome and outcome.status == "done" else None
+        comparable = outcome and outcome.status == "done" and Code.REDUCED_EFFORT not in outcome.codes
+        timed = outcome.step_time_s if outcome and comparable else None
         first = first or timed
         style = _STYLES[outcome.status] if outcome else "cyan"
         against = f"{format_percent(timed / first - 1)}" if timed and first and timed != first else ""
@@ -83,8 +85,8 @@ def _outcome(outcome: Outcome | None) -> str:
         return "running"
     parts = []
     if outcome.status == "done" and outcome.step_time_s:
-        error = outcome.standard_error_s
-        parts.append(format_seconds(outcome.step_time_s) + (f" ± {format_seconds(error)}" if error else ""))
+        error, at_most = outcome.standard_error_s, "at most " if Code.REDUCED_EFFORT in outcome.codes else ""
+        parts.append(at_most + format_seconds(outcome.step_time_s) + (f" ± {format_seconds(error)}" if error else ""))
     if outcome.hbm_bytes:
         parts.append(f"{format_bytes(outcome.hbm_bytes)} HBM")
     parts += [plain(each.explanation, 160) for each in outcome.feedback]

@@ -16,6 +16,7 @@ from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import REMAT_LADDER
 from asap.prediction.uncertainty.calibration import Widths
 from asap.prediction.uncertainty.residual_transfer import plan_distance
+from asap.prediction.uncertainty.sharing import Narrowing
 
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
@@ -59,9 +60,14 @@ class _Estimate:
     relative: Quantity | None = None
 
 
-def build_prediction(evaluation: Evaluation, index: int, asked: Plan, anchor: Anchor | None) -> Prediction:
-    """The prediction of one plan of an evaluation."""
+def build_prediction(
+    evaluation: Evaluation, index: int, asked: Plan, anchor: Anchor | None, own: Narrowing | None = None
+) -> Prediction:
+    """The prediction of one plan of an evaluation; ``own`` is what the team's own runs say of all of them."""
     estimate = _estimate(evaluation, index, anchor)
+    own = own if estimate.method == "architecture" else None
+    if own is not None:
+        estimate = _narrowed(estimate, own, float(evaluation.half_width[anchor.index if anchor else index]))
     seconds, width, source = estimate.seconds, estimate.width, estimate.source
     tokens = _at(evaluation.inputs.workload.batch, index) * _at(evaluation.inputs.workload.sequence, 0)
     flops = _at(model_flops(evaluation.inputs), index)
@@ -78,7 +84,11 @@ def build_prediction(evaluation: Evaluation, index: int, asked: Plan, anchor: An
         mfu=_interval(flops / (peak * seconds), "fraction", source, width),
         region_distance=float(evaluation.distance[index]),
         doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
-        notes=(*_notes(evaluation, index, asked), *_unstated(evaluation, index, estimate)),
+        notes=(
+            *_notes(evaluation, index, asked),
+            *_unstated(evaluation, index, estimate),
+            *((own.note,) if own else ()),
+        ),
     )
 
 
@@ -109,6 +119,12 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
     relative = _relative(seconds / anchor.step_time / larger, ANCHORED, fit.anchored_widths, distance)
     return _Estimate("anchored_architecture", seconds, fit.anchored_widths.at(distance), ANCHORED, relative)
+
+
+def _narrowed(estimate: _Estimate, own: Narrowing, half_width: float) -> _Estimate:
+    """Shifted as own runs say: by the same factor for all plans, so that their ratios stay."""
+    seconds = estimate.seconds * math.exp(own.shift * half_width)
+    return replace(estimate, seconds=seconds, width=estimate.width * own.scale, source=estimate.source + own.source)
 
 
 def _relative(ratio: float, source: str, widths: Widths, distance: float) -> Quantity:

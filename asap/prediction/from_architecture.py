@@ -13,6 +13,8 @@ from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import require
 from asap.prediction.step_model.recomputation import infer_remat
 from asap.prediction.uncertainty.calibration import Calibration, load_calibration
+from asap.prediction.uncertainty.own_runs import Likeness, OwnRuns
+from asap.prediction.uncertainty.sharing import Narrowing
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ def predict(
     calibration: Calibration | None = None,
     baseline: Measured | None = None,
     incumbent: Plan | None = None,
+    own: OwnRuns | None = None,
 ) -> list[Prediction]:
     """Step time and memory of each plan, with intervals.
 
@@ -43,6 +46,7 @@ def predict(
         calibration: the bundled one by default.
         baseline: a measured run; predictions then start from it, and their intervals are those of a what-if.
         incumbent: the plan that ``relative_step_time`` refers to; the baseline's by default.
+        own: the team's own runs, which correct predictions that no baseline does.
 
     Raises:
         InsufficientEvidenceError: the architecture, the batch or the sequence is not known.
@@ -56,7 +60,14 @@ def predict(
         if plan.devices != hardware.devices:
             raise PlanError(f"is for {plan.devices} devices, not {hardware.devices}", where=str(plan))
     chosen = [infer_remat(plan, known, workload, hardware) for plan in everything]
-    fit, inferred = (calibration or load_calibration()).full, [plan.remat is None for plan in everything]
-    evaluation = evaluate_plans(chosen, known, workload, hardware, fit, inferred=inferred)
+    fitted, inferred = calibration or load_calibration(), [plan.remat is None for plan in everything]
+    evaluation = evaluate_plans(chosen, known, workload, hardware, fitted.full, inferred=inferred)
     anchor = Anchor(len(asked), baseline.step_time if baseline else None) if reference else None
-    return [build_prediction(evaluation, index, asked[index], anchor) for index in range(len(asked))]
+    narrowing = _narrowing(own, fitted, Likeness.of(known, workload, hardware)) if own else None
+    return [build_prediction(evaluation, index, asked[index], anchor, narrowing) for index in range(len(asked))]
+
+
+def _narrowing(own: OwnRuns, fitted: Calibration, wanted: Likeness) -> Narrowing | None:
+    if own.calibrated != fitted.date:
+        return Narrowing(runs=0)
+    return fitted.full.sharing.narrowing(wanted, own.runs)

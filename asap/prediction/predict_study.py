@@ -83,11 +83,12 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction import Measured, predict
+    from asap.prediction.uncertainty.own_runs import load_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
     baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
     model, workload = study.experiment.model, study.experiment.workload
-    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan)
+    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan, own=load_own_runs())
     if baseline is None:
         return found
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)

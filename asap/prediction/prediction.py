@@ -69,6 +69,8 @@ class MemoryPrediction(BaseModel):
 
 COMPILED = "compiled: "
 """How the note begins that holds the compiler's verdict on the plan."""
+OWN_RUNS = "your runs: "
+"""How the note begins that says what the team's own runs changed."""
 
 
 class Prediction(BaseModel):
@@ -112,6 +114,11 @@ class Prediction(BaseModel):
             field = "doublings" if found["method"] == "profile_ratios" else "region_distance"
             found.setdefault(field, found.pop("distance"))
         return found
+
+    @property
+    def own_runs(self) -> str | None:
+        """What the team's own runs changed; ``None`` if they changed nothing."""
+        return next((note for note in self.notes if note.startswith(OWN_RUNS)), None)
 
     @property
     def compiled(self) -> str | None:

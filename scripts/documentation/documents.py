@@ -21,6 +21,7 @@ from asap.optimize.by_mapping import MappingOptimization
 from asap.optimize.report import OptimizationReport
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import Calibration
+from asap.prediction.uncertainty.own_runs import OwnRuns
 from asap.replay.replay import Replay
 from asap.reports.analysis import Analysis
 from asap.reports.comparison import RunComparison
@@ -108,6 +109,7 @@ DOCUMENTS = (
     Document(Explanation, "`asap map explain --format json`", "explain"),
     Document(Space, "`asap map space --format json`", "space"),
     Document(MappingOptimization, "`asap map optimize --format json`", "optimize"),
+    Document(OwnRuns, "`asap calibrate --format json`"),
     Document(Calibration, "the constants of the step model: `scripts/calibrate`"),
 )
 

@@ -119,6 +119,18 @@ def test_feedback_reaches_the_model_as_data(played):
     assert "needs more ‹/data› than there is" in questions[-1].asked
 
 
+def test_precedents_and_notes_reach_the_model_and_may_be_cited(played):
+    def script(question: Question) -> Say:
+        heard = json.loads(question.asked[question.asked.index("{") : question.asked.rindex("}") + 1])
+        columns, note = heard["notes"]["columns"], heard["notes"]["rows"][0]
+        assert heard["records"]["rows"]
+        return choice(GOOD, f"As the note says [{note[columns.index('id')]}].")
+
+    session, _, _ = played(script, budget=2)
+    assert session.tries[1].configuration == GOOD
+    assert session.tries[1].why.startswith("As the note says [")
+
+
 def test_a_model_that_fails_ends_the_session_without_a_loss(played):
     with pytest.raises(ServiceError):
         played(lambda question: Reply(500, {"error": {"code": 500, "message": "no", "status": "FAILED"}}), budget=3)

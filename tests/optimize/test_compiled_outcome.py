@@ -11,7 +11,9 @@ from asap.experiments import ExperimentStore
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.optimize.by_evaluation import open_session, report_of
+from asap.optimize.codes import Code
 from asap.optimize.evaluators.compiled import outcome_of
+from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Cost, Outcome, Suggestion
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
@@ -100,18 +102,51 @@ def test_a_loop_that_cannot_be_counted_makes_no_time():
     assert "the trip count of" in found.feedback[0].explanation
 
 
-def test_a_report_calls_compiled_what_was_compiled_and_says_when_the_best_is_kept(home):
+def report(*tries: tuple[str, float, tuple[Code, ...]]):
+    """The report of a session in which these plans were compiled, with their seconds and codes."""
     request = Request(
         experiment=ExperimentStore().get("llama-8b-tensor-16"), evaluate="compiler", budget=Budget(evaluations=2)
     )
     session = Session.start("s", request.model_dump(mode="json"))
-    for number, (plan, seconds) in enumerate(((str(request.study.plan), 5.0), ("data=256 remat=full", 6.0)), 1):
+    for number, (plan, seconds, said) in enumerate(tries, 1):
         session.begin(Suggestion(configuration=str(Plan.parse(plan).completed_by(request.study.plan)), why=""))
-        session.end(
-            number, Outcome(status="done", step_time_s=seconds, provenance=Provenance.COMPILED), Cost(seconds=1.0)
+        found = Outcome(
+            status="done", step_time_s=seconds, provenance=Provenance.COMPILED, feedback=tuple(map(feedback, said))
         )
-    report = report_of(*open_session("s"))
-    assert report.best is not None
-    assert (report.best.saves, report.best.lines) == (0.0, ())
-    assert report.best.evidence == "it is what runs now; the compiler"
-    assert [line.split()[0] for line in report.learnt] == ["compiled"]
+        session.end(number, found, Cost(seconds=1.0))
+    return report_of(*open_session("s"))
+
+
+NOW = "data=16 model=16 remat=full"
+
+
+def test_a_report_calls_compiled_what_was_compiled_and_says_when_the_best_is_kept(home):
+    found = report((NOW, 5.0, ()), ("data=256 remat=full", 6.0, ()))
+    assert found.best is not None
+    assert (found.best.saves, found.best.lines) == (0.0, ())
+    assert found.best.evidence == "it is what runs now; the compiler"
+    assert [line.split()[0] for line in found.learnt] == ["compiled"]
+
+
+def test_a_slower_time_of_reduced_effort_decides_nothing(home):
+    found = report((NOW, 5.0, ()), ("data=256 remat=full", 6.0, (Code.REDUCED_EFFORT,)))
+    assert found.best is not None
+    assert found.best.evidence == "it is what runs now; the compiler"
+    assert any("may be faster than the best; a longer --time-limit tells" in line for line in found.learnt)
+    assert not any("against the model" in line for line in found.learnt)
+
+
+def test_a_best_of_reduced_effort_says_that_it_may_be_shorter(home):
+    found = report((NOW, 5.0, (Code.REDUCED_EFFORT,)), ("data=256 remat=full", 4.0, (Code.REDUCED_EFFORT,)))
+    assert found.best is not None
+    assert found.best.evidence == "the compiler, with reduced effort: the step may be shorter"
+    assert found.best.saves is None
+
+
+def test_full_effort_replaces_what_reduced_effort_said(home):
+    found = report(
+        (NOW, 5.0, ()), ("data=256 remat=full", 6.0, (Code.REDUCED_EFFORT,)), ("data=256 remat=full", 4.0, ())
+    )
+    assert found.best is not None
+    assert found.best.step_time_s == 4.0
+    assert found.best.saves == pytest.approx(0.2)

@@ -16,6 +16,7 @@ from asap.optimize.proposers.step_belief import Kernel, believe
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.proposals.test_worth import expected_share
 
 KERNEL = Kernel.of(load_calibration().full)
@@ -90,6 +91,23 @@ def test_what_a_lever_does_is_learnt_for_every_mesh():
     found = [Result(str(plans[0]), 1.0, 0.0, 1), Result(str(plans[1]), 0.7, 0.0, 1)]
     belief = believe(prior, KERNEL, found, [prior.apart(place) for place in (0, 1)])
     assert np.all(belief.mean[[3, 5]] < belief.mean[[2, 4]] - 0.05)
+
+
+@given(
+    st.lists(
+        st.builds(
+            "data={} model={} microbatches={} remat={}{}".format,
+            st.sampled_from((1, 2, 8)), st.sampled_from((1, 4)), st.sampled_from((1, 4)),
+            st.sampled_from(("none", "full", "minimal")), st.sampled_from(("", " offload=optimizer")),
+        ),
+        min_size=1, max_size=8,
+    )
+)  # fmt: skip
+def test_plans_are_as_far_apart_as_each_pair_is(texts):
+    plans = [Plan.parse(text) for text in texts]
+    for place, plan in enumerate(plans):
+        found = plans_apart(plans)(place)
+        assert found.sum(axis=0) == pytest.approx([plan_distance(plan, other) for other in plans])
 
 
 def test_what_is_under_way_is_not_proposed_again():
@@ -167,3 +185,36 @@ def test_what_the_launcher_has_no_words_for_is_not_proposed():
     suggestion = ModelGuided(refusing, KERNEL).propose([])
     assert suggestion is not None
     assert suggestion.configuration == "1"
+
+
+def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit():
+    prior = line([1.0, 1.1, 1.2, 1.3, 1.4], fill=[0.95, 0.9, 0.8, 0.4, 0.3])
+    proposer, tries = ModelGuided(prior, KERNEL, MEMORY), list[Try]()
+    for number in (1, 2):
+        suggestion = proposer.propose(tries)
+        assert suggestion is not None
+        lost = died(number, int(suggestion.configuration), "rejected", Code.OUT_OF_MEMORY)
+        assert lost.outcome is not None
+        outcome = proposer.repaired(lost.outcome, lost.configuration, tries)
+        tries.append(lost.model_copy(update={"outcome": outcome}))
+    repair = outcome.feedback[0].repair
+    assert repair is not None
+    assert prior.log_fill is not None
+    assert prior.log_fill[int(repair.text)] < prior.log_fill[int(tries[-1].configuration)]
+    suggestion = proposer.propose(tries)
+    assert suggestion is not None
+    assert suggestion.configuration == repair.text
+    assert suggestion.why.startswith("repairs try 2")
+
+
+def test_a_repair_lowers_the_degree_of_the_axis_that_is_waited_for():
+    plans = [
+        Plan.parse(f"{mesh} remat=full") for mesh in ("data=2 model=8", "data=4 model=4", "data=16", "data=1 model=16")
+    ]
+    names = tuple(map(str, plans))
+    prior = Prior(names, np.zeros(4), np.log([0.5] * 4), np.zeros(4), plans_apart(plans))
+    said = feedback(Code.SYNCHRONOUS_COLLECTIVE, axis="model")
+    outcome = Outcome(status="done", step_time_s=1.0, provenance=Provenance.COMPILED, feedback=(said,))
+    found = ModelGuided(prior, KERNEL, MEMORY).repaired(outcome, names[0], [])
+    assert found.feedback[0].repair is not None
+    assert found.feedback[0].repair.text == names[1]

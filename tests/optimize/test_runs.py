@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from asap.core.errors import UsageError
+from asap.experiments.store import BUNDLED
 from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command, asked_settings, words
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
@@ -86,6 +87,37 @@ def test_step_times_are_read_from_tensorboard_where_the_log_has_none(tmp_path):
     assert "no such log directory" in missing.feedback[0].explanation
 
 
+def test_step_times_are_read_from_the_mlflow_run_of_the_try(tmp_path, monkeypatch):
+    pytest.importorskip("mlflow.server", reason="extra mlflow, with its server")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/runs.db")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    start = f'RUN_NAME={{try}} "{sys.executable}" "{TRAINER}" mlflow {{overrides}}'
+    tried = evaluator("", start=start, steps_from="mlflow:{try}", seconds=200.0)
+    outcome = tried.evaluate(PLAN, _folder(tmp_path, "1"))
+    assert (outcome.status, outcome.step_time_s, outcome.steps) == ("done", 0.5, 20)
+
+
+def test_the_profile_that_a_command_writes_gives_step_time_and_what_it_waits_for(tmp_path):
+    start = f"cp -r {BUNDLED / 'cpu-8dev'} {{folder}}/profile; echo {{overrides}}"
+    outcome = evaluator("", start=start).evaluate(PLAN, tmp_path)
+    assert outcome.status == "done"
+    assert outcome.step_time_s == pytest.approx(0.2134, rel=1e-3)
+    assert Code.EXPOSED_COLLECTIVE in outcome.codes
+
+
+@pytest.mark.parametrize("name", ["openxla_xprof__gpu_multi_worker"])
+def test_devices_that_wait_for_the_host_are_told_by_a_real_profile(tmp_path, name):
+    profile = Path(__file__).parents[3] / "shared" / "profiles" / name
+    if not profile.exists():
+        pytest.skip("the profile is not here")
+    outcome = evaluator(
+        "good", start=f'cp -r {profile} {{folder}}/profile; "{sys.executable}" "{TRAINER}" good {{overrides}}'
+    )
+    found = outcome.evaluate(PLAN, tmp_path)
+    (said,) = (each for each in found.feedback if each.code == Code.LAUNCH_BOUND)
+    assert "idle" in said.explanation
+
+
 def test_a_log_of_gigabytes_is_not_read_to_its_end(tmp_path):
     path = tmp_path / "log"
     with path.open("wb") as stream:
@@ -94,6 +126,20 @@ def test_a_log_of_gigabytes_is_not_read_to_its_end(tmp_path):
     assert log.read()
     assert log.too_long
     assert len(log.tail) <= 200
+
+
+def test_the_end_of_a_log_that_grew_faster_than_it_was_read_is_read(tmp_path):
+    path = tmp_path / "log"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 30)
+        stream.seek(0, os.SEEK_END)
+        stream.write(b"\nRuntimeError: the moon is full")
+    log = RunLog(path, {}, None)
+    log.read()
+    assert log.is_behind
+    log.read(to_end=True)
+    assert not log.is_behind
+    assert log.tail[-1] == "RuntimeError: the moon is full"
 
 
 def test_a_hang_ends_with_everything_that_was_started(tmp_path):

@@ -43,6 +43,12 @@ match mode:
             value = Summary.Value(tag="perf/step_time_seconds", simple_value=0.5)
             writer.add_event(Event(step=number, wall_time=1e9 + number, summary=Summary(value=[value])))
         writer.close()
+    case "mlflow":
+        import mlflow  # pyright: ignore[reportMissingImports]
+
+        with mlflow.start_run(run_name=os.environ["RUN_NAME"]):
+            for number in range(20):
+                mlflow.log_metric("perf/step_time_seconds", 0.5, step=number)
     case "memory":
         say("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 22.23G of 15.75G hbm.")
         sys.exit(1)

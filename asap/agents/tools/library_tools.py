@@ -10,6 +10,8 @@ from asap.agents.tools.tables import table
 
 if TYPE_CHECKING:
     from asap.history.search import HistoryHit
+    from asap.knowledge.search import KnowledgeHit
+    from asap.study.study import Study
 
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
 Limit = Annotated[int, Field(ge=1, le=10)]
@@ -31,12 +33,11 @@ class LibraryTools:
             limit: how many records, 1 to 10.
         """
         from asap.history import HistoryQuery, parse_query, search_history
-        from asap.proposals.selection.precedents import similar_runs
 
         study = self._studies.study(experiment)
-        asked = parse_query(HistoryQuery(text=query)) if query else None
-        hits = search_history(asked, limit) if asked else similar_runs(study, limit)
-        return {"records": table([_record(hit) for hit in hits])}
+        if not query:
+            return records_like(study, limit)
+        return {"records": table(list(map(_record, search_history(parse_query(HistoryQuery(text=query)), limit))))}
 
     @answering
     def search_knowledge(self, query: Words, limit: Limit = 3) -> Answer:
@@ -46,20 +47,26 @@ class LibraryTools:
             query: words of an engineer or of a diagnosis, such as: tensor parallelism all-reduce critical path.
             limit: how many notes, 1 to 10.
         """
-        from asap.knowledge import search_knowledge
+        return notes_on(query, limit)
 
-        return {
-            "notes": table(
-                [
-                    {
-                        "id": hit.note.id,
-                        "title": quoted(hit.note.title, hit.note.id),
-                        "text": quoted(hit.note.body, hit.note.id),
-                    }
-                    for hit in search_knowledge(query, limit)
-                ]
-            )
-        }
+
+def records_like(study: "Study", limit: int) -> Answer:
+    """Records of past optimizations of runs like this one."""
+    from asap.proposals.selection.precedents import similar_runs
+
+    return {"records": table(list(map(_record, similar_runs(study, limit))))}
+
+
+def notes_on(words: str, limit: int) -> Answer:
+    """Notes on a subject."""
+    from asap.knowledge import search_knowledge
+
+    return {"notes": table(list(map(_note, search_knowledge(words, limit))))}
+
+
+def _note(hit: "KnowledgeHit") -> Answer:
+    note = hit.note
+    return {"id": note.id, "title": quoted(note.title, note.id), "text": quoted(note.body, note.id)}
 
 
 def _record(hit: "HistoryHit") -> Answer:

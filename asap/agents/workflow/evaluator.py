@@ -1,7 +1,8 @@
 """The evaluator agent: a language model that proposes what ``asap optimize`` tries next.
 
-It sees what the built-in proposer sees: tries, feedback, candidates. It says what and why; every figure stays the
-engine's, a proposal that cannot be used goes back to it, and the loop alone decides whether anything is spent.
+It sees what the built-in proposer sees (tries, feedback, candidates), with precedents and notes. It says what and why;
+every figure stays the engine's, a proposal that cannot be used goes back to it, and the loop alone decides whether
+anything is spent.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
@@ -21,6 +23,7 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
+from asap.agents.tools.library_tools import notes_on, records_like
 from asap.agents.tools.results import Answer, harmless
 from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
 from asap.agents.workflow.memory_plugin import MemoryPlugin
@@ -41,6 +44,7 @@ from asap.study.study import Study, read_plan
 EVALUATOR = "evaluator"
 ATTEMPTS = 3
 CANDIDATES = 10
+RECORDS, NOTES = 4, 2
 _LONGEST_REASON = 300
 
 
@@ -104,9 +108,12 @@ class AgentProposer:
         sessions, session = InMemorySessionService(), self.worklog.session
         await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
         runner = Runner(app=app, session_service=sessions)
-        message = fenced(json.dumps(facts, ensure_ascii=False), "optimization")
+        notes = harmless(notes_on(_subject(tries), NOTES))
+        heard = facts | self._records | notes
+        message = fenced(json.dumps(heard, ensure_ascii=False), "optimization")
         transcript = Transcript()
-        transcript.record("optimization", facts)
+        for tool, answer in (("optimization", facts), ("search_history", self._records), ("search_knowledge", notes)):
+            transcript.record(tool, answer)
         try:
             for _ in range(ATTEMPTS):
                 answer = await ask(runner, session, message)
@@ -166,6 +173,11 @@ class AgentProposer:
             "your_last": self._verdict(tries),
         }
 
+    @cached_property
+    def _records(self) -> Answer:
+        """Precedents of the run, which no try changes."""
+        return harmless(records_like(self.study, RECORDS))
+
     def _verdict(self, tries: Sequence[Try]) -> str | None:
         """Whether the last expectation came true."""
         last, expected = tries[-1], self._expected_faster.get(len(tries))
@@ -174,6 +186,13 @@ class AgentProposer:
         before, now = best_of(tries[:-1]), last.outcome.step_time_s
         was = now is not None and (before is None or now < before.step_time_s)
         return f"you expected it to be {_words(expected)}; it was {_words(was) if now else 'not timed'}"
+
+
+def _subject(tries: Sequence[Try]) -> str:
+    """What notes are looked up for: what the last try showed, or how its plan is sharded."""
+    last = tries[-1]
+    said = [f"{each.explanation} {each.suggestion}" for each in (last.outcome.feedback if last.outcome else ())]
+    return plain("; ".join(said) or f"step time of {last.configuration}", 400)
 
 
 def _may_be_repeated(each: Try) -> bool:

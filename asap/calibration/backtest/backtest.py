@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.calibration.backtest.baselines import Baseline
 from asap.calibration.backtest.blocks import Block, blocks_of, memory_score
 from asap.calibration.backtest.loop import Loop
+from asap.calibration.backtest.own_runs import OwnRunsScore
 from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.backtest.scores import Errors, MemoryScore, Ranking, WhatIf
 from asap.calibration.dataset.inferred_settings import with_inferred_remat
@@ -21,6 +22,8 @@ from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.uncertainty.calibration import Calibration, load_calibration
 
+KNOWN = (3, 1000)
+"""Own runs that are given of a source, at most half of it: a few, and many."""
 OURS = "development sources: the fit without the row's own source; other sources: the full fit"
 
 
@@ -44,6 +47,7 @@ class BacktestReport(BaseModel):
     ranking: Ranking
     memory: MemoryScore
     loop: Loop | None = None
+    own_runs: tuple[OwnRunsScore, ...] = Field(default=(), description="narrowed by half of a source's own runs")
     blocks: dict[str, Block] = Field(description="seen, left_out, never_used: each scored by itself")
 
 
@@ -92,5 +96,6 @@ def backtest(
         ranking=table.ranking(),
         memory=memory_score(runs, [fitted.fit_for(run.source) for run in runs]),
         loop=table.loop() if loop else None,
+        own_runs=tuple(score for known in KNOWN if (score := table.own_runs(known)) is not None),
         blocks=blocks_of(runs, fitted, loop=loop) if ours else {},
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from asap.calibration.backtest.advice import Advice, score_advice
 from asap.calibration.backtest.baselines import Baseline, baseline_step_times
 from asap.calibration.backtest.loop import Loop, TuningProblem, score_loop
+from asap.calibration.backtest.own_runs import OwnRunsScore, score_own_runs
 from asap.calibration.backtest.scores import Errors, Ranking, WhatIf, score_errors, score_ranking
 from asap.calibration.dataset.pairs import grouped, pairs_of
 from asap.calibration.dataset.runs import PublishedRun
@@ -60,6 +61,13 @@ class PredictedTable:
     def errors(self) -> Errors | None:
         """Of step times."""
         return score_errors(self.predicted, self.measured, [run.source for run in self.runs], self.widths)
+
+    def own_runs(self, known: int) -> OwnRunsScore | None:
+        """What so many own runs bring, at most half of a source's; nothing of a baseline."""
+        if self.widths is None:
+            return None
+        residuals = np.log(self.measured / self.predicted)
+        return score_own_runs(self.runs, self.fits, residuals, self.widths, known)
 
     def by(self, key: Callable[[PublishedRun], str]) -> dict[str, Errors]:
         """Errors of each group of runs, the largest first."""

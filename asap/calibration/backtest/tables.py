@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from asap.calibration.backtest.backtest import BacktestReport
 from asap.calibration.backtest.blocks import TITLES, Block
 from asap.calibration.backtest.loop import Loop
+from asap.calibration.backtest.own_runs import Narrowed, OwnRunsScore
 from asap.calibration.backtest.scores import Errors
 from asap.core.units import format_percent
 
 BLOCK_COLUMNS = ("source", "rows", "median", "p90", "90 % interval", "covers", "what-if", "covers")
 ADVICE_COLUMNS = ("settings beside the mesh vary", "groups", "sources", "regret as it is", "of proposal 1", "by source")
+OWN_COLUMNS = ("own runs given", "rows", "median", "with them", "90 % interval", "with them", "covers", "with them")
 COLUMNS = ("", "rows", "macro median", "median", "mean", "p90", "90 % interval covers")
 
 
@@ -50,6 +52,12 @@ def loop_rows(loop: Loop) -> list[tuple[str, str]]:
     ]
 
 
+def own_runs_rows(scores: Sequence[OwnRunsScore]) -> list[tuple[str, ...]]:
+    """What own runs bring, under :data:`OWN_COLUMNS`: means over sources, and each source with the most runs."""
+    rows = [_own_row(f"half, at most {score.known}: mean of sources", score.mean) for score in scores]
+    return [*rows, *(_own_row(f"  {name}", found) for name, found in scores[-1].by_source.items())] if scores else []
+
+
 def scorecard_rows(report: BacktestReport) -> list[tuple[str, ...]]:
     """Step time overall and by group, what-if, ranking and memory, under :data:`COLUMNS`."""
     rows = [_row("step time", report.step_time)]
@@ -87,6 +95,15 @@ def baseline_rows(ours: BacktestReport, baselines: Sequence[BacktestReport]) -> 
             medians = (getattr(report, groups)[name].median_ape for report in reports)
             rows.append((f"  {label} {name}", *map(_share, medians)))
     return rows
+
+
+def _own_row(label: str, found: Narrowed) -> tuple[str, ...]:
+    pairs = (
+        (_share(found.error_before), _share(found.error_after)),
+        (_width(found.half_width_before), _width(found.half_width_after)),
+        (_share(found.coverage_before), _share(found.coverage_after)),
+    )
+    return (label, str(found.rows), *(cell for pair in pairs for cell in pair))
 
 
 def _macro(errors: Errors | None) -> str:

@@ -14,13 +14,15 @@ from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import fit_step_interval, macro_median, widths_of
-from asap.calibration.fit.predicted_runs import groups_of, predict_each, stacked
+from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
+from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.uncertainty.calibration import Calibration, Fit, Region, Widths
 from asap.prediction.uncertainty.region import region_of
+from asap.prediction.uncertainty.sharing import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
 
 ANCHORED_EDGES = (0.6, 1.6, 3.1)
@@ -73,6 +75,34 @@ def with_allocator_overheads(calibration: Calibration, runs: Sequence[PublishedR
     )
 
 
+def with_sharing(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
+    """A calibration with what residuals of one source have in common fitted anew.
+
+    Args:
+        calibration: keeps its constants and intervals.
+        runs: as for :func:`calibrate`.
+    """
+    timed = [run for run in runs if run.step_time is not None and not run.by_flops]
+    predicted = predict_each(timed, [calibration.fit_for(run.source) for run in timed])
+    errors, sources = np.log(_times(timed)) - np.log(predicted.step_time), np.array([run.source for run in timed])
+
+    def refitted(fit: Fit, name: str | None) -> Fit:
+        return fit.model_copy(
+            update={"sharing": _sharing(timed, errors, predicted, fit.step_interval, sources != name)}
+        )
+
+    without = {name: refitted(fit, name) for name, fit in calibration.without.items()}
+    return calibration.model_copy(update={"full": refitted(calibration.full, None), "without": without})
+
+
+def _sharing(
+    timed: Sequence[PublishedRun], errors: Vector, predicted: PredictedRuns, interval: StepInterval, use: Mask
+) -> Sharing:
+    widths = interval.at_each({name: value[use] for name, value in predicted.doubts.items()})
+    chosen = [run for run, used in zip(timed, use, strict=True) if used]
+    return fit_sharing(errors[use] / widths, list(map(likeness_of, chosen)), [run.source for run in chosen])
+
+
 def _times(timed: Sequence[PublishedRun]) -> list[float]:
     return [run.step_time or 0.0 for run in timed]
 
@@ -115,9 +145,11 @@ def _with_residuals(
         transfer = fit_residual_transfer(known[between], other[between], apart, names, ANCHORED_EDGES, limit)
         remaining = other[between] - transfer.expected(known[between], apart)
         doubts = {doubt: value[rows] for doubt, value in predicted.doubts.items()}
+        interval = fit_step_interval(errors[rows], doubts, sources[rows].tolist())
         return fit.model_copy(
             update={
-                "step_interval": fit_step_interval(errors[rows], doubts, sources[rows].tolist()),
+                "step_interval": interval,
+                "sharing": _sharing(timed, errors, predicted, interval, rows),
                 "residual_transfer": transfer,
                 "anchored_widths": widths_of(remaining, apart, names, ANCHORED_EDGES),
                 "ratio_widths": widths_of((other - known)[between], apart, names, ANCHORED_EDGES),

@@ -15,6 +15,7 @@ from asap.prediction.step_model.inputs import StepInputs, stack
 from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Fit
+from asap.prediction.uncertainty.own_runs import Likeness
 from asap.prediction.uncertainty.region import distance_from, unseen_groups
 from asap.prediction.uncertainty.step_interval import Doubts, doubts_of
 from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
@@ -36,6 +37,11 @@ class PredictedRuns:
 def groups_of(run: PublishedRun) -> Groups:
     """The groups of a run."""
     return Groups.of(run.hardware, run.workload, run.fabric)
+
+
+def likeness_of(run: PublishedRun) -> Likeness:
+    """What decides how much a run has in common with others of its source."""
+    return Likeness.of(run.architecture, run.workload, run.hardware)
 
 
 def stacked(runs: Sequence[PublishedRun]) -> StepInputs:

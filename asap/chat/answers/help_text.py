@@ -21,6 +21,7 @@ COMMANDS = """\
 /sources         where facts and figures come from
 /history         your messages and evidence in this session
 /verify N        compile a proposal with the TPU compiler (takes minutes)
+/try N           run a proposal with the command that the chat was started with, or compile it; also "try it"
 /export          the whole session as Markdown
 /cost            calls and tokens of language models in this session
 /model NAME      switch to another language model

@@ -141,7 +141,7 @@ def false_claim(conversation: Conversation, answer: ReplyBuilder, plans: Sequenc
 def evidence(conversation: Conversation, answer: ReplyBuilder) -> None:
     """What is on record beside the analysis."""
     for item in conversation.evidence:
-        kind = "compiled" if item.compiled else "stated"
+        kind = "compiled" if item.compiled else "measured" if item.session else "stated"
         answer.add(
             f'{conversation.number(item)}. {item} ({kind}: "{item.words}") · /forget {conversation.number(item)}'
         )

@@ -14,6 +14,7 @@ from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
     from asap.chat.chat import Chat
+    from asap.chat.tries import RunCommand
 
 
 def chat(
@@ -29,6 +30,10 @@ def chat(
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum tokens per turn, input and output.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Maximum US dollars per turn.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to continue; default: the latest.")] = None,
+    command: Annotated[
+        str | None, typer.Option(help='What runs a plan where you say "try it": ./train.sh {overrides}.')
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Run it without asking.")] = False,
 ) -> None:
     """Discuss an analysis: ask questions, state facts. Lines may be piped in."""
     from asap.agents.llm.preflight import check_model
@@ -37,12 +42,25 @@ def chat(
     from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
 
+    how = _run_command(command, yes)
     settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     check_model(settings.model)
     with progress() as show:
         show("loading the analysis")
         conversation = open_conversation(experiment, ExperimentStore(), settings, session, show)
-    run_chat(Chat(conversation, settings, interactive=sys.stdin.isatty()))
+    run_chat(Chat(conversation, settings, interactive=sys.stdin.isatty(), run_command=how))
+
+
+def _run_command(command: str | None, yes: bool) -> "RunCommand | None":
+    from asap.chat.tries import RunCommand
+    from asap.core.errors import UsageError
+    from asap.optimize.evaluators.run.command import Command
+
+    if command is None:
+        if yes:
+            raise UsageError("agrees to nothing", where="--yes", hint="give what may be run with --command")
+        return None
+    return RunCommand(Command(command).start, agreed=yes)
 
 
 def run_chat(chat: "Chat") -> None:

@@ -57,7 +57,7 @@ def run(
     ] = None,
     cancel: Annotated[str | None, typer.Option(help="What cancels such a job, with {try}.")] = None,
     steps_from: Annotated[
-        str | None, typer.Option(help="Step times, where the log has none: tensorboard:{folder}/logs, mlflow:RUN_ID.")
+        str | None, typer.Option(help="Step times, where the log has none: tensorboard:{folder}/logs, mlflow:{try}.")
     ] = None,
     steps: Annotated[
         int, typer.Option(min=3, help="Steps to measure after the warm-up; then the run is stopped.")

@@ -26,10 +26,12 @@ def backtest(
         ADVICE_COLUMNS,
         BLOCK_COLUMNS,
         COLUMNS,
+        OWN_COLUMNS,
         advice_rows,
         baseline_rows,
         block_rows,
         loop_rows,
+        own_runs_rows,
         ranking_and_memory_rows,
         scorecard_rows,
     )
@@ -45,6 +47,7 @@ def backtest(
         print_table((TITLES[name], *BLOCK_COLUMNS[1:]), block_rows(block))
     print_table(COLUMNS, scorecard_rows(report))
     print_table(ADVICE_COLUMNS, advice_rows(report.blocks))
+    print_table(OWN_COLUMNS, own_runs_rows(report.own_runs))
     print_table(("", "value"), ranking_and_memory_rows(report))
     if report.loop:
         print_table(("tuning run by run", "value"), loop_rows(report.loop))

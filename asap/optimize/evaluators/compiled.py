@@ -51,9 +51,10 @@ def _collectives(found: Verification) -> Iterator[Feedback]:
         where = f"{worst.kind} over {worst.axes}"
         if worst.execution == "synchronous":
             said = f"{where} runs alone for {format_percent(share, 0)} of the step"
-            yield feedback(Code.SYNCHRONOUS_COLLECTIVE, said)
+            yield feedback(Code.SYNCHRONOUS_COLLECTIVE, said, axis=worst.axes)
         else:
-            yield feedback(Code.EXPOSED_COLLECTIVE, f"{where} is waited for {format_percent(share, 0)} of the step")
+            said = f"{where} is waited for {format_percent(share, 0)} of the step"
+            yield feedback(Code.EXPOSED_COLLECTIVE, said, axis=worst.axes)
     for row in found.collectives:
         unasked = row.kind == "all-to-all" and "expert" not in row.axes
         if unasked and (share := _share(found, _exposed(row))) > _RESHARDED:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from asap.core.units import format_percent
-from asap.optimize.outcome import Configuration, Expectation, Suggestion, Try
+from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
 from asap.optimize.proposers.prior import Array, Prior
+from asap.optimize.proposers.repairs import LIKELY, with_repairs
 from asap.optimize.proposers.step_belief import Kernel, StepBelief, believe
 from asap.optimize.results import Result, ended, results
 from asap.proposals.selection.doubt import Z_90
@@ -18,7 +19,8 @@ MOST_LOST = 2
 UNSURE = 0.1
 """Probability that two results are in the wrong order above which the better is measured again."""
 MOST_REPEATS = 3
-LIKELY = 0.5
+OUT_OF_MEMORY_IN_A_ROW = 2
+"""Tries that ran out of memory, with none that ran, after which the smallest change that fits is tried."""
 
 
 @dataclass
@@ -49,7 +51,12 @@ class ModelGuided:
             if probability_fits(self.prior, self.memory, (), self.capacity)[place] >= LIKELY:
                 return self._suggestion(place, self.belief(tries), "what runs now, to compare with", None)
         found = self._found(tries)
-        return self._again(found, tries) or self._new(found, tries)
+        return self._again(found, tries) or self._repair(found, tries) or self._new(found, tries)
+
+    def repaired(self, outcome: Outcome, configuration: Configuration, tries: Sequence[Try]) -> Outcome:
+        """The outcome with a repair of what the feedback names: the nearest configuration that does as it advises."""
+        known = [*tries, Try(number=0, configuration=configuration, why="", outcome=outcome)]
+        return with_repairs(outcome, configuration, self.prior, self._odds(known))
 
     def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion | None:
         """What is expected of a configuration, whoever proposes it; ``None`` where the prior leaves it out."""
@@ -73,12 +80,13 @@ class ModelGuided:
 
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
-        found = [result for result in self._found(tries) if result.configuration in self.prior.index]
+        found = [r for r in self._found(tries) if r.configuration in self.prior.index and not r.at_most]
         return believe(self.prior, self.kernel, found, [self._from(self.prior.index[r.configuration]) for r in found])
 
     def against_the_model(self, tries: Sequence[Try]) -> list[float]:
         """Measured over modelled step time of each configuration that was timed."""
-        found = (r for r in (*self.known, *results(tries)) if r.configuration in self.prior.index)
+        timed = (r for r in (*self.known, *results(tries)) if not r.at_most)
+        found = (r for r in timed if r.configuration in self.prior.index)
         return [r.step_time_s / float(np.exp(self.prior.log_time[self.prior.index[r.configuration]])) for r in found]
 
     def _found(self, tries: Sequence[Try]) -> list[Result]:
@@ -104,6 +112,18 @@ class ModelGuided:
                 expected = None if np.isnan(saving[place]) else float(saving[place])
                 return self._suggestion(int(place), belief, self._why(int(place), belief, best), expected)
         return None
+
+    def _repair(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
+        """The repair of the last try, where nothing has run and the model's own choices do not fit."""
+        last = ended(tries)[-OUT_OF_MEMORY_IN_A_ROW:]
+        if found or len(last) < OUT_OF_MEMORY_IN_A_ROW or any("OUT_OF_MEMORY" not in o.codes for _, o in last):
+            return None
+        repairs = (each.repair.text for each in last[-1][1].feedback if each.repair is not None)
+        place = next((self.prior.index[text] for text in repairs if text in self.prior.index), None)
+        if place is None or self._tried(tries)[place]:
+            return None
+        why = f"repairs try {last[-1][0].number}: the smallest change that is likely to fit"
+        return self._suggestion(place, self.belief(tries), why, None)
 
     def _savings(self, found: Sequence[Result], tries: Sequence[Try]) -> Array:
         """Expected share of the best step that each configuration saves; NaN where nothing was timed."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
-from asap.prediction.uncertainty.residual_transfer import plan_distances
+from asap.prediction.uncertainty.residual_transfer import distinguishing, plan_distances
 
 Array = NDArray[np.float64]
 
@@ -42,10 +42,22 @@ class Prior:
 
 
 def plans_apart(plans: Sequence[Plan]) -> Callable[[int], Array]:
-    """How far each of some plans is from all of them, as a :class:`Prior` wants it."""
+    """How far each of some plans is from all of them, as a :class:`Prior` wants it.
+
+    In each thing few values occur, so a plan is compared with one plan of each value.
+    """
+    things: list[tuple[int, list[int], NDArray[np.int64]]] = []
+    for thing, column in enumerate(zip(*map(distinguishing, plans), strict=True)):
+        number = {value: code for code, value in enumerate(dict.fromkeys(column))}
+        examples = [column.index(value) for value in number]
+        if any(plan_distances(plans[0], plans[other])[thing] for other in examples):
+            things.append((thing, examples, np.array([number[value] for value in column])))
 
     def from_plan(place: int) -> Array:
-        return np.array([plan_distances(plans[place], plan) for plan in plans]).T
+        rows = [
+            np.array([plan_distances(plans[place], plans[other])[thing] for other in examples])[codes]
+            for thing, examples, codes in things
+        ]
+        return np.array(rows, dtype=float).reshape(len(things), len(plans))
 
-    differs = from_plan(0).any(axis=1)
-    return lambda place: from_plan(place)[differs]
+    return from_plan

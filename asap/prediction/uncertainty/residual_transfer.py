@@ -6,6 +6,7 @@ between the plans (kriging of the residuals: Cressie, *Statistics for Spatial Da
 """
 
 import math
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,13 @@ def plan_distances(plan: Plan, other: Plan) -> tuple[float, ...]:
         *(_of_workload(name) * (getattr(plan, name) != getattr(other, name)) for name in OF_WORKLOAD),
         _remat_distance(plan.remat, other.remat),
     )
+
+
+def distinguishing(plan: Plan) -> tuple[Hashable, ...]:
+    """What each of :func:`plan_distances` depends on, in its order."""
+    of_workload = (getattr(plan, name) for name in OF_WORKLOAD)
+    degrees = (plan.degree(axis) for axis in AXES)
+    return (*degrees, plan.microbatches, plan.pipeline_repeats, frozenset(plan.offload), *of_workload, plan.remat)
 
 
 def _of_workload(name: str) -> float:

@@ -66,7 +66,7 @@ def modelled_step(study: Study, incumbent: Prediction | None) -> ModelledStep | 
         shares=tuple(ModelledShare(name=name, fraction=share) for name, share in ordered),
         parameters=_parameters(study),
         tokens_per_second_per_chip=tokens.value / chips if tokens and chips else None,
-        statement=f"Modelled, not measured: the step waits most for {bottleneck} ({shown}).",
+        statement=f"Modelled, not measured: the step waits most for {bottleneck} ({shown}).{_own_runs(incumbent)}",
     )
 
 
@@ -74,6 +74,11 @@ def _name(part: TimePart) -> str:
     if part.name in _RESOURCES:
         return _RESOURCES[part.name]
     return f"{part.name} of {part.axis}" if part.axis and "slices" not in part.name else part.name
+
+
+def _own_runs(incumbent: Prediction) -> str:
+    note = incumbent.own_runs
+    return f" {note[0].upper()}{note[1:]}." if note else ""
 
 
 def _parameters(study: Study) -> int | None:

@@ -18,6 +18,7 @@ from asap.optimize.evaluators.run.command import Command, asked_settings
 from asap.optimize.evaluators.run.failures import why_it_died
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
+from asap.optimize.evaluators.run.profiled import profile_feedback, profile_in, profiled_step
 from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
@@ -85,7 +86,14 @@ class RunEvaluator:
         log.read(to_end=True)
         seconds = max((process.ended or time.time()) - (process.began or began), 0.0)
         tracked = self.command.tracked(name, place) if not log.times and process.code == 0 else None
-        return self._outcome(process, log, over, cut_short, seconds, tracked_step(tracked) if tracked else None)
+        profile = profile_in(place)
+        measured = tracked_step(tracked) if tracked else None
+        if measured is None and profile is not None and not log.times and process.code == 0:
+            measured = profiled_step(profile)
+        outcome = self._outcome(process, log, over, cut_short, seconds, measured)
+        if profile is None or outcome.status != "done":
+            return outcome
+        return outcome.model_copy(update={"feedback": (*outcome.feedback, *profile_feedback(profile))})
 
     def _follow(self, process: Process, log: RunLog) -> Feedback | None:
         """Wait for enough steps or the end; what was wrong if it had to be stopped."""
@@ -104,7 +112,8 @@ class RunEvaluator:
                 return None
             if time.time() - began > self.limits.seconds:
                 return feedback(Code.HANG, f"it was stopped after {format_seconds(self.limits.seconds)}")
-            time.sleep(_POLL_S)
+            if not log.is_behind:
+                time.sleep(_POLL_S)
 
     def _outcome(
         self, process: Process, log: RunLog, over: Feedback | None, cut_short: bool, seconds: float,

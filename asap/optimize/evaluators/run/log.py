@@ -18,6 +18,7 @@ _RESERVED = (
 )
 _TAIL = 200
 _CHUNK = 1 << 20
+_MOST_AT_END = 32 << 20
 MOST_BYTES = 4 << 30
 """A log that grows beyond this is of no run that goes well."""
 
@@ -29,7 +30,7 @@ class RunLog:
         path: of the log.
         asked: settings that were asked for, by name.
         tokens: of a device in a step.
-        most_bytes: that are read.
+        most_bytes: that a good log has.
     """
 
     def __init__(
@@ -52,13 +53,24 @@ class RunLog:
 
     @property
     def too_long(self) -> bool:
-        """Whether more was written than is read."""
-        return self._offset > self._most_bytes
+        """Whether it is longer than that of any run that goes well; it may grow faster than it is read."""
+        return self._path.stat().st_size > self._most_bytes
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to read."""
+        return self._path.stat().st_size > self._offset
 
     def read(self, to_end: bool = False) -> bool:
-        """Read what was added; whether there was anything. ``to_end``: the last line too, though it has no end."""
+        """Read some of what was added; whether there was anything.
+
+        Args:
+            to_end: read all of it and the last line too, though it has no end; of very much only the last part.
+        """
         grown = False
         with self._path.open("rb") as stream:
+            if to_end and (size := self._path.stat().st_size) - self._offset > _MOST_AT_END:
+                self._offset, self._rest = size - _CHUNK, b""
             stream.seek(self._offset)
             while chunk := stream.read(_CHUNK):
                 grown = True
@@ -67,7 +79,7 @@ class RunLog:
                 self._rest = self._rest[:LONGEST_LINE]
                 for line in whole:
                     self._feed(line)
-                if self.too_long:
+                if not to_end:
                     break
         if to_end and self._rest:
             self._feed(self._rest)

@@ -1,0 +1,83 @@
+"""Wishes to try a configuration: what is meant, and what a doubt about a prediction is answered with."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap.chat.conversation import Conversation
+from asap.plans import Remat
+from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
+
+_ASKED = re.compile(
+    r"\W*(?:(?:please|ok(?:ay)?|yes|so|then|now|and|let'?s|let us|can you|could you|why not|just)\W+)*"
+    r"(?:try|run|test|measure|evaluate|benchmark)(?: out)?\s+(?P<what>.+?)(?:\W+(?:then|please|for real|now|out))*\W*",
+    re.IGNORECASE,
+)
+_SPOKEN_OF = re.compile(r"(?:it|that|this|them)(?: (?:one|plan|configuration))?", re.IGNORECASE)
+_NAMED = re.compile(
+    r"(?:(?:the )?(?:proposal|option|candidate|plan|number|no\.?|#)\s*)?#?\d|(?:the )?(?:first|second|third)"
+    r"(?: (?:one|proposal|option|plan))?|\w+=[\w+]+(?:[\s,]+\w+=[\w+]+)*",
+    re.IGNORECASE,
+)
+_DOUBTED = re.compile(r"\b(?:really|for real)\W*\?\W*$", re.IGNORECASE)
+_LESS_RECOMPUTATION = re.compile(r"\bless (?:remat\w*|recomput\w*|checkpointing)", re.IGNORECASE)
+_LADDER = (Remat.NONE, Remat.MINIMAL, Remat.SAVE_DOT_EXCEPT_MLP, Remat.SAVE_QKV_PROJ, Remat.FULL)
+"""Policies from the least recomputation to the most."""
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """How the chat may run a configuration.
+
+    Args:
+        command: of the user, with ``{overrides}``.
+        agreed: whether its cost was agreed to when the chat was started.
+        folder: that it runs in.
+    """
+
+    command: str
+    agreed: bool = False
+    folder: Path = Path()
+
+
+def wanted(text: str) -> str | None:
+    """What a line asks to try: words that name a proposal or a plan, empty for what was spoken of last.
+
+    ``None`` where it asks for nothing of the kind, as "try a larger batch" or "run 2 took 3 s".
+    """
+    found = _ASKED.fullmatch(text.strip())
+    if found is None:
+        return None
+    if _SPOKEN_OF.fullmatch(found["what"]):
+        return ""
+    return found["what"] if _NAMED.fullmatch(found["what"]) else None
+
+
+def doubted(text: str) -> bool:
+    """Whether a line doubts what is predicted: "and with less rematerialisation, really?"."""
+    return _DOUBTED.search(text) is not None
+
+
+def less_recomputation(conversation: Conversation, text: str) -> Prediction | None:
+    """Where a line says "less rematerialisation": the fastest that fits of the plan that was spoken of last,
+    or runs now, under policies that recompute less; ``None`` where it says nothing of the kind, or nothing fits.
+    """
+    plan = conversation.focus or conversation.study.plan
+    if _LESS_RECOMPUTATION.search(text) is None or plan is None:
+        return None
+    lighter = _LADDER[: _LADDER.index(plan.remat)] if plan.remat in _LADDER else _LADDER[:-1]
+    plans = [plan.model_copy(update={"remat": policy}) for policy in lighter]
+    fitting = [
+        each for each in expect(conversation.study, plans) if each.step_time and each.memory and each.memory.fits
+    ]
+    return min(fitting, key=lambda each: each.step_time.value if each.step_time else 0.0, default=None)
+
+
+def offer(conversation: Conversation, how: RunCommand | None) -> str | None:
+    """What would settle a doubt about the plan that was spoken of last; ``None`` where none was."""
+    if conversation.focus is None:
+        return None
+    if how is None:
+        return f"It is a prediction. /try has the TPU compiler compile it, which takes minutes: {conversation.focus}."
+    return f'It is a prediction. Say "try it", and it is run with your command: {conversation.focus}.'
