@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from asap.chat.answers import figures, flags, measurements, small_talk, verdicts
+from asap.chat.answers import beyond, figures, flags, measurements, next_test, small_talk, verdicts
 from asap.chat.answers import plans as plan_answers
 from asap.chat.answers import profile as profile_answers
 from asap.chat.answers import ranking as ranking_answers
@@ -145,6 +145,11 @@ def _plans(conversation: Conversation, answer: ReplyBuilder, question: Question)
         ranking_answers.proposals(conversation, answer)
 
 
+def _first(conversation: Conversation, answer: ReplyBuilder) -> None:
+    tested = next_test.outcomes(conversation)
+    (next_test.next_test if tested else ranking_answers.first)(conversation, answer)
+
+
 def _compare(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     plans = list(question.plans)
     if len(plans) == 1 and (lead := _lead(conversation, [])) and lead != plans[0]:
@@ -261,6 +266,8 @@ _ANSWERS: dict[Topic, _Answer] = {
     Topic.GREETING: _short(small_talk.greeting),
     Topic.HELP: _short(small_talk.help),
     Topic.OUT_OF_SCOPE: _short(small_talk.out_of_scope),
+    Topic.SERVING: _short(beyond.serving),
+    Topic.LEARNING: _short(beyond.learning),
     Topic.HOSTILE: _short(small_talk.hostile),
     Topic.MAXTEXT: _maxtext,
     Topic.XLA_FLAGS: _short(flags.xla_flags),
@@ -280,7 +287,7 @@ _ANSWERS: dict[Topic, _Answer] = {
     Topic.WHY_NOT: _plans,
     Topic.WHAT_IF: _what_if,
     Topic.EXPLAIN: _explain,
-    Topic.FIRST: _short(ranking_answers.first),
+    Topic.FIRST: _short(_first),
     Topic.SUMMARY: _short(verdicts.summary),
     Topic.BOTTLENECK: _short(run_answers.bottleneck),
     Topic.OPERATIONS: profile_answers.operations,

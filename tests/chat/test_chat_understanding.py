@@ -206,3 +206,59 @@ def test_a_measured_proposal_is_compared_with_what_is_then_expected_of_the_curre
     text = _say(start(), "proposal 1 measured 9.1 s").text
     assert "Every prediction is anchored to it: what runs now is expected at" in text
     assert "cannot be compared" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("how big is the kv cache", "keeps no KV cache"),
+        ("the loss spiked at step 300", "do not know the loss"),
+        ("is the quux of the frobnicator big", "do not understand"),
+    ],
+)
+def test_what_the_engine_does_not_know_gets_no_other_answer(start, line, said):
+    answer = _say(start(), line)
+    assert said in answer.text
+    assert answer.evidence == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run took 11.2 seconds per iteration yesterday",
+        "last night the job needed 11.2 s for one step",
+        "Tuesday's run did 11.2 s a step",
+    ],
+)
+def test_a_report_on_the_run_needs_no_name_of_a_plan(start, line):
+    chat = start()
+    recorded = [(fact.claim, fact.plan, fact.value) for fact in _say(chat, line).evidence]
+    assert recorded == [(Claim.STEP_TIME, chat.conversation.study.plan, 11.2)]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("can I get away with fewer chips", "32 chips instead of 64"),
+        ("if the batch were bigger?", "a global batch of 512 instead of 256"),
+        ("would a shorter context be faster", "a sequence length of 2048 instead of 4096"),
+    ],
+)
+def test_a_direction_without_a_number_is_evaluated_as_an_example(start, line, said):
+    answer = _say(start(), line)
+    assert said in answer.text
+    assert "You named no number" in answer.text
+
+
+def test_after_a_measurement_the_next_test_is_another_one(start):
+    chat = start()
+    tested = chat.conversation.order[0]
+    _say(chat, "proposal 1 measured 8.6 s")
+    answer = _say(chat, "so what now?")
+    assert re.search(rf"^{re.escape(str(tested))}: predicted .* measured 8.60 s", answer.text)
+    while "Test next proposal" in answer.text:
+        rank = 1 + chat.conversation.order.index(answer.focus)
+        assert answer.focus != tested
+        _say(chat, f"proposal {rank} measured 9.0 s")
+        answer = _say(chat, "what should I test next?")
+    assert f"Nothing else is worth testing: {tested} is the fastest that was measured at 8.60 s" in answer.text

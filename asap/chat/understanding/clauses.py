@@ -23,7 +23,7 @@ from asap.study.study import Study
 _PART = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.I)
 _CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
 _OURS = re.compile(r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|log|logs|profiler|mfu|hbm|throughput)\b", re.I)
-_PER_STEP = re.compile(r"\b(?:per|a|each|an) (?:step|iteration)|/step\b|\bstep time\b", re.I)
+_STEP = re.compile(r"\b(?:steps?|iterations?)\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
@@ -102,7 +102,7 @@ def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> lis
 
 def _figure(clause: str, figure: StatedFact, plans: Sequence[Plan], study: Study) -> list[StatedFact | str]:
     rest = without_plans(clause)
-    of_run = not plans and (figure.claim in _OF_THE_RUN or _OURS.search(rest) or _PER_STEP.search(rest))
+    of_run = not plans and (figure.claim in _OF_THE_RUN or _OURS.search(rest) or _STEP.search(rest))
     if not happened(rest) and not of_run:
         return []
     if of_run and figure.claim in {*_OF_THE_RUN, Claim.STEP_TIME} and study.plan is not None:

@@ -13,11 +13,13 @@ def in_english(text: str) -> str:
         return text
     pattern, english = _glossary()
     text = pattern.sub(lambda match: f" {english[match.lastgroup or '']} ", text)
+    text = _WORD.sub(lambda match: "" if match.group().lower() in _small_words() else match.group(), text)
     return " ".join(_UNSPACED.sub(" ", text).split())
 
 
 _UNSPACED = re.compile(r"(?<=[\u2e80-\uffff])(?=[\x00-\x7f])|(?<=[\x00-\x7f])(?=[\u2e80-\uffff])")
 """Between a script without spaces and a number or a Latin word."""
+_WORD = re.compile(r"[^\W\d_]+")
 _FULL_WIDTH = {0xFF1F: "?", 0xFF01: "!", 0xFF0C: ", ", 0x3002: ". ", 0xFF05: "%", 0xBF: " ", 0xA1: " ", 0x3001: ", "}
 _FULL_WIDTH |= {0xFF10 + digit: str(digit) for digit in range(10)}
 _TYPOGRAPHY = set("–—…“”‘’×·µ→≈±§°•«»€£")
@@ -33,6 +35,11 @@ def _is_foreign(text: str) -> bool:
     return max(hits.values()) + len(_foreign_words().findall(text)) > english
 
 
+def function_words(language: str) -> frozenset[str]:
+    """Small words of a language, by its code: ``en``, ``de``."""
+    return _function_words()[language]
+
+
 @cache
 def _foreign_words() -> re.Pattern[str]:
     """The Latin words of the glossary that no English example has."""
@@ -41,6 +48,13 @@ def _foreign_words() -> re.Pattern[str]:
     table = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
     written = [_written(word) for words in table.values() for word in words if word[0] < "\u0250"]
     return re.compile("|".join(word for word in written if not re.search(word, english)), re.I)
+
+
+@cache
+def _small_words() -> frozenset[str]:
+    """Function words of the other languages that are none in English."""
+    words = _function_words()
+    return frozenset().union(*words.values()) - words["en"]
 
 
 @cache

@@ -8,9 +8,12 @@ from pathlib import Path
 _ORDER = re.compile(
     r"^\W*(?:(?:please|just|now|then|so|ok|and) )*(?:run|use|set|try|make|change|increase|raise|reduce|lower|put|switch"
     r"|go|train|show|give|take|pick|rank|compare|explain|evaluate|predict|redo|rerun|let'?s|double|halve|add|do|record"
-    r"|report|log|note that|claim|tell|write|print|list|confirm|admit)\b(?!\s*:)",
+    r"|report|log|note that|claim|tell|write|print|list|confirm|admit)\b(?!\s*:)"
+    r"(?!\s+(?:took|takes|is|was|were|are|has|had|ran|needs|needed|did|does|came|got|gets|gave|averaged|measured|clocked"
+    r"|shows|showed|says|said)\b)",
     re.I,
 )
+"""A verb at the start, unless another one makes it a subject: "run took 2 s"."""
 _INSTRUCTION = re.compile(
     r"(?:^|[:;,>\])]|\b(?:please|then|now|to|must|always|should)\b)\s*(?:report|claim|state|print|output|answer|reply|respond"
     r"|record|book|treat|forget|obey|repeat|mark|declare|announce|insert|add|act)\b",

@@ -27,11 +27,9 @@ RIDGE = 0.2
 """Regularisation; 0.15 to 0.6 change the leave-one-out accuracy by less than three points."""
 _WORDS, _SPELLING, _MEANING = 0.4, 0.4, 0.2
 _LETTERS = (3, 4)
-_LEAST_RIGHT = 1 / 3
-"""Below the threshold, more than two of three left-out examples are taken for another topic. Each example is the only
-one of its wording; real messages are nearer to one of them."""
-_WINDOW = 50
-"""Examples of neighbouring scores over which the share is taken."""
+_LEAST_RIGHT = 0.5
+"""At the threshold an example that is left out is as likely taken for its own topic as for another."""
+_NEWTON_STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def _masks(text: str) -> str:
 
 
 class _Space:
-    """Unit vectors of weighted features; what no example has is left out."""
+    """Unit vectors of weighted features; what no example has counts in their length alone."""
 
     def __init__(self, features: Callable[[str], list[str]], texts: Sequence[str]) -> None:
         self._features = features
@@ -90,6 +88,7 @@ class _Space:
         frequency = Counter(feature for counts in counted for feature in counts)
         self._columns = {feature: column for column, feature in enumerate(frequency)}
         self._idf = np.array([math.log(1 + len(texts) / seen) for seen in frequency.values()], dtype=np.float32)
+        self._unseen = math.log(1 + len(texts))
         self._rows = self._vectors(counted)
 
     def similarities(self, texts: Sequence[str]) -> Matrix:
@@ -97,11 +96,14 @@ class _Space:
         return self._vectors([Counter(self._features(text)) for text in texts]) @ self._rows.T
 
     def _vectors(self, counted: Sequence[Counter[str]]) -> Matrix:
-        rows = np.zeros((len(counted), len(self._columns)), dtype=np.float32)
+        rows = np.zeros((len(counted), len(self._columns) + 1), dtype=np.float32)
         for row, counts in enumerate(counted):
             for feature, count in counts.items():
+                weight = 1 + math.log(count)
                 if (column := self._columns.get(feature)) is not None:
-                    rows[row, column] = (1 + math.log(count)) * self._idf[column]
+                    rows[row, column] = weight * self._idf[column]
+                else:
+                    rows[row, -1] = math.hypot(rows[row, -1], weight * self._unseen)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         return (rows / np.where(length > 0, length, 1)).astype(np.float32)
 
@@ -126,10 +128,19 @@ def _meanings(texts: Sequence[str]) -> Matrix:
 
 
 def _calibrated(left_out: Matrix, targets: Matrix) -> tuple[float, float]:
-    """Accuracy with each example left out, and the score below which too few of the answers are right."""
+    """Accuracy with each example left out, and the score from which an answer is likely enough to be right."""
     best, right = left_out.max(axis=1), left_out.argmax(axis=1) == targets.argmax(axis=1)
-    order = np.argsort(best)
-    shares = np.convolve(right[order], np.ones(_WINDOW) / _WINDOW, mode="valid")
-    poor = np.nonzero(shares < _LEAST_RIGHT)[0]
-    threshold = float(best[order[poor[-1] + _WINDOW // 2]]) if len(poor) else 0.0
+    slope, offset = _logistic(best, right)
+    threshold = (math.log(_LEAST_RIGHT / (1 - _LEAST_RIGHT)) - offset) / slope
     return float(right.mean()), threshold
+
+
+def _logistic(scores: NDArray[np.float32], right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope and offset of the log odds of being right by score (Platt, 1999), by Newton's method."""
+    inputs = np.stack([scores, np.ones_like(scores)], axis=1).astype(np.float64)
+    weights = np.zeros(2)
+    for _ in range(_NEWTON_STEPS):
+        chance = 1 / (1 + np.exp(-inputs @ weights))
+        curvature = inputs.T * (chance * (1 - chance)) @ inputs
+        weights = weights + np.linalg.solve(curvature, inputs.T @ (right - chance))
+    return float(weights[0]), float(weights[1])

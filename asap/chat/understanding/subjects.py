@@ -2,10 +2,12 @@
 
 import re
 
+from asap.chat.understanding.languages import function_words
 from asap.chat.understanding.markers import words_of
 from asap.chat.understanding.quantities import amounts
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
+_POSSESSIVE = re.compile(r"'s?$")
 
 
 def unknown_subject(clause: str) -> str | None:
@@ -15,6 +17,10 @@ def unknown_subject(clause: str) -> str | None:
         clause: a report in which no plan is named.
     """
     first = next((amount.start for amount in amounts(clause)), len(clause))
-    known = words_of("report")
-    unknown = [word for word in _WORD.findall(clause[:first]) if known.fullmatch(word) is None]
-    return " ".join(unknown) or None
+    return " ".join(word for word in _WORD.findall(clause[:first]) if not _is_known(_POSSESSIVE.sub("", word))) or None
+
+
+def _is_known(word: str) -> bool:
+    if words_of("others").fullmatch(word):
+        return False
+    return word.lower() in function_words("en") or words_of("report").fullmatch(word) is not None

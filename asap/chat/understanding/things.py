@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from asap.chat.understanding.comparatives import direction
 from asap.chat.understanding.quantities import Amount, thousands
 
 Thing = Literal[
@@ -18,12 +19,13 @@ Thing = Literal[
 
 
 class To(BaseModel):
-    """A new value, or a factor of the value that holds now."""
+    """A new value, or a factor of the value that holds now; ``example`` where only the direction was named."""
 
     model_config = ConfigDict(frozen=True)
 
     value: float
     factor: bool = False
+    example: bool = False
 
     def of(self, now: int | None) -> int | None:
         """The new count; ``None`` where a factor has nothing to multiply."""
@@ -50,7 +52,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"|lengths?"
         r"|\d+ ?k (?:sequences?|context)",
     ),
-    ("layers", r"(?:decoder )?layers?|blocks|num_layers|depth"),
+    (
+        "layers",
+        r"(?:decoder )?layers?|blocks|num_layers|depth|(?<=deeper )model|(?<=shallower )model"
+        r"|model(?= (?:is|was|were|gets) (?:deeper|shallower))",
+    ),
     ("experts_per_token", r"top-?(?=\d)|experts per token|active experts"),
     ("experts", r"experts?(?! parallel| shard| axis)"),
     ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
@@ -97,6 +103,10 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
         if thing is not None and index not in used and thing not in counts and not (sized and thing == "chips"):
             counts[thing] = new_value(thing, amount)
             used.append(index)
+    for thing, start, end in things:
+        factor = direction(text, start, end)
+        if thing not in counts and factor is not None:
+            counts[thing] = To(value=factor, factor=True, example=True)
     if (more := _ANOTHER_SLICE.search(text)) and "slices" not in counts:
         counts["slices"] = To(value=2 if "third" not in more.group().lower() else 3)
     return counts, [amounts[index] for index in used]

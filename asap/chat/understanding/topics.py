@@ -40,6 +40,8 @@ class Topic(StrEnum):
     PRECEDENT = "precedent"
     PRINCIPLE = "principle"
     HELP = "help"
+    SERVING = "serving"
+    LEARNING = "learning"
     OUT_OF_SCOPE = "out of scope"
     HOSTILE = "hostile"
     TOLD = "told"
