@@ -6,7 +6,7 @@ from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
-from asap.chat.testimony import Testimony, with_testimony
+from asap.chat.testimony.tools import Testimony, with_testimony
 from asap.chat.understanding.message import Command, Message, read_message
 from asap.core.errors import ServiceError
 from asap.sharding_memory import INTERRUPTED, Kind

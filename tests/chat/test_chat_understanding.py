@@ -9,10 +9,10 @@ import pytest
 
 from asap.chat import Claim, open_conversation, restore
 from asap.chat.chat import Chat
-from asap.chat.understanding.changes import change_in
-from asap.chat.understanding.languages import in_english
-from asap.chat.understanding.quantities import amounts
-from asap.chat.understanding.retrieval import retrieval
+from asap.chat.understanding.quantities.amounts import amounts
+from asap.chat.understanding.quantities.changes import change_in
+from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.words.languages import in_english
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.sharding_memory import Kind, new_session_name

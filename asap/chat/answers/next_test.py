@@ -2,28 +2,28 @@
 
 from collections.abc import Sequence
 
+from asap.chat.answers import ranking
 from asap.chat.answers.measurements import against_prediction
 from asap.chat.answers.phrasing import line
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import EXCLUDING_CLAIMS, Claim, StatedFact
+from asap.chat.evidence.claims import EXCLUDING_CLAIMS, Claim
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.proposals.ranking import Candidate
 
 
-def outcomes(conversation: Conversation) -> list[StatedFact]:
-    """What was stated of plans other than the one that runs."""
-    claims = {Claim.STEP_TIME, Claim.RELATIVE, *EXCLUDING_CLAIMS}
-    now = conversation.study.plan
-    return [
-        fact for fact in conversation.evidence if fact.claim in claims and fact.plan is not None and fact.plan != now
-    ]
+def what_to_test(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Which proposal to test first; once one was tested, what came of it and which to test next."""
+    if found := _outcomes(conversation):
+        _next(conversation, answer, found)
+    else:
+        ranking.first(conversation, answer)
 
 
-def next_test(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What the tests so far gained against what was predicted, and which proposal is worth testing after them."""
-    found = outcomes(conversation)
+def _next(conversation: Conversation, answer: ReplyBuilder, found: Sequence[StatedFact]) -> None:
+    """What the tests gained against what was predicted, and which proposal is worth testing after them."""
     measured = [fact for fact in found if fact.claim not in EXCLUDING_CLAIMS]
     for fact in measured:
         answer.add(*(against_prediction(conversation, fact) or [f"{fact}, as predicted."]))
@@ -31,6 +31,15 @@ def next_test(conversation: Conversation, answer: ReplyBuilder) -> None:
     tested = [fact.plan for fact in found]
     left = [(rank, one) for rank, one in enumerate(conversation.proposals, 1) if one.plan not in tested]
     _recommend(conversation, answer, _best(conversation, measured), left)
+
+
+def _outcomes(conversation: Conversation) -> list[StatedFact]:
+    """What was stated of plans other than the one that runs."""
+    claims = {Claim.STEP_TIME, Claim.RELATIVE, *EXCLUDING_CLAIMS}
+    now = conversation.study.plan
+    return [
+        fact for fact in conversation.evidence if fact.claim in claims and fact.plan is not None and fact.plan != now
+    ]
 
 
 def _recommend(

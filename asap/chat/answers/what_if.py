@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from asap.chat.anchor import modelled_now
 from asap.chat.answers.phrasing import expectation, figures_of, fit, line
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import current_step_time
+from asap.chat.evidence.anchor import modelled_now
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.chat.scenario import Scenario, is_complete, predict_scenario, scenario_of
-from asap.chat.understanding.changes import Change
+from asap.chat.scenario.completeness import is_complete
+from asap.chat.scenario.scenario import Scenario, predict_scenario, scenario_of
+from asap.chat.understanding.quantities.changes import Change
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_seconds, significant
 from asap.levers.rematerialisation import policies as known_policies

@@ -7,15 +7,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.chat.understanding.changes import Change, To, change_in, varied
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, says_nothing
-from asap.chat.understanding.masks import loose, masked
-from asap.chat.understanding.operations import operations_named
-from asap.chat.understanding.quantities import Amount, amounts
-from asap.chat.understanding.references import References, blanked, references
-from asap.chat.understanding.retrieval import retrieval
+from asap.chat.understanding.quantities.amounts import Amount, amounts
+from asap.chat.understanding.quantities.blanked import blanked
+from asap.chat.understanding.quantities.changes import Change, To, change_in, varied
+from asap.chat.understanding.references.operations import operations_named
+from asap.chat.understanding.references.references import References, references
 from asap.chat.understanding.scene import Context, Scene
-from asap.chat.understanding.topics import Topic
+from asap.chat.understanding.topics.masks import loose, masked
+from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.study.study import Study
