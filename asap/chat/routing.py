@@ -4,6 +4,7 @@ from asap.chat.answers import changes, named_plans
 from asap.chat.answers import profile as profile_answers
 from asap.chat.answers import ranking as ranking_answers
 from asap.chat.answers.by_topic import ANSWERS
+from asap.chat.answers.sweep import sweep
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
@@ -50,6 +51,9 @@ def _dispatch(
     elif any(item.plan is not None for item in supposed):
         answer.topic = Topic.WHAT_IF
         ranking_answers.suppose(conversation, answer, supposed)
+    elif question.sweep is not None and question.topic in changes.CHANGEABLE:
+        answer.topic = Topic.WHAT_IF
+        sweep(conversation, answer, question.sweep, next(iter(question.plans), None))
     elif changes.wants_change(question):
         changes.named_change(conversation, answer, question)
     elif question.operations and question.topic not in {Topic.ROOFLINE, Topic.COLLECTIVES, Topic.BOTTLENECK}:

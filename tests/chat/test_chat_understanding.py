@@ -11,6 +11,7 @@ from asap.chat import Claim, open_conversation, restore
 from asap.chat.chat import Chat
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.quantities.changes import change_in
+from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.topics.retrieval import retrieval
 from asap.chat.understanding.words.languages import in_english
 from asap.experiments import Experiment, ExperimentStore
@@ -262,3 +263,28 @@ def test_after_a_measurement_the_next_test_is_another_one(start):
         _say(chat, f"proposal {rank} measured 9.0 s")
         answer = _say(chat, "what should I test next?")
     assert f"Nothing else is worth testing: {tested} is the fastest that was measured at 8.60 s" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("line", "of", "values"),
+    [
+        ("sweep the batch from 128 to 1024", "batch", (128, 256, 512, 1024)),
+        ("how does step time change with microbatches 1,2,4,8", "microbatches", (1, 2, 4, 8)),
+        ("vary tensor parallelism from 1 to 4", "model", (1, 2, 4)),
+        ("sequence lengths of 2k, 4k and 8k, please", "sequence", (2048, 4096, 8192)),
+        ("what if the batch goes from 128 to 1024", None, ()),
+        ("our batch is 128,256,512", None, ()),
+        ("compare 1, 2 and 3", None, ()),
+    ],
+)
+def test_a_sweep_is_one_thing_over_several_values(line, of, values):
+    found = sweep_in(line)
+    assert (found.of, found.values) == (of, values) if found else of is None
+
+
+def test_a_sweep_is_a_table_in_which_what_cannot_run_says_why(start):
+    lines = _say(start(), "sweep the batch over 64, 7 and 256").text.splitlines()
+    assert lines[1].startswith("batch | step time")
+    assert [line.partition(" | ")[0] for line in lines[2:]] == ["7", "64", "256"]
+    assert "divi" in lines[2]
+    assert "GiB (fits)" in lines[3]

@@ -112,6 +112,13 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
     return counts, [amounts[index] for index in used]
 
 
+def nearest_thing(text: str, place: int) -> Thing | None:
+    """The thing that stands nearest to a place in a text, if one does."""
+    found = _things(text)
+    near: list[tuple[int, Thing]] = [(abs(place - (end if end <= place else start)), one) for one, start, end in found]
+    return next((thing for distance, thing in sorted(near) if distance < _FAR), None)
+
+
 def new_value(thing: Thing, amount: Amount) -> To:
     """What an amount sets a thing to."""
     if amount.unit == "x":
