@@ -11,7 +11,7 @@ from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.proposals.ranking import Candidate
+from asap.proposals.selection.candidate import Candidate
 
 
 def what_to_test(conversation: Conversation, answer: ReplyBuilder) -> None:

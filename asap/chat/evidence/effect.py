@@ -15,8 +15,8 @@ from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.propose import RankedCandidates
-from asap.proposals.ranking import Candidate, fits
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 
 @dataclass(frozen=True)
