@@ -57,8 +57,12 @@ def _row(study: Study, base: Plan, vary: str, value: str) -> Answer:
         changed, plan = _varied(study, base, vary, value)
         (found,) = expect(changed, [read_plan(changed, str(plan))])
     except AsapError as error:
-        return {vary: named(value), "cannot_run": named(error.message)}
+        return {vary: named(value), "not_predicted": named(error.message)}
     row = {vary: named(value)} | prediction_row(found) | {"tokens_per_second": printed(found.tokens_per_second)}
+    if changed is study:
+        return row
+    if found.step_time is None:
+        return {vary: named(value), "not_predicted": "its step time follows from the architecture, not on record"}
     del row["vs_now"]
     return row
 
