@@ -7,6 +7,7 @@ from pydantic import Field
 
 from asap.agents.tools.results import Answer, answering
 from asap.agents.workflow.analyze import analyze
+from asap.agents.workflow.sessions import AdkContext, session_of
 from asap.chat.chat import Chat
 from asap.chat.restore import restore
 from asap.experiments import ExperimentStore
@@ -15,14 +16,19 @@ LONGEST = 4000
 
 
 class Discussion:
-    """One chat for each experiment that is spoken of, in a session of its own that knows no earlier facts."""
+    """One chat for each experiment that a session of google-adk speaks of: it knows no facts of another session."""
 
     def __init__(self, store: ExperimentStore):
         self._store = store
-        self._chats: dict[str, Chat] = {}
+        self._chats: dict[tuple[str, str], Chat] = {}
 
     @answering
-    def discuss(self, experiment: str, message: Annotated[str, Field(min_length=1, max_length=LONGEST)]) -> Answer:
+    def discuss(
+        self,
+        experiment: str,
+        message: Annotated[str, Field(min_length=1, max_length=LONGEST)],
+        tool_context: AdkContext,
+    ) -> Answer:
         """Answer a question about an analysed run, or take a fact about it, as `asap chat` does.
 
         Facts that it takes change the order of the proposals in the following answers; each answer says so.
@@ -33,11 +39,11 @@ class Discussion:
         """
         self._store.get(experiment)
         with ThreadPoolExecutor(max_workers=1) as apart:  # an analysis runs an event loop of its own
-            return {"lines": apart.submit(self._turn, experiment, message).result()}
+            return {"lines": apart.submit(self._turn, (session_of(tool_context), experiment), message).result()}
 
-    def _turn(self, experiment: str, message: str) -> list[str]:
-        if experiment not in self._chats:
-            session = analyze(experiment, store=self._store).analysis.session
-            self._chats[experiment] = Chat(restore(session, self._store))
-        reply = self._chats[experiment].turn(message, lambda piece: None)
+    def _turn(self, opened: tuple[str, str], message: str) -> list[str]:
+        if opened not in self._chats:
+            session = analyze(opened[1], store=self._store).analysis.session
+            self._chats[opened] = Chat(restore(session, self._store))
+        reply = self._chats[opened].turn(message, lambda piece: None)
         return reply.text.splitlines() if reply else ["The chat has ended."]

@@ -2,7 +2,8 @@
 
 from asap.chat.answer_message import answer_text
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import Claim, StatedFact
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import Fact, Reply
 from asap.chat.restore import open_conversation, restore
 

@@ -9,7 +9,7 @@ from asap.chat.ledger import doubts, record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.routing import answer_question
 from asap.chat.understanding.message import Message, read_message
-from asap.chat.understanding.topics import Topic
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.plans.prose import data_notes

@@ -7,10 +7,10 @@ from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
-from asap.chat.testimony import Testimony, with_testimony
+from asap.chat.testimony.tools import Testimony, with_testimony
 from asap.chat.tries import doubted, less_recomputation, offer, wanted
 from asap.chat.understanding.message import Command, Message, read_message
-from asap.chat.understanding.topics import Topic
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import ServiceError
 from asap.sharding_memory import INTERRUPTED, Kind
 

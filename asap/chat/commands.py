@@ -10,7 +10,8 @@ from asap.chat.answers import ranking as ranking_answers
 from asap.chat.answers import run as run_answers
 from asap.chat.answers.help_text import COMMANDS, QUESTIONS
 from asap.chat.answers.phrasing import list_proposals
-from asap.chat.evidence import compiled_evidence
+from asap.chat.answers.whole_plan import whole
+from asap.chat.evidence.fact import compiled_evidence
 from asap.chat.ledger import retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE
@@ -18,7 +19,7 @@ from asap.chat.routing import answer_question
 from asap.chat.session import ChatSession
 from asap.chat.understanding.message import Command
 from asap.chat.understanding.question import read_question
-from asap.chat.understanding.references import references
+from asap.chat.understanding.references.references import references
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
 from asap.plans import Plan
@@ -171,7 +172,7 @@ def _plans(chat: ChatSession, rest: str, least: int) -> list[Plan]:
     conversation = chat.conversation
     order = [candidate.plan for candidate in conversation.proposals]
     refs = references(rest, order, None, conversation.study.plan, bare=True)
-    plans = [plan_answers.whole(conversation, plan) for plan in refs.plans]
+    plans = [whole(conversation, plan) for plan in refs.plans]
     if refs.missing:
         raise UsageError(f"there is no proposal {refs.missing[0]}", where=plain(rest, 80), hint="/proposals lists them")
     if len(plans) < least:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from asap.agents.tools.study_cache import StudyCache
-from asap.chat.anchor import anchored
-from asap.chat.evidence import RUN_CLAIMS, RevisedCandidates, StatedFact, apply_evidence, with_run_claims
+from asap.chat.evidence.anchor import anchored
+from asap.chat.evidence.claims import RUN_CLAIMS
+from asap.chat.evidence.effect import RevisedCandidates, apply_evidence, with_run_claims
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.scene import Context, Scene
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError

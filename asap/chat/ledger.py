@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
-from asap.chat.anchor import implied_step, modelled_now
 from asap.chat.answers.measurements import against_prediction
 from asap.chat.answers.phrasing import list_proposals
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import Claim, StatedFact, current_step_time
+from asap.chat.evidence.anchor import implied_step, modelled_now
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.topics import Topic
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, format_seconds, significant
 from asap.plans import Plan

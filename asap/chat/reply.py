@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.chat.evidence import StatedFact
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.scene import Context
 from asap.core.provenance import Quantity
 from asap.plans import Plan

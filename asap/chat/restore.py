@@ -7,7 +7,7 @@ from typing import Any
 from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import StatedFact
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.scene import Context
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import Claim, StatedFact
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.tries import RunCommand
 from asap.core.text import plain

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.chat.evidence import Claim, StatedFact
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.restore import EVIDENCE
 from asap.experiments import Experiment
 from asap.ledger.entry import Entry, Outcome

@@ -4,17 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.agents.guardrails.figures import figures
+from asap.agents.guardrails.complaints import REMOVED, complaints, mentions_any, remove_unverified, sanitize
 from asap.agents.guardrails.grounding import known_values, resolve
-from asap.agents.guardrails.guard import (
-    REMOVED,
-    Transcript,
-    complaints,
-    mentions_any,
-    remove_unverified,
-    repeats_instructions,
-    sanitize,
-)
+from asap.agents.guardrails.instructions import repeats_instructions
+from asap.agents.guardrails.prose.figures import figures
+from asap.agents.guardrails.transcript import Transcript
 
 ANSWER = {
     "kpis": {"step_time_s": 3.256, "duty_cycle": 0.972},

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from asap.agents.guardrails.guard import Transcript
 from asap.agents.guardrails.line_filter import LineFilter
+from asap.agents.guardrails.transcript import Transcript
 from asap.agents.llm.usage import usages
 from asap.agents.settings import Retries, Settings
 from asap.chat import open_conversation

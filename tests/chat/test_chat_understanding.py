@@ -9,10 +9,11 @@ import pytest
 
 from asap.chat import Claim, open_conversation, restore
 from asap.chat.chat import Chat
-from asap.chat.understanding.changes import change_in
-from asap.chat.understanding.languages import in_english
-from asap.chat.understanding.quantities import amounts
-from asap.chat.understanding.retrieval import retrieval
+from asap.chat.understanding.quantities.amounts import amounts
+from asap.chat.understanding.quantities.changes import change_in
+from asap.chat.understanding.quantities.sweeps import sweep_in
+from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.words.languages import in_english
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.sharding_memory import Kind, new_session_name
@@ -206,3 +207,84 @@ def test_a_measured_proposal_is_compared_with_what_is_then_expected_of_the_curre
     text = _say(start(), "proposal 1 measured 9.1 s").text
     assert "Every prediction is anchored to it: what runs now is expected at" in text
     assert "cannot be compared" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("how big is the kv cache", "keeps no KV cache"),
+        ("the loss spiked at step 300", "do not know the loss"),
+        ("is the quux of the frobnicator big", "do not understand"),
+    ],
+)
+def test_what_the_engine_does_not_know_gets_no_other_answer(start, line, said):
+    answer = _say(start(), line)
+    assert said in answer.text
+    assert answer.evidence == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run took 11.2 seconds per iteration yesterday",
+        "last night the job needed 11.2 s for one step",
+        "Tuesday's run did 11.2 s a step",
+    ],
+)
+def test_a_report_on_the_run_needs_no_name_of_a_plan(start, line):
+    chat = start()
+    recorded = [(fact.claim, fact.plan, fact.value) for fact in _say(chat, line).evidence]
+    assert recorded == [(Claim.STEP_TIME, chat.conversation.study.plan, 11.2)]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("can I get away with fewer chips", "32 chips instead of 64"),
+        ("if the batch were bigger?", "a global batch of 512 instead of 256"),
+        ("would a shorter context be faster", "a sequence length of 2048 instead of 4096"),
+    ],
+)
+def test_a_direction_without_a_number_is_evaluated_as_an_example(start, line, said):
+    answer = _say(start(), line)
+    assert said in answer.text
+    assert "You named no number" in answer.text
+
+
+def test_after_a_measurement_the_next_test_is_another_one(start):
+    chat = start()
+    tested = chat.conversation.order[0]
+    _say(chat, "proposal 1 measured 8.6 s")
+    answer = _say(chat, "so what now?")
+    assert re.search(rf"^{re.escape(str(tested))}: predicted .* measured 8.60 s", answer.text)
+    while "Test next proposal" in answer.text:
+        rank = 1 + chat.conversation.order.index(answer.focus)
+        assert answer.focus != tested
+        _say(chat, f"proposal {rank} measured 9.0 s")
+        answer = _say(chat, "what should I test next?")
+    assert f"Nothing else is worth testing: {tested} is the fastest that was measured at 8.60 s" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("line", "of", "values"),
+    [
+        ("sweep the batch from 128 to 1024", "batch", (128, 256, 512, 1024)),
+        ("how does step time change with microbatches 1,2,4,8", "microbatches", (1, 2, 4, 8)),
+        ("vary tensor parallelism from 1 to 4", "model", (1, 2, 4)),
+        ("sequence lengths of 2k, 4k and 8k, please", "sequence", (2048, 4096, 8192)),
+        ("what if the batch goes from 128 to 1024", None, ()),
+        ("our batch is 128,256,512", None, ()),
+        ("compare 1, 2 and 3", None, ()),
+    ],
+)
+def test_a_sweep_is_one_thing_over_several_values(line, of, values):
+    found = sweep_in(line)
+    assert (found.of, found.values) == (of, values) if found else of is None
+
+
+def test_a_sweep_is_a_table_in_which_what_cannot_run_says_why(start):
+    lines = _say(start(), "sweep the batch over 64, 7 and 256").text.splitlines()
+    assert lines[1].startswith("batch | step time")
+    assert [line.partition(" | ")[0] for line in lines[2:]] == ["7", "64", "256"]
+    assert "divi" in lines[2]
+    assert "GiB (fits)" in lines[3]

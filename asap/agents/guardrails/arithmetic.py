@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterable
 
-from asap.agents.guardrails.figures import Figure
 from asap.agents.guardrails.grounding import GroundedValue
-from asap.agents.guardrails.units import SECOND, measure
+from asap.agents.guardrails.prose.figures import Figure
+from asap.agents.guardrails.prose.units import SECOND, measure
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _TERM = rf"(?:{_NUMBER})(?:\s?[A-Za-z%]+(?:/[A-Za-z]+)?)?"

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from asap.agents.guardrails.arithmetic import difference, without_equations
-from asap.agents.guardrails.direction import faster_by, stated_direction
-from asap.agents.guardrails.figures import UNITLESS, Figure, figures
 from asap.agents.guardrails.grounding import GroundedValue, matches, nearest
-from asap.agents.guardrails.subjects import PlanTerms, plans_in, sentence_around, subjects
-from asap.agents.guardrails.units import COUNT, RATIO, SHARE, measure
+from asap.agents.guardrails.prose.direction import faster_by, stated_direction
+from asap.agents.guardrails.prose.figures import UNITLESS, Figure, figures
+from asap.agents.guardrails.prose.subjects import PlanTerms, plans_in, sentence_around, subjects
+from asap.agents.guardrails.prose.units import COUNT, RATIO, SHARE, measure
 
 _NOWHERE = "no tool of this session returned this figure, and no note that you cite contains it"
 _ANOTHER = "it is a figure of another plan"

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from asap.agents.guardrails.figures import UNITLESS, Figure, figures
-from asap.agents.guardrails.subjects import PlanTerms, plans_in, terms
-from asap.agents.guardrails.units import COUNT, RATIO, SECOND, SHARE
+from asap.agents.guardrails.prose.figures import UNITLESS, Figure, figures
+from asap.agents.guardrails.prose.subjects import PlanTerms, plans_in, terms
+from asap.agents.guardrails.prose.units import COUNT, RATIO, SECOND, SHARE
 from asap.agents.tools.tables import PRINTED, VS_NOW
 
 NUMBER = "number"

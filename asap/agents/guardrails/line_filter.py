@@ -6,7 +6,8 @@ From the first line that does not, the rest is withheld, so that the model can r
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from asap.agents.guardrails.guard import Complaint, Transcript, complaints, remove_unverified
+from asap.agents.guardrails.complaints import Complaint, complaints, remove_unverified
+from asap.agents.guardrails.transcript import Transcript
 from asap.core.secrets import redacted
 from asap.core.text import plain
 

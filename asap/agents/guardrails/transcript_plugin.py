@@ -7,7 +7,7 @@ from typing import Any
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import BaseTool, ToolContext
 
-from asap.agents.guardrails.guard import Transcript
+from asap.agents.guardrails.transcript import Transcript
 
 
 class TranscriptPlugin(BasePlugin):

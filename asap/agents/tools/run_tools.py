@@ -7,10 +7,12 @@ from pydantic import Field
 from asap.agents.tools.results import Answer, answering, facts, named, quoted
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.tables import printed, table
-from asap.core.errors import InsufficientEvidenceError, NotFoundError
+from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
+from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis import Finding
 from asap.profiles import Operation, Profile
+from asap.reports.hlo import hlo_around
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
@@ -83,19 +85,22 @@ class RunTools:
 
     @answering
     def get_operation(self, experiment: str, name: Name) -> Answer:
-        """Get all that is known of one operation: shape, source line, FLOPs, bytes, rates, how often it runs.
+        """Get all that is known of one operation: shape, source line, FLOPs, bytes, rates, how often it runs, and the
+        HLO around it: what it takes, what uses its result, what a fusion holds.
 
         Args:
             experiment: ID of the experiment.
             name: of the operation as get_operations has it, or a part of it.
         """
-        profile = _profile(self._studies.study(experiment))
+        study = self._studies.study(experiment)
+        profile = _profile(study)
         found = [operation for operation in profile.operations if name.lower() in operation.name.lower()]
         if not found:
             raise NotFoundError("no such operation", where=named(name), hint="get_operations lists them")
         first, texts = found[0], ("name", "category", "shape", "source")
         foreign = {text: named(value) for text in texts if (value := getattr(first, text))}
-        return facts(first, *texts) | foreign | {"alike": [named(one.name) for one in found[1:6]]}
+        alike = [named(one.name) for one in found[1:6]]
+        return facts(first, *texts) | foreign | {"hlo": _hlo(study, first.name), "alike": alike}
 
     @answering
     def get_roofline(self, experiment: str) -> Answer:
@@ -145,6 +150,14 @@ def _profile(study: Study) -> Profile:
             "there is no profile of this run", where=study.experiment.id, hint="get_findings says what to capture"
         )
     return study.profile
+
+
+def _hlo(study: Study, operation: str) -> list[str] | str:
+    """The HLO around an operation, or why there is none."""
+    try:
+        return [quoted(line, "hlo") for line in hlo_around(study, operation)]
+    except AsapError as error:
+        return plain(error.message)
 
 
 def _origin(profile: Profile) -> str:

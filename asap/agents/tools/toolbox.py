@@ -8,6 +8,7 @@ from asap.agents.tools.results import Answer
 from asap.agents.tools.run_tools import RunTools
 from asap.agents.tools.scenario_tools import ScenarioTools
 from asap.agents.tools.study_cache import StudyCache
+from asap.agents.tools.sweep_tool import SweepTool
 from asap.agents.tools.trace_tools import TraceTools
 
 Tool = Callable[..., Answer]
@@ -36,6 +37,7 @@ class Toolbox:
             plans.compare_plans,
             trace.predict_from_trace,
             scenario.what_if,
+            SweepTool(studies).sweep,
             scenario.verify,
         )
         self.choice: tuple[Tool, ...] = (

@@ -9,7 +9,8 @@ from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 
-from asap.agents.guardrails.guard import Complaint, Transcript, complaints, sanitize
+from asap.agents.guardrails.complaints import Complaint, complaints, sanitize
+from asap.agents.guardrails.transcript import Transcript
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry

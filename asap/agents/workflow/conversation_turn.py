@@ -16,8 +16,9 @@ from google.adk.apps import App
 from google.adk.runners import Runner
 from google.genai import types
 
-from asap.agents.guardrails.guard import Complaint, Transcript
+from asap.agents.guardrails.complaints import Complaint
 from asap.agents.guardrails.line_filter import LineFilter
+from asap.agents.guardrails.transcript import Transcript
 from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.usage import usage_entry

@@ -18,7 +18,8 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from pydantic import BaseModel, Field, ValidationError
 
-from asap.agents.guardrails.guard import Transcript, complaints, sanitize
+from asap.agents.guardrails.complaints import complaints, sanitize
+from asap.agents.guardrails.transcript import Transcript
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry

@@ -6,7 +6,7 @@ from google.adk.agents.context import Context
 from google.adk.tools import BaseTool, ToolContext
 from pydantic import ValidationError
 
-from asap.agents.guardrails.guard import Complaint
+from asap.agents.guardrails.complaints import Complaint
 from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
 from asap.agents.llm.procedure import ANSWER
 from asap.agents.tools.study_cache import StudyCache

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from asap.agents.guardrails.complaints import Complaint, complaints, mentions_any, remove_unverified, sanitize
 from asap.agents.guardrails.grounding import GroundedValue, known_values
-from asap.agents.guardrails.guard import Complaint, Transcript, complaints, mentions_any, remove_unverified, sanitize
+from asap.agents.guardrails.transcript import Transcript
 from asap.agents.workflow.schemas import Judgement
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan

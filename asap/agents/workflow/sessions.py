@@ -6,13 +6,23 @@ import sqlite3
 from google.adk.events.event import Event
 from google.adk.sessions import BaseSessionService, InMemorySessionService, Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from google.adk.tools import ToolContext
 from google.genai import types
+from pydantic import InstanceOf
 
 from asap.core.files import home
 from asap.sharding_memory.payload import plain_payload
 
 USER = "engineer"
 FILE = "conversations.sqlite"
+
+AdkContext = InstanceOf[ToolContext]
+"""What google-adk hands to a tool that has a parameter of this type; the model does not see it."""
+
+
+def session_of(context: ToolContext) -> str:
+    """The session of google-adk in which a tool is called."""
+    return context.session.id
 
 
 class RedactedSessions(SqliteSessionService):

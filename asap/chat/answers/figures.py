@@ -2,9 +2,11 @@
 
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import Claim, current_step_time
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.chat.scenario import is_complete, missing, predict_scenario, scenario_of
+from asap.chat.scenario.completeness import is_complete, missing
+from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_bytes, format_percent, format_seconds, significant

@@ -5,6 +5,7 @@ Ask about this run, for instance:
   which one first?  how sure are you, and why?  what would change your mind?
   why not model=8?  explain 2  compare 1 and 3  turn proposal 1 into a MaxText line
   what if the batch doubles / sequence 16384 and batch 64 / we use v6e-64 / int8 / adafactor / remat minimal?
+  sweep the batch from 128 to 1024   step time with microbatches 1, 2, 4, 8
   does it fit?  tokens per second?  days for a trillion tokens?  top operations?  communication by axis?
   what is the bottleneck?  has anybody done this before?  what should I capture next?  one sentence, please
 State facts, and they are used: "proposal 1 ran out of memory", "proposal 2 measured 2.1 s", "our batch is 512",

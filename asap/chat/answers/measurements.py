@@ -1,7 +1,9 @@
 """Answers on what was measured: the real gain, and how far off the prediction was."""
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import Claim, StatedFact, current_step_time
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_seconds, significant

@@ -3,9 +3,10 @@
 from typing import get_args
 
 from asap.chat.answers.phrasing import drafted, line
+from asap.chat.answers.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.references import Wish, filled
+from asap.chat.understanding.references.wishes import Wish
 from asap.core.errors import PlanError
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
@@ -49,12 +50,6 @@ def no_such_plan(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -
     if plan is not None:
         change = "more" if wish.sense == "more" else "less"
         answer.add(f"No valid plan has {change} {NAMES[wish.axis]} than what runs now ({plan}), as far as is known.")
-
-
-def whole(conversation: Conversation, plan: Plan) -> Plan:
-    """A plan as it would run here: FSDP over the devices that it leaves, settings of what runs now."""
-    study = conversation.study
-    return filled(plan, study.constraints.devices_per_slice).completed_by(study.plan)
 
 
 def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:

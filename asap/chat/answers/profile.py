@@ -1,21 +1,27 @@
 """Answers from the profile: operations, their shape and source, the roofline, collectives by kind and axis."""
 
+import re
 from collections.abc import Sequence
 
 from asap.chat.answers.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
 from asap.profiles import Operation
 from asap.profiles.gaps import MAXTEXT_SETTINGS
+from asap.reports.hlo import hlo_around
 from asap.reports.profile_facts import roofline_facts
 from asap.study.study import Study
 
 TOP = 10
+_ASKS_FOR_HLO = re.compile(r"\bhlo\b|\boperands?\b|\bfeeds?\b|\bconsum\w+|\busers?\b|\buses\b|\baround\b", re.I)
+_NUMBERED = re.compile(r"\b[a-z][\w-]*\.\d+\b", re.I)
+"""Names as a compiler numbers them: ``fusion.123``."""
 _SHAPE = 80
 
 
@@ -25,7 +31,10 @@ def operations(conversation: Conversation, answer: ReplyBuilder, question: Quest
     named = [operation for operation in listed if operation.name in question.operations]
     for operation in named:
         _detail(conversation, answer, operation)
+        _hlo(conversation, answer, operation, asked=_ASKS_FOR_HLO.search(question.text) is not None)
     if not named and listed:
+        unknown = [name for name in _NUMBERED.findall(question.text) if name not in question.operations]
+        answer.add(*(f"There is no operation {plain(name, 60)} in the profile." for name in unknown))
         answer.add("Operations by self time (share of the step, time, name):")
         answer.add(*(_row(operation) for operation in listed[:TOP]))
         answer.add(*_opaque(listed))
@@ -162,6 +171,17 @@ def _detail(conversation: Conversation, answer: ReplyBuilder, operation: Operati
         )
     if operation.is_collective and conversation.study.plan is not None:
         _axis_of_collective(conversation, answer, operation)
+
+
+def _hlo(conversation: Conversation, answer: ReplyBuilder, operation: Operation, *, asked: bool) -> None:
+    """The HLO around an operation; why there is none, where it was asked for."""
+    try:
+        lines = hlo_around(conversation.analysed_study, operation.name)
+    except AsapError as error:
+        if asked:
+            answer.add(f"- HLO around it: {plain(error)}")
+        return
+    answer.add("- HLO around it:", *(f"  {line}" for line in lines))
 
 
 def _axis_of_collective(conversation: Conversation, answer: ReplyBuilder, operation: Operation) -> None:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
+from asap.chat.answers.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import StatedFact, current_step_time
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.references import filled
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
@@ -132,8 +133,8 @@ def false_claim(conversation: Conversation, answer: ReplyBuilder, plans: Sequenc
     answer.add("No, I did not say that. My figures are on record, and they are:")
     list_proposals(conversation, answer)
     for plan in plans:
-        whole = filled(plan, conversation.study.constraints.devices_per_slice).completed_by(conversation.study.plan)
-        if whole not in conversation.order and (found := conversation.candidate(whole)):
+        full = whole(conversation, plan)
+        if full not in conversation.order and (found := conversation.candidate(full)):
             answer.add(line(conversation, found[1]))
     answer.add(f"The first is proposal 1, {current[0].plan}. A measurement would change the order; a claim does not.")
 

@@ -1,11 +1,14 @@
 """Answers on the run itself: what holds it back, what to capture next, where facts come from, help."""
 
-from asap.chat.anchor import modelled_now
+import re
+
 from asap.chat.answers.phrasing import drafted, seconds
 from asap.chat.answers.small_talk import unknown
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import current_step_time
+from asap.chat.evidence.anchor import modelled_now
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
 from asap.core.text import plain
 from asap.profiles.gaps import MAXTEXT_SETTINGS
 from asap.proposals.reasons.modelled_step import modelled_step
@@ -45,7 +48,7 @@ def run(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add_figure("step time of what runs now", now)
 
 
-def precedents(conversation: Conversation, answer: ReplyBuilder) -> None:
+def precedents(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Past optimizations of runs like this one, failed ones too."""
     hits = similar_runs(conversation.study, MOST_PRECEDENTS)
     for hit in hits:
@@ -57,6 +60,11 @@ def precedents(conversation: Conversation, answer: ReplyBuilder) -> None:
         answer.add(f"  like this run: {plain(', '.join(hit.why), LONGEST_TITLE)}")
     if not hits:
         answer.add("The history has no run like this one.")
+    if re.search(r"\bwhy\b|\bdifferen", question.text, re.I):
+        answer.add(
+            "A precedent is one run of another model: it is weighed by how like it is, not copied. The prediction here"
+            " scales what this run's profile or architecture shows."
+        )
 
 
 def principle(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:

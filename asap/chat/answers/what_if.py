@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from asap.chat.anchor import modelled_now
 from asap.chat.answers.phrasing import expectation, figures_of, fit, line
 from asap.chat.conversation import Conversation
-from asap.chat.evidence import current_step_time
+from asap.chat.evidence.anchor import modelled_now
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.chat.scenario import Scenario, is_complete, predict_scenario, scenario_of
-from asap.chat.understanding.changes import Change
+from asap.chat.scenario.completeness import is_complete
+from asap.chat.scenario.scenario import Scenario, predict_scenario, scenario_of
+from asap.chat.understanding.quantities.changes import Change
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_seconds, significant
 from asap.levers.rematerialisation import policies as known_policies
@@ -33,7 +34,7 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
         return
     scenario = scenario_of(conversation.study, change, plan)
     if scenario.settings_only:
-        _settings(conversation, answer, scenario)
+        _settings(conversation, answer, scenario, change)
         return
     answer.add(f"With {' and '.join(scenario.changes)}:", *(f"! {note}" for note in scenario.notes))
     if not is_complete(scenario.study):
@@ -41,7 +42,7 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
         return
     found = predict_scenario(scenario)
     answer.add(f"- {_subject(conversation, scenario)}: {figures_of(found)}{_ratio(conversation, scenario, found)}")
-    answer.add(*_nothing_gained(conversation, change))
+    answer.add(*_examples(change), *_nothing_gained(conversation, change))
     answer.add_figure(f"{found.plan}: step time", found.step_time)
     answer.focus = scenario.before
     _new_order(conversation, scenario.study, answer)
@@ -66,7 +67,7 @@ def policies(conversation: Conversation, answer: ReplyBuilder, plan: Plan | None
         answer.add_figure(f"{prediction.plan}: step time", prediction.relative_step_time)
 
 
-def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenario) -> None:
+def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenario, change: Change) -> None:
     found = predict_scenario(scenario)
     study, before = conversation.study, scenario.before
     (now,) = expect(study, [before]) if before is not None else (None,)
@@ -74,6 +75,7 @@ def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenar
     answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
     if now is not None and now.plan != found.plan:
         answer.add(f"- instead of {now.plan}: {figures_of(now)}")
+    answer.add(*_examples(change))
     answer.add_figure(f"{found.plan}: step time", found.relative_step_time or found.step_time)
     answer.focus = found.plan
 
@@ -102,6 +104,15 @@ def _ratio(conversation: Conversation, scenario: Scenario, found: Prediction) ->
         after = format_seconds(measured.value * ratio)
         text += f", so {after} from the {format_seconds(measured.value)} that were measured"
     return text
+
+
+def _examples(change: Change) -> list[str]:
+    """What was taken for a direction without a number."""
+    taken = [(thing.replace("_", " "), to.value) for thing, to in change.counts if to.example]
+    return [
+        f'- You named no number: {"twice" if factor > 1 else "half"} is an example. Another one: "what if {thing} N?"'
+        for thing, factor in taken
+    ]
 
 
 def _nothing_gained(conversation: Conversation, change: Change) -> list[str]:

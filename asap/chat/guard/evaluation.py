@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.agents.guardrails.guard import Transcript, remove_unverified, sanitize
+from asap.agents.guardrails.complaints import remove_unverified, sanitize
 from asap.agents.guardrails.line_filter import LineFilter
+from asap.agents.guardrails.transcript import Transcript
 from asap.agents.tools.results import harmless, named, quoted
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Toolbox

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from asap.chat.understanding.changes import Change
-from asap.chat.understanding.quantities import Amount
-from asap.chat.understanding.references import References, blanked
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.blanked import blanked
+from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.references.references import References
 from asap.chat.understanding.scene import Context
-from asap.chat.understanding.topics import Topic
+from asap.chat.understanding.topics.topics import Topic
 from asap.plans.prose import plan_spans
 
 INHERITED = {

@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 
-from asap.chat.evidence import StatedFact
-from asap.chat.understanding.languages import in_english
-from asap.chat.understanding.markers import pretends
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.question import Question, read_question
-from asap.chat.understanding.retractions import retracted_by
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.statements import NOTHING_STATED, Statements, read_statements
+from asap.chat.understanding.statements.retractions import retracted_by
+from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
+from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
 from asap.core.text import plain
@@ -60,7 +60,7 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(in_english(part) for part in said.splitlines())
-    if pretends(text):
+    if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:
         return _read(said, text, scene)

@@ -7,15 +7,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.chat.understanding.changes import Change, To, change_in, varied
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, says_nothing
-from asap.chat.understanding.masks import loose, masked
-from asap.chat.understanding.operations import operations_named
-from asap.chat.understanding.quantities import Amount, amounts
-from asap.chat.understanding.references import References, blanked, references
-from asap.chat.understanding.retrieval import retrieval
+from asap.chat.understanding.quantities.amounts import Amount, amounts
+from asap.chat.understanding.quantities.blanked import blanked
+from asap.chat.understanding.quantities.changes import Change, To, change_in, varied
+from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
+from asap.chat.understanding.references.operations import operations_named
+from asap.chat.understanding.references.references import References, references
 from asap.chat.understanding.scene import Context, Scene
-from asap.chat.understanding.topics import Topic
+from asap.chat.understanding.topics.masks import loose, masked
+from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.study.study import Study
@@ -55,6 +57,7 @@ class Question:
     unused: tuple[Amount, ...]
     context: Context
     ellipsis: bool
+    sweep: Sweep | None = None
 
     @property
     def hypothetical(self) -> bool:
@@ -107,7 +110,7 @@ def read_question(text: str, scene: Scene) -> Question:
         named = context.operations
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
     unused = tuple(a for a in counts if a not in used and a.start not in ranks and not a.before)
-    return Question(text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis)
+    return Question(text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text))
 
 
 def _references(text: str, scene: Scene, found: Sequence[Amount], bare: bool = False) -> References:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from asap.chat.evidence import StatedFact
-from asap.chat.understanding.changes import Change
-from asap.chat.understanding.topics import Topic
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 from asap.study.study import Study
 

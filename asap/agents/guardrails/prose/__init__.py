@@ -1,0 +1,1 @@
+"""Reading prose: figures, units, directions, and whose they are."""

@@ -1,0 +1,67 @@
+"""Answers to a question that names a change, or numbers that no reading of it uses."""
+
+from asap.chat.answers import small_talk
+from asap.chat.answers.named_plans import about_plans
+from asap.chat.answers.what_if import what_if
+from asap.chat.answers.whole_plan import whole
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
+
+CHANGEABLE = {Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.TOLD}
+"""Topics in which a named change is evaluated."""
+
+_COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
+"""Topics in which a number without a place means that the question was not understood."""
+
+
+def wants_change(question: Question) -> bool:
+    """Whether a change is named that is to be evaluated."""
+    if question.change.empty or question.topic not in CHANGEABLE:
+        return False
+    if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
+        return question.hypothetical and not question.tokens and not question.dollars
+    return True
+
+
+def named_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What the change brings; numbers that are left over are asked about first."""
+    answer.topic = Topic.WHAT_IF
+    left = [amount for amount in question.unused if amount.unit not in {"other"}]
+    left += [amount for amount in question.amounts if amount.value >= LARGEST_AMOUNT]
+    if left:
+        small_talk.unread(answer, " and ".join(amount.text for amount in left))
+        return
+    plan = next(iter(question.plans), None)
+    if plan is None and question.ellipsis and question.context.plans:
+        plan = question.context.plans[0]
+    full = whole(conversation, plan) if plan is not None else None
+    what_if(conversation, answer, question.change, full)
+
+
+def no_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """A what-if that names no change that can be read."""
+    if question.plans or question.refs.wish:
+        about_plans(conversation, answer, question)
+    elif question.unused:
+        small_talk.unread(answer, " and ".join(amount.text for amount in question.unused))
+    else:
+        answer.add(
+            "Say what changes: batch, sequence, chips, slices, precision, optimizer, layers, experts,"
+            " rematerialisation,"
+            ' microbatches, or a whole plan, as in "batch 512 and sequence 8192".'
+        )
+
+
+def not_understood(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """A question of no topic: its wish, its numbers, or that it is not understood."""
+    numbers = [amount for amount in question.unused if amount.unit]
+    if question.refs.wish is not None:
+        about_plans(conversation, answer, question)
+    elif numbers and question.topic in _COUNTED:
+        small_talk.unread(answer, " and ".join(amount.text for amount in numbers))
+    else:
+        answer.topic = Topic.UNKNOWN
+        small_talk.unknown(conversation, answer)

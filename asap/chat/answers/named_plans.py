@@ -1,0 +1,89 @@
+"""Answers on plans that a question names: one explained or weighed, two compared, more in a table."""
+
+import re
+
+from asap.chat.answers import plans as plan_answers
+from asap.chat.answers import ranking as ranking_answers
+from asap.chat.answers import verdicts
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
+from asap.plans import Plan
+
+
+def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What a question wants of plans that it names, where nothing else says it."""
+    plans = list(question.plans)
+    if len(plans) > 1:
+        answer.topic = Topic.COMPARE
+        plan_answers.compare(conversation, answer, plans)
+    elif plans:
+        written = bool(question.refs.written) or question.topic is Topic.WHY_NOT
+        answer.topic = Topic.WHY_NOT if written else Topic.EXPLAIN
+        (plan_answers.why_not if written else plan_answers.explain)(conversation, answer, plans[0])
+    elif question.refs.wish is not None:
+        answer.topic = Topic.WHY_NOT
+        for plan in plan_answers.wished_plans(conversation, question.refs.wish):
+            plan_answers.why_not(conversation, answer, plan)
+        if not answer.lines:
+            plan_answers.no_such_plan(conversation, answer, question.refs.wish)
+    else:
+        ranking_answers.proposals(conversation, answer)
+
+
+def opinion(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """An opinion on plans: what the engine expects of them, and that it changes nothing."""
+    wished = plan_answers.wished_plans(conversation, question.refs.wish) if question.refs.wish else []
+    for plan in question.refs.written or wished:
+        plan_answers.why_not(conversation, answer, plan)
+    if not answer.lines:
+        ranking_answers.opinion_without_evidence(conversation, answer)
+        return
+    ranking_answers.stays(conversation, answer)
+
+
+def compare(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Two plans beside each other, or several in a table."""
+    plans = list(question.plans)
+    if len(plans) == 1 and (lead := _lead(conversation, [])) and lead != plans[0]:
+        plans.append(lead)
+    if len(plans) > 2 or not plans or re.search(r"\btabl|side by side|overview|memory|hbm", question.text, re.I):
+        chosen = plans or (list(question.context.plans) if len(question.context.plans) > 1 else conversation.order)
+        verdicts.table(conversation, answer, chosen)
+    elif len(plans) == 2:
+        plan_answers.compare(conversation, answer, plans)
+    else:
+        plan_answers.explain(conversation, answer, plans[0])
+
+
+def sure(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """How sure the predictions of the plans are."""
+    plans = list(question.plans)
+    if all(conversation.candidate(plan) for plan in plans):
+        ranking_answers.sure(conversation, answer, plans)
+    else:
+        about_plans(conversation, answer, question)
+
+
+def explain(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What speaks for the plan that is named, or that was spoken of last."""
+    if len(question.plans) > 1:
+        about_plans(conversation, answer, question)
+    elif lead := _lead(conversation, list(question.plans)):
+        plan_answers.explain(conversation, answer, lead)
+    else:
+        ranking_answers.proposals(conversation, answer)
+
+
+def maxtext(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What to paste into the launcher for it."""
+    if lead := _lead(conversation, list(question.plans)):
+        plan_answers.maxtext(conversation, answer, lead)
+    else:
+        ranking_answers.proposals(conversation, answer)
+
+
+def _lead(conversation: Conversation, plans: list[Plan]) -> Plan | None:
+    """The plan that is named, else the one under discussion, else the first proposal."""
+    return next(iter([*plans, *([conversation.focus] if conversation.focus else []), *conversation.order]), None)

@@ -1,0 +1,1 @@
+"""Facts that were stated or compiled, and what they change."""

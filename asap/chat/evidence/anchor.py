@@ -1,0 +1,74 @@
+"""Measurements teach: a step time that was measured, or follows from what was, anchors every prediction."""
+
+from collections.abc import Sequence
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.step_time import WORKED_OUT, stated
+from asap.core.errors import AsapError
+from asap.core.provenance import Quantity
+from asap.experiments.measured_step import MeasuredStep
+from asap.prediction.prediction import Prediction
+from asap.study.measurements import stated_profile
+from asap.study.study import Study, study_of
+
+
+def anchored(study: Study, evidence: Sequence[StatedFact]) -> Study:
+    """The study with the measured step of what runs now, or with what the measured step of another plan makes of it.
+
+    The same study where no step was stated, or where one is on record and only another plan was measured.
+    """
+    steps = [fact for fact in evidence if fact.claim is Claim.STEP_TIME and fact.value]
+    own = next((fact for fact in reversed(steps) if fact.plan == study.plan), None)
+    profile = study.profile
+    if own is None:
+        known = profile is not None and profile.kpis.step_time_s is not None
+        worked_out = None if known or not steps else _worked_out(study, steps[-1])
+        measured = MeasuredStep(seconds=worked_out, source=WORKED_OUT) if worked_out else None
+        return study_of(study.experiment, stated_profile(measured)) if measured and profile is None else study
+    assert own.value is not None
+    if profile is None:
+        measured = MeasuredStep(seconds=own.value, source="the engineer")
+        return study_of(study.experiment, stated_profile(measured))
+    kpis = profile.kpis.model_copy(update={"step_time_s": own.value})
+    return study_of(study.experiment, profile.model_copy(update={"kpis": kpis}))
+
+
+def _worked_out(study: Study, fact: StatedFact) -> float | None:
+    """Seconds that the model expects of what runs now, starting from the measured step of another plan."""
+    from asap.prediction import Measured, predict
+
+    if modelled_now(study) is None or fact.plan is None or fact.value is None:
+        return None
+    assert study.plan is not None
+    assert study.slice is not None
+    baseline, experiment = Measured(fact.plan, fact.value), study.experiment
+    (now,) = predict(study.plan, experiment.model, experiment.workload, study.slice, baseline=baseline)
+    return now.step_time.value if now.step_time else None
+
+
+def modelled_now(study: Study) -> Prediction | None:
+    """What the model alone expects of what runs now, without any measurement; ``None`` without the architecture."""
+    from asap.prediction import predict
+
+    experiment = study.experiment
+    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
+        return None
+    if not experiment.workload.tokens:
+        return None
+    try:
+        return predict(study.plan, experiment.model, experiment.workload, study.slice)[0]
+    except AsapError:
+        return None
+
+
+def implied_step(study: Study, fact: StatedFact) -> Quantity | None:
+    """The step time that follows from a stated throughput or MFU; ``None`` where it does not."""
+    tokens = study.experiment.workload.tokens
+    if fact.claim is Claim.THROUGHPUT and tokens and fact.value:
+        return stated(fact, tokens / fact.value, "s")
+    if fact.claim is Claim.MFU and fact.value:
+        now = modelled_now(study)
+        if now is not None and now.mfu is not None and now.step_time is not None:
+            return stated(fact, now.step_time.value * now.mfu.value / fact.value, "s")
+    return None

@@ -1,0 +1,97 @@
+"""What facts change: the record of the run, and the candidates.
+
+Only facts move a ranking: a plan that was run, or a figure of the run that was wrong or missing on record.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from asap.chat.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.step_time import current_step_time, stated
+from asap.core.provenance import Quantity
+from asap.experiments import Experiment
+from asap.experiments.create import Statement, amend
+from asap.plans import Plan
+from asap.prediction.prediction import Prediction
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.ranked_candidates import RankedCandidates
+
+
+@dataclass(frozen=True)
+class RevisedCandidates:
+    """The candidates after the evidence, and those that it excluded."""
+
+    ranked: RankedCandidates
+    excluded: dict[Plan, StatedFact]
+
+
+def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:
+    """The record with the stated facts of the run applied."""
+    for item in evidence:
+        if item.claim is Claim.INCUMBENT:
+            experiment = amend(experiment, Statement(plan=str(item.plan)))
+        elif item.value is not None and item.claim is Claim.BATCH:
+            experiment = amend(experiment, Statement(global_batch=int(item.value)))
+        elif item.value is not None and item.claim is Claim.SEQUENCE:
+            experiment = amend(experiment, Statement(sequence_length=int(item.value)))
+    return experiment
+
+
+def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> RevisedCandidates:
+    """Take out plans that are known not to work, and put what was measured in place of what was predicted."""
+    excluded: dict[Plan, StatedFact] = {}
+    candidates, now = ranked.candidates, current_step_time(ranked.study, evidence)
+    for item in evidence:
+        if item.claim is Claim.CONSTRAINT:
+            excluded |= {candidate.plan: item for candidate in candidates if item.forbids(candidate.plan)}
+        if item.plan is None or item.claim in RUN_CLAIMS:
+            continue
+        if item.claim in EXCLUDING_CLAIMS:
+            excluded |= {candidate.plan: item for candidate in candidates if _takes_out(item, candidate, candidates)}
+        else:
+            candidates = [_with_fact(item, c, now) if c.plan == item.plan else c for c in candidates]
+            excluded.pop(item.plan, None)
+    left = [candidate for candidate in candidates if candidate.plan not in excluded]
+    left.sort(key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
+    return RevisedCandidates(replace(ranked, candidates=left), excluded)
+
+
+def _takes_out(item: StatedFact, candidate: Candidate, candidates: Sequence[Candidate]) -> bool:
+    """The plan itself, and after an out-of-memory whatever is modelled to need as much or more."""
+    if candidate.plan == item.plan:
+        return True
+    known = next((c.prediction.memory for c in candidates if c.plan == item.plan), None)
+    own = candidate.prediction.memory
+    if item.claim is not Claim.OUT_OF_MEMORY or known is None or own is None:
+        return False
+    return own.total.value >= known.total.value
+
+
+def _with_fact(item: StatedFact, candidate: Candidate, now: Quantity | None) -> Candidate:
+    prediction = candidate.prediction
+    if item.claim is Claim.FITS and prediction.memory is not None:
+        memory = prediction.memory.model_copy(update={"fits": True})
+        return replace(candidate, prediction=prediction.model_copy(update={"memory": memory}))
+    ratio = _ratio(item, now)
+    if ratio is None and item.claim is Claim.STEP_TIME and item.value:
+        fields = {"step_time": stated(item, item.value, "s")}
+        return replace(candidate, prediction=prediction.model_copy(update=fields))
+    if ratio is None:
+        return candidate
+    return replace(candidate, prediction=_measured(item, prediction, ratio), score=-math.log(ratio), precedent=0.0)
+
+
+def _ratio(item: StatedFact, now: Quantity | None) -> float | None:
+    if item.value is None:
+        return None
+    if item.claim is Claim.STEP_TIME and now is not None:
+        return item.value / now.value
+    return item.value if item.claim is Claim.RELATIVE else None
+
+
+def _measured(item: StatedFact, prediction: Prediction, ratio: float) -> Prediction:
+    step = stated(item, item.value or 0.0, "s") if item.claim is Claim.STEP_TIME else None
+    fields = {"relative_step_time": stated(item, ratio, "fraction"), "step_time": step or prediction.step_time}
+    return prediction.model_copy(update=fields)

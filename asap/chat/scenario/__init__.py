@@ -1,0 +1,1 @@
+"""A run with a change applied."""

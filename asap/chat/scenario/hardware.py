@@ -1,0 +1,66 @@
+"""A run on other hardware, with its plan stretched over it."""
+
+from asap.chat.understanding.quantities.changes import Change
+from asap.core.errors import InsufficientEvidenceError
+from asap.experiments import Experiment
+from asap.experiments.hardware import refer_to_hardware
+from asap.hardware import Slice, default_topology
+from asap.plans import Mesh, Plan
+from asap.study.study import Study
+
+
+def with_hardware(
+    study: Study, experiment: Experiment, change: Change, plan: Plan, changes: list[str], notes: list[str]
+) -> tuple[Experiment, Plan]:
+    """The record on other chips, and the plan there; ``changes`` and ``notes`` get what is said about it.
+
+    Raises:
+        InsufficientEvidenceError: no hardware is on record, or the plan cannot be stretched to so many chips.
+        NotFoundError, ConfigError: there is no such hardware.
+    """
+    chips, slices = change.get("chips"), change.get("slices")
+    if change.hardware is None and chips is None and slices is None:
+        return experiment, plan
+    if study.slice is None:
+        raise InsufficientEvidenceError("the hardware is not on record", where=experiment.id, hint="--hardware NAME")
+    now = study.slice
+    name = change.hardware or now.chip.name
+    sized = "-" in name
+    count = None if sized else (chips.of(now.devices) if chips else now.devices)
+    if slices is not None and change.hardware is None and chips is None:
+        name, sized, count = experiment.hardware.name or now.chip.name, True, None
+    number = slices.of(now.slices) if slices else None
+    topology = now.topology if slices is not None and change.hardware is None and chips is None else None
+    if change.hardware is None and count is not None and slices is None and (more := _slices_with(now, count)):
+        name, sized, topology, number = experiment.hardware.name or now.chip.name, True, now.topology, more
+    reference, said = refer_to_hardware(name, topology, number, None if sized else count)
+    notes += said
+    devices = reference.devices or count or now.devices
+    shape = f" in {number} slices" if number and number > 1 else ""
+    new, old = ("", "") if reference.chip == now.chip.name else (f"{reference.chip} ", f" {now.chip.name} chips")
+    changes.append(f"{devices} {new}chips{shape} instead of {now.devices}{old}")
+    stretched = _stretched(plan, now.devices, devices, number or 1)
+    own = _stretched(experiment.plan, now.devices, devices, number or 1) if experiment.plan else stretched
+    return experiment.model_copy(update={"hardware": reference, "plan": own}), stretched
+
+
+def _slices_with(now: Slice, devices: int) -> int | None:
+    """How many slices like those of now have so many devices, where no single slice has."""
+    chips = devices * now.chips // now.devices
+    if now.chip.torus is None or default_topology(now.chip, chips) is not None or chips % now.chips_per_slice:
+        return None
+    return chips // now.chips_per_slice
+
+
+def _stretched(plan: Plan, before: int, after: int, slices: int) -> Plan:
+    """A plan on another number of devices: slices replicate it, else its FSDP axis takes the difference."""
+    if slices > 1 and plan.dcn.devices == 1 and after == before * slices:
+        return plan.model_copy(update={"dcn": Mesh(replica=slices)})
+    per_slice = after // slices
+    rest = plan.ici.devices // plan.ici.data
+    if per_slice % rest:
+        raise InsufficientEvidenceError(
+            f"{plan} cannot be stretched to {after} chips", where="plan", hint="name the plan to run there"
+        )
+    dcn = Mesh(replica=slices) if slices > 1 else Mesh()
+    return plan.with_ici(data=per_slice // rest).model_copy(update={"dcn": dcn})

@@ -1,0 +1,98 @@
+"""A run with a change applied: another batch, sequence, slice, model, precision, optimizer, or settings of its plan."""
+
+from dataclasses import dataclass
+
+from asap.chat.scenario.completeness import is_complete, missing
+from asap.chat.scenario.hardware import with_hardware
+from asap.chat.scenario.workload import with_model, with_workload
+from asap.chat.understanding.quantities.changes import Change, plan_settings
+from asap.core.errors import InsufficientEvidenceError
+from asap.plans import Plan
+from asap.plans.validity import require_valid
+from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
+from asap.study.changed import without_step_time
+from asap.study.study import Study
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A changed run with one plan in it.
+
+    Args:
+        study: the changed run; its incumbent is what runs now, stretched where the hardware is another.
+        plan: the plan that is asked about, in the changed run.
+        before: the same plan in the run as it is; ``None`` where it has none there.
+        changes: what changes, one phrase each: "a global batch of 512 instead of 256".
+        notes: how hardware was read.
+        settings_only: the run stays, only settings of the plan change.
+    """
+
+    study: Study
+    plan: Plan
+    before: Plan | None
+    changes: tuple[str, ...]
+    notes: tuple[str, ...]
+    settings_only: bool
+
+
+def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scenario:
+    """Apply a change.
+
+    Args:
+        study: the run as it is.
+        change: what is to be different.
+        plan: the plan to look at; by default what runs now.
+
+    Raises:
+        InsufficientEvidenceError: a factor has nothing on record to multiply, or no plan is known.
+        NotFoundError, ConfigError: there is no such hardware.
+    """
+    before = plan or study.plan
+    if before is None:
+        raise InsufficientEvidenceError("the current plan is not known", where=study.experiment.id, hint="--plan PLAN")
+    experiment, changes, notes = study.experiment, [], []
+    experiment, stretched = with_hardware(study, experiment, change, before, changes, notes)
+    experiment = with_workload(study, experiment, change, changes)
+    experiment = with_model(experiment, change, changes)
+    settings_only = experiment == study.experiment
+    after = plan_settings(change, stretched)
+    if after != stretched:
+        changes.append(_settings(stretched, after))
+    if settings_only:
+        return Scenario(study, after, before, tuple(changes), tuple(notes), settings_only=True)
+    return Scenario(without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
+
+
+def predict_scenario(scenario: Scenario) -> Prediction:
+    """What the engine expects of it.
+
+    Raises:
+        InsufficientEvidenceError: that follows from an architecture which is not on record.
+        PlanError: the plan cannot run in it.
+    """
+    study = scenario.study
+    require_valid(scenario.plan, study.constraints)
+    if not scenario.settings_only and not is_complete(study):
+        raise InsufficientEvidenceError(
+            f"what {' and '.join(scenario.changes)} would do follows from {missing(study)}, unknown here",
+            where=study.experiment.id,
+            hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+        )
+    (found,) = expect(study, [scenario.plan])
+    if scenario.settings_only and found.method == "profile_ratios":
+        raise InsufficientEvidenceError(
+            f"what {' and '.join(scenario.changes)} would do depends on the architecture, which is not on record",
+            where=study.experiment.id,
+            hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+        )
+    return found
+
+
+def _settings(before: Plan, after: Plan) -> str:
+    said = []
+    if after.remat != before.remat:
+        said.append(f"remat={after.remat.value if after.remat else 'unknown'}")
+    if after.microbatches != before.microbatches:
+        said.append(f"microbatches={after.microbatches}")
+    return " and ".join(said)

@@ -1,0 +1,67 @@
+"""A run with another batch, sequence, precision, optimizer, or model."""
+
+from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.things import Thing
+from asap.core.errors import InsufficientEvidenceError
+from asap.experiments import Experiment
+from asap.study.study import Study
+
+
+def with_workload(study: Study, experiment: Experiment, change: Change, changes: list[str]) -> Experiment:
+    """The record with another workload; ``changes`` gets what is said about it.
+
+    Raises:
+        InsufficientEvidenceError: a factor has nothing on record to multiply.
+    """
+    fields: dict[str, object] = {}
+    workload = experiment.workload
+    pairs: tuple[tuple[Thing, str], ...] = (("batch", "global_batch"), ("sequence", "sequence_length"))
+    for thing, field in pairs:
+        to = change.get(thing)
+        if to is None:
+            continue
+        now, name = getattr(workload, field), field.replace("_", " ")
+        new = to.of(now)
+        if new is None or new < 1:
+            example = "Our batch is 256" if thing == "batch" else "Our sequence length is 8192"
+            raise InsufficientEvidenceError(
+                f"the {name} is not on record, so it cannot be scaled",
+                where=experiment.id,
+                hint=f'state it: "{example}"',
+            )
+        fields[field] = new
+        changes.append(f"a {name} of {new}{f' instead of {now}' if now else ''}")
+    if (each := change.get("per_device_batch")) and (devices := _devices(study, experiment)):
+        new = (each.of(None) or 1) * devices
+        fields["global_batch"] = new
+        changes.append(f"a global batch of {new} ({each.value:g} for each of {devices} devices)")
+    for field, value in (("precision", change.precision), ("optimizer", change.optimizer)):
+        if value is not None:
+            now = getattr(workload, field)
+            fields[field] = value
+            changes.append(f"{field} {value} instead of {now or 'what is on record (none)'}")
+    return experiment.model_copy(update={"workload": workload.model_copy(update=fields)}) if fields else experiment
+
+
+def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Experiment:
+    """The record with another model; ``changes`` gets what is said about it."""
+    fields: dict[str, object] = {}
+    things: tuple[Thing, ...] = ("layers", "experts", "experts_per_token", "d_model")
+    for thing in things:
+        if (to := change.get(thing)) is None:
+            continue
+        now = getattr(experiment.model, thing) if experiment.model else None
+        new = to.of(now)
+        if new is None or experiment.model is None:
+            changes.append(f"{thing.replace('_', ' ')} {to.value:g}")
+            continue
+        fields[thing] = new
+        changes.append(f"{new} {thing.replace('_', ' ')} instead of {now}")
+    if not fields or experiment.model is None:
+        return experiment
+    model = type(experiment.model).model_validate({**experiment.model.model_dump(), **fields, "name": None})
+    return experiment.model_copy(update={"model": model})
+
+
+def _devices(study: Study, experiment: Experiment) -> int | None:
+    return experiment.hardware.devices or (study.slice.devices if study.slice else None)

@@ -1,0 +1,1 @@
+"""Numbers with their unit, and what they are to change."""

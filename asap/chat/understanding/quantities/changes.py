@@ -1,0 +1,134 @@
+"""What a sentence wants changed: batch, sequence, hardware, model, precision, optimizer, settings of the plan."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
+from asap.plans import Plan, Remat
+
+
+class Change(BaseModel):
+    """Everything that is to be different; ``plan`` is what is to run then, where one was named."""
+
+    model_config = ConfigDict(frozen=True)
+
+    counts: tuple[tuple[Thing, To], ...] = ()
+    hardware: str | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+    remat: Remat | Literal["any"] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is to change."""
+        return self == Change()
+
+    def get(self, thing: Thing) -> To | None:
+        """What becomes of one thing."""
+        return dict(self.counts).get(thing)
+
+
+_HARDWARE = re.compile(r"\b((?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:-\d+)?|trillium|ironwood)s?\b", re.I)
+_CHIP_ONLY = re.compile(r"\d*\s*\b(v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:s\b|\s+(?:chips?|devices?|tpus?|gpus?))", re.I)
+_PRECISION = re.compile(r"\b(int8|int4|fp8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
+_OPTIMIZER = re.compile(r"\b(adamw|adafactor|adam_pax|adam|sgd|muon|lion|shampoo)\b", re.I)
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|from|replac\w+|away from)\s+(?:the\s+)?$", re.I)
+_REMAT = re.compile(
+    r"\b(?:remat\w*|(?:re)?comput\w* (?:nothing|everything|policy)|recomput\w*|(?:activation"
+    r"|gradient)? ?checkpointing|rematerial\w*)\b",
+    re.I,
+)
+_POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
+_NO_REMAT = re.compile(
+    r"\b(?:no|without|turn\w* off|switch\w* off|disabl\w+|drop\w*|avoid\w*)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)"
+    r"|\bremat\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b|\brecomput\w* nothing\b",
+    re.I,
+)
+_OFFLOADED = re.compile(r"\boffload\w*\b", re.I)
+
+
+def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = None) -> tuple[Change, list[Amount]]:
+    """What a text wants changed, and the amounts that it says it with.
+
+    Args:
+        text: a sentence without written plans.
+        amounts: the amounts in it.
+        earlier: the change spoken of before, whose rematerialisation a word such as "full" may be of.
+    """
+    hardware, spans = _hardware(text)
+    named = [a for a in amounts if any(s <= a.start < e or s < a.end <= e for s, e in spans)]
+    left = [a for a in amounts if not a.before and a not in named]
+    sized = hardware is not None and "-" in hardware
+    counts, used = counts_in(text, left, sized=sized)
+    if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
+        counts["chips"] = counts.pop("slices")
+    change = Change(
+        counts=_sorted(counts),
+        hardware=hardware,
+        precision=_named(_PRECISION, text, {"bfloat16": "bf16", "float32": "fp32"}),
+        optimizer=_named(_OPTIMIZER, text, {"adam": "adamw"}),
+        remat=_remat(text, earlier),
+    )
+    return change, [*used, *named]
+
+
+def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
+    """A change with a lone number as the new value of the one thing that was changed before: "and 128?"."""
+    free = [a for a in left if not a.before and a.unit in {"", "x"}]
+    if change.counts or len(earlier.counts) != 1 or len(free) != 1:
+        return change, []
+    thing = earlier.counts[0][0]
+    return change.model_copy(update={"counts": ((thing, new_value(thing, free[0])),)}), free
+
+
+def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
+    return tuple(sorted(counts.items(), key=lambda pair: pair[0]))
+
+
+def plan_settings(change: Change, plan: Plan) -> Plan:
+    """A plan with the settings of a change."""
+    fields: dict[str, object] = {}
+    if isinstance(change.remat, Remat):
+        fields["remat"] = change.remat
+    if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):
+        fields["microbatches"] = count
+    return plan.model_copy(update=fields) if fields else plan
+
+
+def _hardware(text: str) -> tuple[str | None, list[tuple[int, int]]]:
+    """A slice by its name; "128 v5e chips" is ``v5e-128``."""
+    if (only := _CHIP_ONLY.search(text)) and (count := re.search(r"(\d+)\s*$", text[: only.start(1)])):
+        return f"{only[1].lower()}-{count[1]}", [(count.start(), only.end())]
+    matches = [m for m in _HARDWARE.finditer(text) if not _INSTEAD.search(text[: m.start()])]
+    spans = [(m.start(), m.end()) for m in _HARDWARE.finditer(text)]
+    if not matches:
+        return None, spans
+    name = matches[-1][1].lower()
+    return {"trillium": "v6e", "ironwood": "v7x"}.get(name, name), spans
+
+
+def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | None:
+    found = [m for m in pattern.finditer(text) if not _INSTEAD.search(text[: m.start()])]
+    return None if not found else names.get(found[-1][1].lower(), found[-1][1].lower())
+
+
+def _remat(text: str, earlier: Change | None) -> "Remat | Literal['any'] | None":
+    if _NO_REMAT.search(text):
+        return Remat.NONE
+    policy, spoken = _POLICY.search(text), _REMAT.search(text) or (earlier is not None and earlier.remat is not None)
+    between = re.search(r"\bpolic\w+\b.*\bbetween\b|\bbetween\b.*\b(?:full|minimal)\b", text, re.I)
+    if between:
+        return "any"
+    if re.search(r"\bremat\w*\s+(?:nothing|none)\b|\brecomputes? nothing\b|rematerialise nothing", text, re.I):
+        return Remat.NONE
+    if spoken and re.search(r"\beverything\b|\ball\b", text, re.I) and not policy:
+        return Remat.FULL
+    if policy and (spoken or policy[1].lower() not in {"none", "full", "minimal", "selective"}):
+        return Remat(policy[1].lower())
+    if _OFFLOADED.search(text) and (spoken or re.search(r"\bactivations?\b", text, re.I)):
+        return Remat.OFFLOAD
+    return "any" if _REMAT.search(text) else None

@@ -1,0 +1,150 @@
+"""Counts of a run that a sentence sets: the thing (a noun, or the unit of a number) with the amount nearest to it.
+
+Each amount belongs to one thing at most, so that "sequence length 16384 and batch 64" changes both.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from asap.chat.understanding.quantities.amounts import Amount, thousands
+from asap.chat.understanding.quantities.comparatives import direction
+
+Thing = Literal[
+    "batch", "per_device_batch", "sequence", "chips", "slices", "layers", "experts", "experts_per_token", "d_model",
+    "microbatches",
+]  # fmt: skip
+
+
+class To(BaseModel):
+    """A new value, or a factor of the value that holds now; ``example`` where only the direction was named."""
+
+    model_config = ConfigDict(frozen=True)
+
+    value: float
+    factor: bool = False
+    example: bool = False
+
+    def of(self, now: int | None) -> int | None:
+        """The new count; ``None`` where a factor has nothing to multiply."""
+        if not self.factor:
+            return round(self.value)
+        return None if now is None else max(round(now * self.value), 1)
+
+
+_THINGS: tuple[tuple[Thing, str], ...] = (
+    (
+        "per_device_batch",
+        r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?|micro[_ -]batch[_ -]size"
+        r"|batch(?: size)? (?:per|of each|a) (?:device|chip|gpu|core)",
+    ),
+    ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
+    (
+        "batch",
+        r"(?:global[_ -])?(?:train[_ -])?batch(?:es)?(?:[_ -]size)?|gbs"
+        r"|sequences (?:per|a|each|in a) (?:step|batch)",
+    ),
+    (
+        "sequence",
+        r"(?:sequences?|context|seq|train\w*)[_ -]?(?:len\w*|window|size)|sequences?|context|seq|max_target_length"
+        r"|lengths?"
+        r"|\d+ ?k (?:sequences?|context)",
+    ),
+    (
+        "layers",
+        r"(?:decoder )?layers?|blocks|num_layers|depth|(?<=deeper )model|(?<=shallower )model"
+        r"|model(?= (?:is|was|were|gets) (?:deeper|shallower))",
+    ),
+    ("experts_per_token", r"top-?(?=\d)|experts per token|active experts"),
+    ("experts", r"experts?(?! parallel| shard| axis)"),
+    ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
+    ("slices", r"slices?|pods?"),
+    ("chips", r"chips?|devices?|tpus?|gpus?|accelerators?|cores?|machines|hardware|cluster|of them"),
+)  # fmt: skip
+_OF_UNIT: dict[str, Thing] = {
+    "chips": "chips", "slices": "slices", "layers": "layers", "experts": "experts", "microbatches": "microbatches",
+    "sequences": "batch",
+}  # fmt: skip
+_PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
+_ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
+_SEPARATOR = re.compile(r"[,;:.]|\band\b|\bwhile\b|\bbut\b", re.I)
+_APART = 15
+"""Characters that a separator counts for."""
+_FAR = 40
+"""Characters between a thing and an amount from which they have nothing to do with each other."""
+
+
+def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dict[Thing, To], list[Amount]]:
+    """The things that a text sets, each with its value, and the amounts that it sets them to.
+
+    Args:
+        text: a sentence without written plans.
+        amounts: the amounts in it that may be counts.
+        sized: the number of chips is said otherwise: it belongs to a slice that is named.
+    """
+    things = [one for one in _things(text) if not (sized and one[0] == "chips")]
+    pairs = sorted(
+        (_distance(text, start, end, amount), order, index)
+        for order, (thing, start, end) in enumerate(things)
+        for index, amount in enumerate(amounts)
+        if _may_be(thing, amount)
+    )
+    counts: dict[Thing, To] = {}
+    used: list[int] = []
+    for distance, order, index in pairs:
+        thing = things[order][0]
+        if distance <= _FAR and thing not in counts and index not in used:
+            counts[thing] = new_value(thing, amounts[index])
+            used.append(index)
+    for index, amount in enumerate(amounts):
+        thing = _OF_UNIT.get(amount.unit)
+        if thing is not None and index not in used and thing not in counts and not (sized and thing == "chips"):
+            counts[thing] = new_value(thing, amount)
+            used.append(index)
+    for thing, start, end in things:
+        factor = direction(text, start, end)
+        if thing not in counts and factor is not None:
+            counts[thing] = To(value=factor, factor=True, example=True)
+    if (more := _ANOTHER_SLICE.search(text)) and "slices" not in counts:
+        counts["slices"] = To(value=2 if "third" not in more.group().lower() else 3)
+    return counts, [amounts[index] for index in used]
+
+
+def nearest_thing(text: str, place: int) -> Thing | None:
+    """The thing that stands nearest to a place in a text, if one does."""
+    found = _things(text)
+    near: list[tuple[int, Thing]] = [(abs(place - (end if end <= place else start)), one) for one, start, end in found]
+    return next((thing for distance, thing in sorted(near) if distance < _FAR), None)
+
+
+def new_value(thing: Thing, amount: Amount) -> To:
+    """What an amount sets a thing to."""
+    if amount.unit == "x":
+        return To(value=amount.value, factor=True)
+    return To(value=thousands(amount) if thing in {"sequence", "batch", "d_model"} else round(amount.value))
+
+
+def _things(text: str) -> list[tuple[Thing, int, int]]:
+    found: list[tuple[Thing, int, int]] = []
+    for thing, words in _THINGS:
+        for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
+            taken = any(start < match.end() and match.start() < end for _, start, end in found)
+            if not taken and not _PER.search(text[: match.start()]):
+                found.append((thing, match.start(), match.end()))
+    return found
+
+
+def _distance(text: str, start: int, end: int, amount: Amount) -> int:
+    """Characters between a thing and an amount; a comma or an "and" between them keeps them apart."""
+    between = text[end : amount.start] if amount.start >= end else text[amount.end : start]
+    return len(between) + _APART * len(_SEPARATOR.findall(between))
+
+
+def _may_be(thing: Thing, amount: Amount) -> bool:
+    if amount.unit in {"", "x"}:
+        return not (thing == "sequence" and amount.unit == "" and amount.value < 64 and "k" not in amount.text.lower())
+    if amount.unit in {"tokens", "sequences"} and thing == "sequence":
+        return amount.unit == "tokens" or "k" in amount.text.lower()
+    return _OF_UNIT.get(amount.unit) == thing

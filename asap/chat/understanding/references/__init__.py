@@ -1,0 +1,1 @@
+"""Which plans and operations a sentence speaks of."""

@@ -1,0 +1,46 @@
+"""Proposals that a sentence names by their number: "proposal 2", "the third one", "compare 1 and 3"."""
+
+import re
+from collections.abc import Sequence
+
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.blanked import blanked
+
+_RANKS = {
+    "first": 1, "1st": 1, "one": 1, "top pick": 1, "top": 1, "winner": 1, "best": 1, "runner-up": 2, "second": 2,
+    "2nd": 2, "two": 2, "second-best": 2, "third": 3, "3rd": 3, "three": 3, "last": 3,
+}  # fmt: skip
+_NOUN = r"(?:proposals?|options?|plans?|numbers?|candidates?|suggestions?|picks?|no\.?|nr\.?)"
+_NUMBERED = re.compile(rf"(?:\b{_NOUN}\s*#?\s*|#)(\d{{1,2}})(?![\d.,]*\d|\w|\s*%)", re.I)
+_FOLLOWING = re.compile(r"\s*(?:,|,?\s*and|or|vs\.?|versus|&|with|to)\s*#?(\d{1,2})(?![\d.,]*\d|\w|\s*%)", re.I)
+_NAMED = re.compile(
+    r"\b(?P<rank>first|1st|second-best|second|2nd|third|3rd)(?=\s+(?:one|proposal|option|plan|candidate|suggestion)\b)"
+    r"|\bthe\s+(?P<the>first|second|2nd|third|3rd)\b(?!\s+(?:step|slice|time|run|layer))"
+    r"|\b(?P<place>runner-up|top pick)\b|\b(?:proposal|option|number|plan)\s+(?P<spelled>one|two|three)\b",
+    re.I,
+)
+_BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-)", re.I)
+
+
+def ranks(text: str, measured: Sequence[Amount], bare: bool) -> list[tuple[int, int]]:
+    """The numbers in their order, each with its place.
+
+    Args:
+        text: one sentence without written plans.
+        measured: numbers that are measurements or counts: no ranks.
+        bare: whether a lone digit is a rank.
+    """
+    text = blanked(text, [(amount.start, amount.end) for amount in measured])
+    found: list[tuple[int, int]] = []
+    for match in _NUMBERED.finditer(text):
+        found.append((match.start(1), int(match[1])))
+        position = match.end()
+        while following := _FOLLOWING.match(text, position):
+            found.append((following.start(1), int(following[1])))
+            position = following.end()
+    for match in _NAMED.finditer(text):
+        word = next(filter(None, match.groups())).lower()
+        found.append((match.start(), _RANKS[word]))
+    if bare:
+        found += [(match.start(1), int(match[1])) for match in _BARE.finditer(text)]
+    return list(dict(sorted(found)).items())

@@ -1,0 +1,106 @@
+"""Which plans a sentence speaks of: written out, by rank, by pointing, by a wish for an axis, or what runs now."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.blanked import blanked
+from asap.chat.understanding.references.ranks import ranks
+from asap.chat.understanding.references.wishes import Wish, wish_in
+from asap.plans import Plan
+from asap.plans.prose import plan_spans
+
+Way = Literal["written", "rank", "pointing", "baseline", "all"]
+_OTHERS = re.compile(r"\bthe\s+(?:other|remaining)\s*(?:two|ones?|proposals?|options?|plans?)?", re.I)
+_ALL = re.compile(
+    r"\b(?:all (?:of )?(?:the )?(?:three|3|proposals|them|plans)|the three|each of (?:them|the)|each proposal)\b", re.I
+)
+_POINTING = re.compile(
+    r"\b(?:that|this)\s+(?:one|plan|proposal|option|candidate|config\w*|sharding|mesh|layout|setup)\b|\b(?:it|its)\b"
+    r"|\b(?:that|this)\s*(?:$|[?.!,:]|\s(?=(?:ran|runs|oom|crash|fail|was|took|takes|measur|went|died|did|fit|gave|hung"
+    r"|never|hit|is|one|into|to)\w*))",
+    re.I,
+)
+_NOW = re.compile(
+    r"\b(?:incumbent|base-?line|status quo|what (?:we|i) (?:run|have|use)|what (?:is )?run(?:s|ning)?(?: now| today)?"
+    r"|(?:current|present|running|existing|today'?s) (?:plan|run|one|sharding|mesh|setup|config\w*|layout|step|job)"
+    r"|(?:our|my) (?:(?:current|present|existing|own|training) )*(?:plan|run|setup|job|config\w*"
+    r"|mesh|sharding|layout))\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A plan that a text names: where, and how. ``partial`` plans name some of their degrees only."""
+
+    plan: Plan
+    start: int
+    end: int
+    way: Way
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class References:
+    """All that a text refers to; ``missing`` are ranks that no proposal has."""
+
+    mentions: tuple[Mention, ...]
+    wish: Wish | None
+    missing: tuple[int, ...] = ()
+    settings: Plan | None = None
+
+    @property
+    def plans(self) -> list[Plan]:
+        """Plans in the order of their mention, each once."""
+        return list(dict.fromkeys(mention.plan for mention in self.mentions))
+
+    @property
+    def written(self) -> list[Plan]:
+        """Plans that are written out."""
+        return [mention.plan for mention in self.mentions if mention.way == "written"]
+
+
+def references(
+    text: str,
+    order: Sequence[Plan],
+    focus: Plan | None,
+    incumbent: Plan | None,
+    amounts: Sequence[Amount] = (),
+    bare: bool = False,
+) -> References:
+    """What a text refers to.
+
+    Args:
+        text: one sentence.
+        order: the proposals, best first.
+        focus: the plan that was spoken of last.
+        incumbent: what runs now.
+        amounts: numbers of the text that are measurements or counts of something: no ranks.
+        bare: whether a lone digit is a rank, as in "compare 1 and 3".
+
+    Raises:
+        PlanError: a plan is malformed.
+    """
+    spans = plan_spans(text)
+    settings = next((plan for _, _, plan in spans if plan.devices == 1 and plan != Plan()), None)
+    found = [Mention(plan, start, end, "written") for start, end, plan in spans if plan.devices > 1]
+    rest = blanked(text, [(start, end) for start, end, _ in spans])
+    numbered = ranks(rest, [a for a in amounts if a.unit], bare)
+    found += [Mention(order[n - 1], at, at + 1, "rank", n) for at, n in numbered if 0 < n <= len(order)]
+    missing = tuple(dict.fromkeys(n for _, n in numbered if n == 0 or n > len(order)))
+    if _ALL.search(rest) or (_OTHERS.search(rest) and order):
+        first = 0 if _ALL.search(rest) else 1
+        found += [Mention(plan, len(text), len(text), "all", n) for n, plan in enumerate(order[first:], first + 1)]
+    if incumbent is not None and (now := _NOW.search(rest)):
+        found.append(Mention(incumbent, now.start(), now.end(), "baseline"))
+    if not found and not missing and focus is not None and (pointing := _POINTING.search(rest)):
+        found.append(Mention(focus, pointing.start(), pointing.end(), "pointing"))
+    return References(tuple(sorted(found, key=lambda m: m.start)), wish_in(rest), missing, settings)
+
+
+def speaks_of_baseline(text: str) -> bool:
+    """Whether what runs now is named."""
+    return _NOW.search(text) is not None

@@ -1,0 +1,54 @@
+"""An axis that is named without a degree: "more tensor parallelism", "pure FSDP", "no pipeline"."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from asap.plans.axes import WORDS, Axis
+
+_AXIS = r"(?P<axis>tensor|model|data|sequence|context|experts?|pipeline|replica\w*|fsdp|tp|dp|cp|pp|ep|pipelining)"
+_MUCH = (
+    r"(?P<much>more|higher|bigger|increas\w+|pure|plain|only|just|full|use|using|do|try|add\w*|less|lower|fewer|smaller"
+    r"|split\w*|shard\w*|without|no|not|drop(?:ping)?|remov\w+|reduc\w+|get rid of)"
+)
+_WISH = re.compile(
+    rf"\b{_MUCH}\s+(?:of\s+|any\s+|the\s+|use\s+|using\s+|more\s+)*{_AXIS}(?:[\s-]+(?:parallel\w*|stages?|axis|sharding|shards))?\b"
+    rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding)\b"
+    r"|\b(?P<alone>pipelining)\b"
+    rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
+    re.I,
+)
+_WHOLLY = re.compile(r"\b(?:pure|plain|only|just|full)\b", re.I)
+_NONE = re.compile(r"\b(?:without|no|drop\w*|remov\w+|get rid of)\b", re.I)
+_LESS = re.compile(r"\b(?:less|lower|fewer|smaller|reduc\w+)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An axis that is named without a degree, and how much of it is asked for."""
+
+    axis: Axis
+    sense: Literal["more", "less", "only", "none"]
+
+
+def wish_in(text: str) -> Wish | None:
+    """An axis without a degree, and how much of it is asked for."""
+    match = _WISH.search(text)
+    if match is None:
+        return None
+    name = (match["axis"] or match["named"] or match["alone"] or match["wide"]).lower()
+    plain_data = name in {"dp", "data"} and bool(re.search(r"\bplain\b|no sharding", text, re.I))
+    name = (
+        "stage"
+        if name == "pipelining"
+        else "replica"
+        if name.startswith("replica") or plain_data
+        else WORDS[name.removesuffix("s")]
+    )
+    much = match["much"] or ""
+    if match["wide"] or _WHOLLY.search(much):
+        sense = "only"
+    else:
+        sense = "none" if _NONE.search(much) else "less" if _LESS.search(much) else "more"
+    axes: tuple[Axis, ...] = get_args(Axis)
+    return next(Wish(axis, sense) for axis in axes if axis == name)

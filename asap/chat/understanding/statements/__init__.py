@@ -1,0 +1,1 @@
+"""What a line reports, rules out, corrects and takes back."""

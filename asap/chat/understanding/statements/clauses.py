@@ -1,0 +1,174 @@
+"""The facts of one clause: whose they are, and whether they can be of this run."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.amounts import Amount, amounts
+from asap.chat.understanding.quantities.blanked import blanked
+from asap.chat.understanding.references.references import References, references, speaks_of_baseline
+from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.constraints import constraint_in
+from asap.chat.understanding.statements.measurements import figures_in
+from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
+from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
+from asap.chat.understanding.words.doubt import has
+from asap.chat.understanding.words.subjects import unknown_subject
+from asap.chat.understanding.words.voices import is_order
+from asap.core.text import plain
+from asap.plans import Plan
+from asap.plans.prose import plan_spans, without_plans
+from asap.plans.validity import violations
+from asap.study.study import Study
+
+_PART = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.I)
+_CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
+_OURS = re.compile(r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|log|logs|profiler|mfu|hbm|throughput)\b", re.I)
+_STEP = re.compile(r"\b(?:steps?|iterations?)\b", re.I)
+_OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
+"""Figures that are of what runs now where no plan is named."""
+_COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
+_ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
+_TRIED = re.compile(r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b", re.I)
+"""Words after which a lone digit is a rank: "I tried 2"."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a line that states one thing, with the plans and the amounts in it."""
+
+    text: str
+    refs: References
+    amounts: tuple[Amount, ...]
+
+    @property
+    def plans(self) -> list[Plan]:
+        """Whole plans that it names."""
+        return [plan for plan in self.refs.plans if plan.devices > 1]
+
+
+def read_clause(text: str, scene: Scene) -> Clause:
+    """Find plans and amounts; raises PlanError where a plan is malformed."""
+    found = amounts(blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
+    tried = _TRIED.search(text) is not None
+    return Clause(text, references(text, scene.order, scene.focus, scene.study.plan, found, tried), tuple(found))
+
+
+def clause_facts(
+    clause: Clause, scene: Scene, before: Sequence[StatedFact], *, imagined: bool
+) -> list[StatedFact | str]:
+    """What a clause states; text in place of a fact says what is missing.
+
+    Args:
+        clause: no question.
+        scene: what it is read against.
+        before: the facts stated so far, oldest first.
+        imagined: it only supposes: words of doubt are no reason to leave it out.
+
+    Raises:
+        PlanError: a plan in it is malformed.
+    """
+    text, study = clause.text, scene.study
+    if not imagined:
+        if (constraint := constraint_in(text, clause.refs)) and not _is_foreign(text, study):
+            words = plain(text, LONGEST_WORDS)
+            return [] if has("strong", text) else [constraint.model_copy(update={"words": words})]
+        measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
+        if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
+            return []
+        if _is_foreign(text, study):
+            return []
+    return run_facts(text, study, clause.refs) or _measured(clause, scene, before)
+
+
+def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:
+    """Figures and outcomes of plans that ran."""
+    study, text, plans = scene.study, clause.text, clause.plans
+    figures = figures_in(text, clause.amounts, study.slice.devices if study.slice else None)
+    compared = bool(figures) and _against_baseline(text, figures)
+    another = against_another(text, that_runs_now=scene.focus == study.plan)
+    if figures and len(plans) > 1 and not compared and not another:
+        return _parts(text, scene)
+    if not figures and (of_before := _bare_figure(clause, before)):
+        figures = [of_before]
+    outcome = None if figures else outcome_in(without_plans(text))
+    if compared or (outcome in {Claim.SLOWER, Claim.FASTER} and speaks_of_baseline(text)):
+        plans = [plan for plan in plans if plan != study.plan] or plans
+    if another and (outcome in _COMPARISONS or any(figure.claim in _COMPARISONS for figure in figures)):
+        return [_ONLY_WITH_THE_BASELINE]
+    if outcome is not None:
+        return _of_plans(text, StatedFact(claim=outcome, words=text), plans, study)
+    return [item for figure in figures for item in _figure(text, figure, plans, study)]
+
+
+def _figure(clause: str, figure: StatedFact, plans: Sequence[Plan], study: Study) -> list[StatedFact | str]:
+    rest = without_plans(clause)
+    of_run = not plans and (figure.claim in _OF_THE_RUN or _OURS.search(rest) or _STEP.search(rest))
+    if not happened(rest) and not of_run:
+        return []
+    if of_run and figure.claim in {*_OF_THE_RUN, Claim.STEP_TIME} and study.plan is not None:
+        if (name := unknown_subject(rest)) is not None:
+            return [f'Which plan is "{plain(name, 60)}"? Name it by its number or its axes, as in "proposal 2 …".']
+        plans = [study.plan]
+    return _of_plans(clause, figure, plans, study)
+
+
+def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
+    """The facts of a clause in which several plans were measured: those of each part of it."""
+    found: list[StatedFact | str] = []
+    for text in _PART.split(clause):
+        part = read_clause(text, replace(scene, focus=None))
+        figures = figures_in(text, part.amounts, None)
+        if not figures and not part.refs.plans:
+            continue
+        if len(figures) != 1 or len(part.refs.plans) != 1:
+            return ["One measurement per sentence, please, with its plan: it is not clear which figure is whose."]
+        found += _of_plans(text, figures[0], part.refs.plans, scene.study)
+    return found
+
+
+def _bare_figure(clause: Clause, before: Sequence[StatedFact]) -> StatedFact | None:
+    """A number without unit after a step time was stated: "the baseline was 2.9"."""
+    last = next(iter(reversed(before)), None)
+    ranks = {mention.start for mention in clause.refs.mentions if mention.way == "rank"}
+    bare = [a for a in clause.amounts if not a.unit and not a.before and a.value < 1000 and a.start not in ranks]
+    if last is None or last.claim is not Claim.STEP_TIME or len(clause.plans) != 1 or len(bare) != 1:
+        return None
+    text = clause.text
+    return StatedFact(claim=Claim.STEP_TIME, value=bare[0].value, words=text) if happened(text) else None
+
+
+def _of_plans(clause: str, fact: StatedFact, plans: Sequence[Plan], study: Study) -> list[StatedFact | str]:
+    if not plans:
+        what = fact.claim.value.capitalize()
+        return [f'Which plan? "{what}" counts once the plan is named, as in "proposal 2 …".']
+    if fact.claim in _COMPARISONS and len(plans) > 1:
+        return [_ONLY_WITH_THE_BASELINE]
+    words = plain(clause, LONGEST_WORDS)
+    return [_checked(fact.model_copy(update={"plan": plan, "words": words}), study) for plan in plans]
+
+
+def _checked(item: StatedFact, study: Study) -> StatedFact | str:
+    assert item.plan is not None
+    plan = item.plan.completed_by(study.plan)
+    broken = violations(plan, study.constraints)
+    if broken:
+        return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
+    if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME}:
+        return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
+    if item.value is not None and item.value <= 0:
+        return "A measurement is above zero; I have not recorded it."
+    return item.model_copy(update={"plan": plan})
+
+
+def _is_foreign(clause: str, study: Study) -> bool:
+    """Whether another run or another chip is spoken of."""
+    own = study.slice.chip.name.lower() if study.slice else ""
+    return has("elsewhere", clause) or any(not own.startswith(chip.lower()) for chip in _CHIP.findall(clause))
+
+
+def _against_baseline(clause: str, figures: Sequence[StatedFact]) -> bool:
+    relative = all(figure.claim is Claim.RELATIVE for figure in figures)
+    return relative and re.search(r"\bthan\b|\bversus\b|\bvs\b", clause) is not None

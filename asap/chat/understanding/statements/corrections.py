@@ -1,0 +1,52 @@
+"""A fact on record that a clause corrects: "it was 9.4 s, not 8.4", "sorry, typo: 9.4 s"."""
+
+import re
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.amounts import Amount, amounts
+from asap.chat.understanding.references.references import references, speaks_of_baseline
+from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.run_facts import LONGEST_WORDS
+from asap.chat.understanding.words.doubt import has
+from asap.chat.understanding.words.questions import is_question
+from asap.core.text import plain
+
+_MISTAKE = re.compile(
+    r"\b(?:sorry|typo|correction|misread|mistyped|i meant|mistake|wrong number|actually|oops|my bad)\b", re.I
+)
+
+
+def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | None:
+    """The fact that was wrong, and the right one; raises PlanError where a plan in the clause is malformed."""
+    found = amounts(clause)
+    new = [amount for amount in found if not amount.before]
+    wrong = _contradicted(found, scene) or _mistaken(clause, found, new, scene)
+    if wrong is None or wrong.claim is Claim.RELATIVE or len(new) != 1:
+        return None
+    if is_question(clause) or has("strong", clause):
+        return None
+    number = new[0].value
+    fields = {"value": number, "words": plain(clause, LONGEST_WORDS)}
+    if wrong.value and wrong.stated:
+        fields |= {"value": number * wrong.value / wrong.stated, "stated": number}
+    return wrong, wrong.model_copy(update=fields)
+
+
+def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:
+    """The fact whose number is denied: "not 8.4"."""
+    old = [amount for amount in found if amount.before]
+    return next((fact for fact in reversed(scene.known) if any(_is(amount, fact) for amount in old)), None)
+
+
+def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene) -> StatedFact | None:
+    """The last step time, where a mistake is owned up to and the baseline is not named."""
+    if not _MISTAKE.search(clause) or len(new) != 1 or new[0].unit not in {"s", ""} or speaks_of_baseline(clause):
+        return None
+    refs = references(clause, scene.order, None, None, found)
+    last = next((fact for fact in reversed(scene.known) if fact.claim is Claim.STEP_TIME), None)
+    return last if last is not None and (not refs.plans or last.plan in refs.plans) else None
+
+
+def _is(amount: Amount, fact: StatedFact) -> bool:
+    return any(number is not None and abs(amount.value - number) < 1e-9 for number in (fact.value, fact.stated))

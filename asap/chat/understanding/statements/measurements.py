@@ -1,0 +1,68 @@
+"""Figures of a run in a clause, by their unit: step time, MFU, tokens a second, HBM in use, slower or faster."""
+
+import re
+from collections.abc import Sequence
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.words.doubt import has
+from asap.core.units import GIB
+
+_SLOWER = re.compile(r"\b(?:slower|longer|worse|more time|slow)\b", re.I)
+_FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?up)\b", re.I)
+_SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
+_MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
+_HBM = re.compile(r"\b(?:hbm|memory|vram)\b", re.I)
+_BYTES = {"GiB": float(GIB), "GB": 1e9}
+_NEAR = 24
+"""Characters behind a share within which "slower" or "faster" belongs to it."""
+
+
+def figures_in(clause: str, amounts: Sequence[Amount], devices: int | None) -> list[StatedFact]:
+    """The measured figures of a clause, without plan; what a later "not 8.4" corrects is left out."""
+    found: list[StatedFact] = []
+    for amount in amounts:
+        if amount.before:
+            continue
+        fact = _figure(clause, amount, devices)
+        if fact is not None:
+            found.append(fact)
+    return found
+
+
+def relative(amount: float, unit: str, slower: bool, shorter: bool = False) -> float | None:
+    """Step time over that of what runs now: ``20 % faster`` is 1.2 times the speed, ``20 % shorter`` 0.8 the time."""
+    if unit == "x":
+        return amount if slower else 1 / amount if amount else None
+    share = amount / 100
+    if slower:
+        return 1 + share
+    return max(1 - share, 1e-3) if shorter else 1 / (1 + share)
+
+
+def _figure(clause: str, amount: Amount, devices: int | None) -> StatedFact | None:
+    near, value = clause[amount.start : amount.end + _NEAR], amount.value
+    if amount.unit == "s":
+        if has("other_times", clause):
+            return None
+        return StatedFact(claim=Claim.STEP_TIME, value=value, words=clause)
+    if amount.unit in {"%", "x"} and (_SLOWER.search(near) or _FASTER.search(near)):
+        slower = _SLOWER.search(near) is not None
+        ratio = relative(value, amount.unit, slower, _SHORTER.search(near) is not None)
+        unit = f"{amount.unit} {'slower' if slower else 'faster'}"
+        return StatedFact(claim=Claim.RELATIVE, value=ratio, stated=value, unit=unit, words=clause)
+    if amount.unit == "%" and _MFU.search(clause):
+        return StatedFact(claim=Claim.MFU, value=value / 100, stated=value, unit="%", words=clause)
+    if amount.unit == "%" and _HBM.search(clause):
+        return StatedFact(claim=Claim.HBM_SHARE, value=value / 100, stated=value, unit="%", words=clause)
+    if amount.unit in _BYTES and _HBM.search(clause):
+        size = value * _BYTES[amount.unit]
+        return StatedFact(claim=Claim.HBM_BYTES, value=size, stated=value, unit=amount.unit, words=clause)
+    if amount.unit == "tokens/s":
+        return StatedFact(claim=Claim.THROUGHPUT, value=value, words=clause)
+    if amount.unit == "tokens/s/chip" and devices:
+        return StatedFact(claim=Claim.THROUGHPUT, value=value * devices, stated=value, unit=amount.unit, words=clause)
+    if not amount.unit and 0 < value <= 1 and _MFU.search(clause):
+        return StatedFact(claim=Claim.MFU, value=value, words=clause)
+    return None

@@ -1,0 +1,86 @@
+"""Facts of the run itself in a clause: its global batch, its sequence length, the plan that runs now."""
+
+import re
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.references.references import References
+from asap.chat.understanding.statements.outcomes import outcome_in
+from asap.core.numbers import LARGEST_COUNT, digits
+from asap.core.text import plain
+from asap.plans import Plan
+from asap.plans.prose import without_plans
+from asap.plans.validity import violations
+from asap.study.study import Study
+
+LONGEST_WORDS = 300
+"""Characters of a clause that are kept with a fact."""
+_NO_COUNT = f"A {{}} is a whole number from 1 to {LARGEST_COUNT:,}; I have not recorded it."
+
+_FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
+_COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?(?:is|was|has been|=|of|at))*\s*[=:]?\s*(?:{_FILLER})*"
+_BATCH = re.compile(
+    rf"(?<![a-z])(?:batch|gbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"
+    r"|\b(\d+)\s+(?:sequences (?:per|a|each) (?:step|batch)\b|(?:is|as) (?:our|the|its) (?:global )?batch)",
+    re.I,
+)
+_PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])|\bmicro[- ]?batch", re.I)
+_SEQUENCE = re.compile(
+    rf"\b(?:sequences?|context|seq\w*|max_target_length)(?:[\s_]*(?:len\w*|window))?{_COUNT}(\d+)\s*(k)?\b(?!-way)"
+    r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|sequences?|seq)",
+    re.I,
+)
+_OURS = re.compile(
+    r"\b(?:we|we're|our|ours|my|i|the|it|its|this)\b"
+    r"|^\W*(?:correction|update|fyi|note|global|per[- _]device|batch|gbs|seq\w*|context|max_target)",
+    re.I,
+)
+_RUNNING = re.compile(
+    r"\b(?:we|i) (?:now |currently |actually |really )*(?:run|use|train with|are running|are on)\b"
+    r"|\bour (?:current |actual )?(?:plan|mesh|sharding|baseline)\s+(?:now |actually |really )?is\b|\bwhat runs is\b",
+    re.I,
+)
+
+
+def run_facts(clause: str, study: Study, refs: References) -> list[StatedFact | str]:
+    """Facts of the run that a clause states; text in place of a fact says why it is not recorded."""
+    rest, words = without_plans(clause), plain(clause, LONGEST_WORDS)
+    found: list[StatedFact | str] = []
+    if not _OURS.search(rest):
+        return found
+    if (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
+        found.append(_batch(digits(batch[1] or batch[2]), bool(_PER_DEVICE.search(rest)), study, words))
+    if (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
+        found.append(_sequence(digits(sequence[1] or sequence[3]), bool(sequence[2] or sequence[4]), words))
+    if _RUNNING.search(rest) and outcome_in(rest) is None and not re.search(r"\d ?m?s\b|%", rest):
+        whole = [plan.completed_by(study.plan) for plan in refs.written[:1]]
+        found += [_running(plan, study, words) for plan in whole]
+    return found
+
+
+def _denied(text: str) -> bool:
+    return re.search(r"\b(?:not|never|no longer)\b|n't\b", text, re.I) is not None
+
+
+def _running(plan: Plan, study: Study, words: str) -> StatedFact | str:
+    broken = violations(plan, study.constraints)
+    if broken:
+        return f"{plan} cannot be what runs here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
+    return StatedFact(claim=Claim.INCUMBENT, plan=plan, words=words)
+
+
+def _sequence(length: int | None, thousands: bool, words: str) -> StatedFact | str:
+    tokens = (length or 0) * (1024 if thousands else 1)
+    if not 0 < tokens <= LARGEST_COUNT:
+        return _NO_COUNT.format("sequence length")
+    return StatedFact(claim=Claim.SEQUENCE, value=float(tokens), words=words)
+
+
+def _batch(count: int | None, per_device: bool, study: Study, words: str) -> StatedFact | str:
+    devices = study.constraints.devices_per_slice
+    if per_device and devices is None:
+        return "A batch per device says the global batch only where the number of devices is on record."
+    sequences = (count or 0) * ((devices or 1) * (study.constraints.slices or 1) if per_device else 1)
+    if not 0 < sequences <= LARGEST_COUNT:
+        return _NO_COUNT.format("global batch")
+    return StatedFact(claim=Claim.BATCH, value=float(sequences), words=words)

@@ -1,0 +1,118 @@
+"""From a line to evidence: only what is stated as having happened, or as being so, about this run.
+
+A question, a supposition, an opinion and hearsay about other runs are not evidence. What looks like evidence but lacks
+something is answered with what is missing.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
+from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.clauses import clause_facts, read_clause
+from asap.chat.understanding.statements.corrections import correction_in
+from asap.chat.understanding.words.causes import host_memory, machine_failed
+from asap.chat.understanding.words.doubt import has
+from asap.chat.understanding.words.questions import is_question
+from asap.core.numbers import LARGEST_COUNT
+from asap.plans import Plan
+
+Item = TypeVar("Item")
+
+_CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+(?!\d)", re.I)
+
+
+@dataclass(frozen=True)
+class Statements:
+    """What a line reports, and what kept some of it from being evidence.
+
+    Args:
+        evidence: facts.
+        supposed: facts that are only supposed.
+        complaints: what is missing or cannot be, in whole sentences.
+        corrected: facts on record that ``evidence`` corrects.
+        unread: clauses that state nothing.
+    """
+
+    evidence: tuple[StatedFact, ...] = ()
+    supposed: tuple[StatedFact, ...] = ()
+    complaints: tuple[str, ...] = ()
+    corrected: tuple[StatedFact, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+NOTHING_STATED = Statements()
+
+
+@dataclass
+class _Found:
+    """Statements while clause after clause is read."""
+
+    evidence: list[StatedFact] = field(default_factory=list)
+    supposed: list[StatedFact] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    corrected: list[StatedFact] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def read_statements(text: str, scene: Scene) -> Statements:
+    """Take a line apart and keep what is stated as a fact; raises PlanError where a plan in it is malformed."""
+    found = _Found()
+    scene = replace(scene, focus=scene.focus or next(iter(scene.order), None))
+    for part in filter(None, map(str.strip, _CLAUSE.split(text))):
+        spoken_of = _read_clause(part, scene, found)
+        scene = replace(scene, focus=spoken_of)
+    blameless = [item for item in found.evidence if _is_no_fault_of_the_plan(item, text)]
+    if blameless:
+        names = ", ".join(str(item.plan) for item in blameless)
+        found.complaints.append(
+            f"That is not held against {names}: what you name is no fault of the plan. Nothing is recorded."
+        )
+    if not all(map(_is_plausible, (*found.evidence, *found.supposed))):
+        found.complaints.append(f"A number has to be above zero and at most {LARGEST_COUNT:,}. Nothing is recorded.")
+    return Statements(
+        evidence=_once([item for item in found.evidence if item not in blameless and _is_plausible(item)]),
+        supposed=_once([item for item in found.supposed if _is_plausible(item)]),
+        complaints=_once(found.complaints),
+        corrected=_once(found.corrected),
+        unread=tuple(found.unread),
+    )
+
+
+def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
+    """Add what a clause states; returns the plan that was spoken of last."""
+    imagined = has("supposed", text)
+    if is_question(text) and not imagined:
+        found.unread.append(text)
+        return scene.focus
+    if (correction := correction_in(text, scene)) is not None:
+        wrong, right = correction
+        found.corrected.append(wrong)
+        found.evidence.append(right)
+        return scene.focus
+    clause = read_clause(text, scene)
+    items = clause_facts(clause, scene, [*scene.known, *found.evidence, *found.supposed], imagined=imagined)
+    facts = [item for item in items if isinstance(item, StatedFact)]
+    (found.supposed if imagined else found.evidence).extend(facts)
+    found.complaints += [item for item in items if isinstance(item, str) and not imagined]
+    if not items:
+        found.unread.append(text)
+    return clause.refs.plans[-1] if clause.refs.plans else scene.focus
+
+
+def _is_no_fault_of_the_plan(item: StatedFact, text: str) -> bool:
+    if item.claim is Claim.OUT_OF_MEMORY:
+        return host_memory(text)
+    return item.claim is Claim.FAILED and (has("outside_causes", text) or machine_failed(text))
+
+
+def _is_plausible(item: StatedFact) -> bool:
+    largest = LARGEST_AMOUNT if item.claim is Claim.HBM_BYTES else LARGEST_COUNT
+    return item.value is None or 0 < item.value <= largest
+
+
+def _once(items: list[Item]) -> tuple[Item, ...]:
+    return tuple(dict.fromkeys(items))

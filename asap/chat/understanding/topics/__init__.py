@@ -1,0 +1,1 @@
+"""What a message is about: topics, their examples, and the nearest of them."""

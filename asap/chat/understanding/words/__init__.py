@@ -1,0 +1,1 @@
+"""What words alone tell: the language, doubt, orders, whose figure it is."""

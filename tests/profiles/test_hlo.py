@@ -1,0 +1,107 @@
+"""The HLO around an operation: programs that a profile carries, and what stands around an instruction in them."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asap.core.errors import InsufficientEvidenceError, NotFoundError, ProfileError
+from asap.profiles.hlo.expressions import program_of
+from asap.profiles.hlo.program import read_program
+from asap.profiles.hlo.surroundings import surroundings
+from asap.profiles.xplane.wire import BYTES
+from tests.profiles.xspaces import TRAINING, Op, plane, serialised, tpu_profile
+
+pytestmark = pytest.mark.compiles
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """A module of XLA: its bytes as a profile has them, and its text."""
+    import jax
+    import jax.numpy as jnp
+
+    def loss(weights, batch):
+        def layer(carry, weight):
+            return jnp.tanh(carry @ weight) * 2, carry.sum()
+
+        return jax.lax.scan(layer, batch, weights)[0].sum()
+
+    shapes = jax.ShapeDtypeStruct((3, 8, 8), jnp.bfloat16), jax.ShapeDtypeStruct((4, 8), jnp.bfloat16)
+    (module,) = jax.jit(loss).lower(*shapes).compile().runtime_executable().hlo_modules()
+    proto = module.as_serialized_hlo_module_proto()
+    return bytes([1 << 3 | BYTES]) + _varint(len(proto)) + proto, module.to_string()
+
+
+def _varint(number):
+    return bytes([number & 0x7F | 0x80]) + _varint(number >> 7) if number > 0x7F else bytes([number])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(data):
+        file = tmp_path / "host.xplane.pb"
+        file.write_bytes(data)
+        return file
+
+    return write_file
+
+
+def _with_program(proto):
+    metadata = plane("/host:metadata")
+    metadata.metadata("jit_loss(1)", **{"Hlo Proto": proto})
+    return serialised([metadata])
+
+
+def test_a_program_is_what_xla_prints_of_it(compiled):
+    proto, text = compiled
+    lines = (line.strip().removeprefix("ROOT ") for line in text.splitlines())
+    printed = program_of(lines, "printed")
+    read = read_program(proto)
+    assert read.name == "jit_loss"
+    found = {one.name: one for instructions in read.computations.values() for one in instructions}
+    assert printed is not None
+    for one in printed.computations[""]:
+        assert (found[one.name].opcode, found[one.name].shape) == (one.opcode, one.shape)
+        assert one.opcode == "constant" or set(found[one.name].operands) == set(one.operands)
+    assert len(found) == len(printed.computations[""])
+
+
+def test_an_operation_has_operands_users_and_what_it_holds(compiled, write):
+    proto, _ = compiled
+    path = write(_with_program(proto))
+    (loop,) = (one for body in read_program(proto).computations.values() for one in body if one.opcode == "while")
+    found = surroundings(path, loop.name)
+    assert [one.name for one in found.operands] == list(loop.operands)
+    assert found.users
+    assert all(loop.name in one.operands for one in found.users)
+    assert ("dot", 1) in found.inside or any(opcode == "fusion" for opcode, _ in found.inside)
+    with pytest.raises(NotFoundError, match="no such instruction"):
+        surroundings(path, "fusion.123")
+
+
+def test_without_a_program_the_events_of_a_tpu_tell(write):
+    after = Op("add.9", "add", 10, 0, 0, "f32[8]{0} add(f32[8]{0} %fusion.1, f32[8]{0} %b), metadata={}")
+    found = surroundings(write(tpu_profile((*TRAINING, after))), "fusion.1")
+    assert (found.instruction.shape, found.instruction.operands) == ("bf16[8,8]", ("a",))
+    assert [one.name for one in found.users] == ["add.9"]
+
+
+def test_a_profile_without_hlo_says_how_to_capture_it(write):
+    with pytest.raises(InsufficientEvidenceError, match="enable_hlo_proto"):
+        surroundings(write(serialised([plane("/host:CPU")])), "add")
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+def test_a_damaged_program_is_refused(compiled, tmp_path_factory, data):
+    proto, _ = compiled
+    at = data.draw(st.integers(0, len(proto) - 1))
+    broken = (
+        proto[:at] + bytes([data.draw(st.integers(0, 255))]) + proto[at + 1 : data.draw(st.integers(at, len(proto)))]
+    )
+    file = tmp_path_factory.mktemp("hlo") / "host.xplane.pb"
+    file.write_bytes(_with_program(broken))
+    with suppress(ProfileError, NotFoundError):
+        surroundings(file, "add")
