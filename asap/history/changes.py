@@ -22,6 +22,7 @@ _WORKLOAD_NAMES = {
     "attention": "attention kernel",
     "framework": "framework",
     "zero_stage": "ZeRO stage",
+    "context_parallel": "way of context parallelism",
     "sequence_parallel": "Megatron sequence parallelism",
 }
 

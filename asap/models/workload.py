@@ -1,11 +1,17 @@
 """What one training step works on, apart from the sharding."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.numbers import Count
 
 FULL_PRECISION = ("fp32", "float32")
 """Names of 32-bit floating point; a workload that names no precision computes in bf16."""
+
+
+ContextParallel = Literal["all_gather", "ring", "ulysses"]
+"""Keys and values are gathered, or passed around a ring; or heads are swapped for tokens by all-to-alls."""
 
 
 class Workload(BaseModel):
@@ -38,6 +44,9 @@ class Workload(BaseModel):
         default=None, description="layers inside the pipeline; the rest run before and after it, on all of its stages"
     )
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
+    context_parallel: ContextParallel | None = Field(
+        default=None, description="how devices that share a sequence attend to all of it"
+    )
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"
     )

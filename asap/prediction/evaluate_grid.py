@@ -13,8 +13,9 @@ from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import Array, ConfigurationGrid, Index
 from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.host_memory import host_memory
-from asap.prediction.step_model.inputs import Number, Part, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.memory import memory
+from asap.prediction.step_model.stacking import Part
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Fit, Widths
 

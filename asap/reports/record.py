@@ -22,7 +22,16 @@ UNKNOWN = "unknown"
 LABEL_WIDTH = 15
 _BILLION, _MILLION = 1e9, 1e6
 _MOST_NOTES = 3
-_MEMORY = ("precision", "weight_precision", "optimizer", "zero_stage", "loss_chunks", "attention", "sequence_parallel")
+_MEMORY = (
+    "precision",
+    "weight_precision",
+    "optimizer",
+    "zero_stage",
+    "loss_chunks",
+    "attention",
+    "context_parallel",
+    "sequence_parallel",
+)
 _MEMORY_KEYS = ("mu_dtype", "grad_dtype", "opt_type", "quantization", "remat_policy")
 _COSTS = {
     "hardware": "no prediction, no plan is checked against the devices",

@@ -8,7 +8,7 @@ from asap.plans import Plan
 from asap.prediction import load_calibration
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups
-from asap.prediction.step_model.inputs import stack
+from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
@@ -31,6 +31,13 @@ def test_runs_that_follow_the_model_are_fitted(runs):
     regression = Regression(inputs, groups, ["one"] * len(groups), times.tolist())
     found = regression.fit(np.ones(len(groups), dtype=bool))
     assert np.median(np.abs(regression.predict(found) - np.log(times))) < 0.05
+
+
+def test_a_fit_starts_from_constants_as_they_are_written(runs):
+    inputs, groups, times = runs
+    regression = Regression(inputs, groups, ["one"] * len(groups), times.tolist())
+    theta = np.where([term.constant is not None for term in regression.terms], 0.1, 0.0)
+    assert regression.terms_of(regression.constants(theta)) == pytest.approx(theta, abs=1e-3)
 
 
 def test_one_outlier_moves_the_fit_little(runs):

@@ -82,6 +82,7 @@ def test_overrides_alone_stand_on_the_defaults_of_maxtext():
     assert experiment.plan is not None
     assert experiment.model is not None
     assert experiment.plan.ici == Mesh(data=4, seq=4)
+    assert experiment.workload.context_parallel == "all_gather"
     assert experiment.model.d_model == 2048
     assert experiment.workload.global_batch == 12 * 16
 

@@ -207,6 +207,35 @@ def test_experts_as_megatron_lays_them(read):
     assert any("lie whole over 8 devices" in note for note in whole.notes)
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("", "ring"), ("--cp-comm-type a2a", "ulysses"), ("--cp-comm-type all_gather p2p", "all_gather")],
+)
+def test_the_way_of_context_parallelism_as_megatron_says_it(read, said, kind):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 --context-parallel-size 2 {said}"))
+    assert run.workload.context_parallel == kind
+    assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {said}")).workload.context_parallel is None
+
+
+def test_a_way_of_context_parallelism_that_megatron_does_not_have_is_refused(read):
+    with pytest.raises(ConfigError, match="cp_comm_type must be one of p2p"):
+        read("train.sh", MEGATRON.replace("--bf16", "--bf16 --context-parallel-size 2 --cp-comm-type nccl"))
+
+
+def test_the_way_of_context_parallelism_in_yaml_and_toml(read):
+    nemo = NEMO.replace("sequence_parallel: true", "context_parallel_size: 2\n  cp_comm_type: a2a+p2p")
+    run = read("llama3.yaml", nemo)
+    assert run.workload.context_parallel == "ring"
+    assert any("cp_comm_type a2a+p2p" in note for note in run.notes)
+    degree = "parallelism.context_parallel_degree=2"
+    titan = read("llama3_8b.toml", TITAN, degree, hardware="h100-64")
+    assert titan.workload.context_parallel == "all_gather"
+    rotated = read(
+        "llama3_8b.toml", TITAN, degree, "parallelism.context_parallel_rotate_method=alltoall", hardware="h100-64"
+    )
+    assert rotated.workload.context_parallel == "ring"
+
+
 def test_nemo(read):
     run = read("llama3.yaml", NEMO)
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)

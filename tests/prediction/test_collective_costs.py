@@ -1,8 +1,18 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.prediction.step_model.collectives import Channel, all_gather, all_reduce, all_to_all, reduce_scatter, send
+from asap.prediction.step_model.collectives import (
+    Channel,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    reduce_scatter,
+    send,
+    through_one_port,
+)
 
 members = st.integers(2, 512)
 sizes = st.floats(1.0, 1e12)
@@ -10,7 +20,7 @@ sizes = st.floats(1.0, 1e12)
 
 def ring(n: int, bandwidth: float = 1e11, latency: float = 0.0) -> Channel:
     """A ring inside one domain, whose every hop takes so long."""
-    return Channel(n, bandwidth, latency * (n - 1), inside=n, fabric=bandwidth, port=bandwidth)
+    return Channel(n, bandwidth, latency * (n - 1), latency, inside=n, fabric=bandwidth, port=bandwidth, farthest=n / 2)
 
 
 @given(members, sizes)
@@ -54,7 +64,7 @@ def test_bandwidth_is_bytes_per_second(n, size, factor):
 
 def two_nodes(port: float = 1e10) -> Channel:
     """Sixteen devices on two nodes of eight."""
-    return Channel(16, 8 * port, 0.0, inside=8, fabric=4e11, port=port)
+    return Channel(16, 8 * port, 0.0, 0.0, inside=8, fabric=4e11, port=port)
 
 
 def test_what_goes_to_another_node_leaves_through_the_own_port():
@@ -63,6 +73,22 @@ def test_what_goes_to_another_node_leaves_through_the_own_port():
 
 def test_a_node_that_forwards_tokens_gets_each_once():
     assert all_to_all(16e9, two_nodes(), 0.0, crossing=0.25) == pytest.approx(2e9 / 1e10)
+
+
+def test_an_all_to_all_goes_to_all_others_at_once():
+    assert all_to_all(0.0, ring(64, latency=1e-6), 0.0) == pytest.approx(1e-6)
+
+
+@given(sizes)
+def test_all_to_all_over_three_axes_goes_no_further_than_over_one_of_them(size):
+    cube = replace(ring(512, bandwidth=3e11), farthest=3 * 8 / 2)
+    assert all_to_all(size, cube, 1.0) == pytest.approx(all_to_all(size, ring(8), 1.0) * (511 / 512) / (7 / 8))
+
+
+def test_one_port_slows_what_leaves_a_node():
+    assert through_one_port(two_nodes(), 1.0).bandwidth == 1e10
+    assert through_one_port(two_nodes(), 0.0).bandwidth == 8e10
+    assert through_one_port(ring(8), 1.0).bandwidth == 1e11
 
 
 def test_inside_a_node_the_fabric_decides():

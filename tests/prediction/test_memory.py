@@ -11,7 +11,7 @@ from asap.models import Architecture, Workload, count_parameters
 from asap.plans import Plan, Remat
 from asap.prediction import predict
 from asap.prediction.prediction import FIT_CONFIDENCE
-from asap.prediction.step_model.device_parameters import parameters_per_device
+from asap.prediction.step_model.device_parameters import owned_parameters
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.memory import in_flight, memory
 
@@ -38,13 +38,13 @@ def test_a_bigger_hbm_never_makes_a_plan_stop_fitting(degree, policy, factor):
 
 
 def test_all_parameters_are_held_once_by_fully_sharded_devices():
-    owned = parameters_per_device(step_inputs([Plan.parse("data=64")], MODEL, WORK, H100))
+    owned = owned_parameters(step_inputs([Plan.parse("data=64")], MODEL, WORK, H100)).total
     assert float(np.sum(owned)) * 64 == pytest.approx(count_parameters(MODEL).total, rel=0.001)
 
 
 def owned(plan: str, model=MODEL, framework: str | None = None) -> float:
     work = WORK.model_copy(update={"framework": framework})
-    return float(np.sum(parameters_per_device(step_inputs([Plan.parse(plan)], model, work, H100))))
+    return float(np.sum(owned_parameters(step_inputs([Plan.parse(plan)], model, work, H100)).total))
 
 
 def test_experts_are_divided_by_the_expert_axis(mixture):
@@ -285,8 +285,19 @@ def test_xla_holds_all_keys_and_values_where_their_heads_do_not_divide():
     assert float(np.squeeze(repeated.key_value_parts)) == 8
 
 
-def test_replicas_of_a_fully_sharded_model_hold_copies():
+def test_megatron_shards_the_optimizer_of_no_expert_over_the_expert_axis_too(mixture):
+    core = WORK.model_copy(update={"framework": "Megatron-Core", "zero_stage": 1})
+
+    def optimizer(plan, model):
+        return float(np.sum(held(plan, model, core).optimizer))
+
+    dense = mixture.model_copy(update={"expert_d_ff": 1})
+    assert optimizer("expert=16", dense) == pytest.approx(optimizer("replica=16", dense), rel=0.01)
+    assert optimizer("expert=16", mixture) == pytest.approx(optimizer("replica=16", mixture), rel=0.01)
+
+
+def test_replicas_of_a_fully_sharded_model_hold_copies_and_devices_that_share_a_sequence_do_not():
     hybrid = WORK.model_copy(update={"framework": "PyTorch FSDP", "zero_stage": 3})
-    assert held("replica=8 data=8", work=hybrid).optimizer == pytest.approx(
-        held("data=8 model=1 seq=8", work=hybrid).optimizer
-    )
+    sharded = held("data=64", work=hybrid).optimizer
+    assert held("replica=8 data=8", work=hybrid).optimizer == pytest.approx(8 * sharded)
+    assert held("data=8 seq=8", work=hybrid).optimizer == pytest.approx(sharded)

@@ -8,7 +8,8 @@ from asap.plans import Plan, Remat
 from asap.prediction.step_model.compute import compute, model_flops
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups
-from asap.prediction.step_model.inputs import StepInputs, stack
+from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import StepTime, predict_step
 from asap.prediction.uncertainty.calibration import load_calibration
 
@@ -79,6 +80,30 @@ def test_tensor_parallelism_beyond_a_node_is_dearer(decoder, workload, h100):
     inside = evaluated("replica=8 model=8 microbatches=16 remat=full", decoder, workload, h100)
     across = evaluated("replica=2 model=32 microbatches=16 remat=full", decoder, workload, h100)
     assert across.tensor > inside.tensor
+
+
+def test_an_all_to_all_over_a_whole_torus_is_no_dearer_than_over_its_longest_axis(mixture, workload, v5p):
+    work = workload.model_copy(update={"framework": "MaxText", "global_batch": 64})
+    wide = mixture.model_copy(update={"experts": 64})
+    one, all_ = (
+        float(np.squeeze(evaluated(plan, wide, work, v5p).expert)) for plan in ("data=16 expert=4", "expert=64")
+    )
+    assert one < all_ < 1.5 * one
+
+
+def test_maxtext_gathers_weights_of_no_expert_from_the_expert_axis(mixture, workload, v5p):
+    wide = mixture.model_copy(update={"experts": 64})
+    maxtext = workload.model_copy(update={"framework": "MaxText"})
+    assert evaluated("expert=64", wide, maxtext, v5p).data > 0
+    assert evaluated("expert=64", wide, workload, v5p).data == 0
+
+
+def test_the_first_flash_attention_takes_twice_as_long_as_the_second(decoder, workload, h100):
+    first, second = (
+        step_inputs([Plan.parse("replica=64")], decoder, workload.model_copy(update={"attention": kernel}), h100)
+        for kernel in ("flash_attentionv1.0.8", "flash_attention2")
+    )
+    assert second.hardware.peak_attention == pytest.approx(2 * first.hardware.peak_attention)
 
 
 def test_flash_attention_is_not_charged_for_the_score_matrix(decoder, workload, h100):

@@ -7,7 +7,7 @@ from asap.hardware.names import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction import Measured, predict
-from asap.prediction.uncertainty.unstated import mixture_of
+from asap.prediction.uncertainty.unstated import alternatives, mixture_of
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 H100 = resolve_hardware("h100-8").slice
@@ -43,6 +43,17 @@ def test_an_unstated_kernel_counts_where_it_is_an_option():
     old = SILENT.model_copy(update={"framework": "Megatron-LM", "attention": None, "zero_stage": 1})
     told = old.model_copy(update={"attention": "flash"})
     assert width("replica=8 microbatches=8 remat=none", old) > width("replica=8 microbatches=8 remat=none", told)
+
+
+def test_an_unknown_way_of_context_parallelism_counts_where_a_sequence_is_shared():
+    def settings(plan, **said):
+        work = SILENT.model_copy(update={"framework": "JAX"} | said)
+        return [one.setting for one in alternatives([Plan.parse(plan)], [False], work, H100)]
+
+    assert settings("seq=8").count("context parallelism") == 2
+    assert "context parallelism" not in settings("data=8")
+    assert "context parallelism" not in settings("seq=8", context_parallel="ulysses")
+    assert "context parallelism" not in settings("seq=8", framework="torchtitan")
 
 
 def test_a_mixture_has_the_mean_and_the_spread_of_its_readings():

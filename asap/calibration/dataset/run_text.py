@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from asap.models.workload import ContextParallel
 from asap.plans import Remat
 from asap.prediction.step_model.groups import framework_class
 
@@ -44,6 +45,11 @@ def attention_of(row: Mapping[str, Any]) -> str | None:
     if row.get("attention_impl"):
         return str(row["attention_impl"])
     return "fused softmax" if (year_of(row) or FLASH_YEAR) < FLASH_YEAR else None
+
+
+def context_parallel_of(row: Mapping[str, Any]) -> ContextParallel | None:
+    """How devices share a sequence, where the row tells."""
+    return "ulysses" if "ulysses" in str(row.get("cp_kind") or "").casefold() else None
 
 
 def framework_of(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ the residuals of that source either.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from asap.calibration.fit.residual_transfer import common_size, fit_residual_tra
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.inputs import StepInputs
-from asap.prediction.uncertainty.calibration import Calibration, Fit, Region, Widths
+from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region, Widths
 from asap.prediction.uncertainty.region import region_of
 from asap.prediction.uncertainty.sharing import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
@@ -30,18 +30,19 @@ Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
 
-def calibrate(runs: Sequence[PublishedRun], date: str) -> Calibration:
+def calibrate(runs: Sequence[PublishedRun], date: str, start: Mapping[str, Constant]) -> Calibration:
     """Fit everything.
 
     Args:
         runs: development runs with a rematerialisation policy: timed ones, and those that ran out of memory.
         date: of the calibration, ISO.
+        start: constants near which to search: the loss has several minima.
     """
     timed = [run for run in runs if run.step_time is not None]
     sources = np.array([run.source for run in timed])
     inputs = stacked(timed)
     regression = Regression(inputs, [groups_of(run) for run in timed], sources.tolist(), _times(timed))
-    everything = regression.fit(np.ones(len(timed), dtype=bool))
+    everything = regression.fit(np.ones(len(timed), dtype=bool), start=regression.terms_of(start))
     full = _fit(regression, everything, timed, inputs, np.ones(len(timed), dtype=bool))
     names = sorted(set(sources.tolist()))
     without = {}

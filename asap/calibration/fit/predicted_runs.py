@@ -11,8 +11,9 @@ from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Remat
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups, allocator_class
-from asap.prediction.step_model.inputs import StepInputs, stack
+from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
+from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.own_runs import Likeness

@@ -100,6 +100,19 @@ class Regression:
             found[name] = Constant(value=float(f"{value:.4g}"), share=name in SHARES, effects=effects)
         return found
 
+    def terms_of(self, constants: Mapping[str, Constant]) -> Vector:
+        """The terms of constants as data, the sources' own offsets at zero: the inverse of :meth:`constants`."""
+        found = []
+        for term in self.terms:
+            constant = constants.get(term.constant or "")
+            if constant is None or term.constant is None:
+                found.append(0.0)
+            elif term.dimension is None:
+                found.append(_logarithm(term.constant, constant.value) - _start(term.constant, PRIORS[term.constant]))
+            else:
+                found.append(float(np.log(constant.effects.get(term.dimension, {}).get(str(term.group), 1.0))))
+        return np.array(found)
+
     def _effects(self) -> list[RegressionTerm]:
         everywhere = np.ones(len(self.groups))
         terms = []
@@ -156,8 +169,13 @@ def _predicted(inputs: StepInputs, logarithms: Mapping[str, Vector]) -> Vector:
 
 
 def _start(name: str, prior: Prior) -> float:
-    """Logarithm of the start, or of its odds. The spread of a share is that of its value near the start."""
-    return float(np.log(prior.start / (1 - prior.start) if name in SHARES else prior.start))
+    """Logarithm of the start. The spread of a share is that of its value near the start."""
+    return _logarithm(name, prior.start)
+
+
+def _logarithm(name: str, value: float) -> float:
+    """Of a constant, or of its odds where it is a share."""
+    return float(np.log(value / (1 - value) if name in SHARES else value))
 
 
 def _value(name: str, logarithm: Vector | float) -> Vector:

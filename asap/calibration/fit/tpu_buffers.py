@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from asap.calibration.dataset.compiled import CompiledProgram
 from asap.prediction.step_model.encoding import step_inputs
-from asap.prediction.step_model.inputs import StepInputs, stack
+from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import memory
+from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.tpu_buffers import FittedBuffers, HbmScore, TpuBuffers
 
 Vector = NDArray[np.float64]

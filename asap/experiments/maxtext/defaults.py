@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "base_num_query_heads": 16,
     "compile_topology_num_slices": -1,
     "chunk_attn_window_size": 0,
+    "context_parallel_strategy": "all_gather",
     "decoder_block": "llama2",
     "dtype": "bfloat16",
     "first_num_dense_layers": 0,

@@ -4,7 +4,6 @@ from asap.experiments.maxtext.settings import MaxTextSettings, SettingLayer
 
 _DEFAULTS: dict[str, object] = {
     "batch_split_factor": 1,
-    "context_parallel_strategy": "all_gather",
     "custom_mesh": "",
     "enable_diloco": False,
     "grad_dtype": "float32",

@@ -9,6 +9,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.maxtext.settings import MaxTextSettings
 from asap.models import Workload
+from asap.models.workload import ContextParallel
 from asap.plans.maxtext.axes import axis_key
 from asap.plans.maxtext.pipeline import LAYERS
 
@@ -58,6 +59,7 @@ def workload_of(
             scan_layers=settings.flag("scan_layers"),
             pipelined_layers=pipelined_layers,
             zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
+            context_parallel=_context_parallel(settings),
             sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
         )
     except ValidationError as error:
@@ -73,6 +75,18 @@ def workload_of(
         parts = [settings.source("per_device_batch_size"), settings.source("gradient_accumulation_steps")]
         sources["workload.global_batch"] = f"derived: {parts[0]} x {devices} devices x {parts[1]}"
     return workload, sources, notes
+
+
+def _context_parallel(settings: MaxTextSettings) -> ContextParallel | None:
+    """``None`` without context parallelism; MaxText's configs/types.py has these two."""
+    keys = [axis_key(network, "context") for network in ("ici", "dcn")]
+    if all((settings.whole(key) or 1) == 1 for key in keys):
+        return None
+    key = "context_parallel_strategy"
+    said = settings.text(key)
+    if said not in ("all_gather", "ring"):
+        raise ConfigError(f"{key} must be all_gather or ring", where=settings.origin(key))
+    return said
 
 
 def _global_batch(

@@ -58,6 +58,7 @@ READ = frozenset(
         "tensor_model_parallel_size",
         "pipeline_model_parallel_size",
         "context_parallel_size",
+        "cp_comm_type",
         "expert_model_parallel_size",
         "expert_tensor_parallel_size",
         "num_layers_per_virtual_pipeline_stage",

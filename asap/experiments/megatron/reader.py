@@ -14,6 +14,7 @@ from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
 from asap.models import Architecture, Workload
+from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import from_arguments, is_fully_sharded
 from asap.plans.plan import Plan, Remat
@@ -22,6 +23,9 @@ CORE = "Megatron-Core"
 DEEPSPEED = "Megatron-DeepSpeed"
 _PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
+_CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
+    "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
+}  # fmt: skip
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
 ) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
@@ -162,6 +166,8 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
         count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")
         if count is not None and count < each:
             notes.append(f"{count} of {each} layers of a stage are recomputed; all are taken as recomputed")
+    if "a2a+p2p" in settings.words("cp_comm_type"):
+        notes.append("cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence")
     modules = [m for m in settings.words("recompute_modules") if m != "core_attn"]
     if modules and settings.text("recompute_granularity") == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
@@ -183,8 +189,19 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         attention=_attention(settings),
         framework="Megatron-LM" if old and framework == CORE else framework,
         zero_stage=_zero_stage(settings),
+        context_parallel=_context_parallel(settings),
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
     )
+
+
+def _context_parallel(settings: StackSettings) -> ContextParallel | None:
+    """By the first layer's ``cp_comm_type`` (``transformer_config.py``); ``None`` without context parallelism."""
+    if (settings.count("context_parallel_size") or 1) == 1:
+        return None
+    said = next(iter(settings.words("cp_comm_type")), "p2p")
+    if said not in _CONTEXT_PARALLEL:
+        raise settings.wrong("cp_comm_type", f"one of {', '.join(_CONTEXT_PARALLEL)}")
+    return _CONTEXT_PARALLEL[said]
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:

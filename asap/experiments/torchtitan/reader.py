@@ -11,6 +11,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Architecture, Workload, find_architecture
+from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as titan
@@ -155,8 +156,15 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         attention="flash",
         framework=FRAMEWORK,
         zero_stage=3 if sharded else None,
+        context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
     )
+
+
+def _context_parallel(settings: StackSettings) -> ContextParallel:
+    """By PyTorch's rotation of keys and values, all at once or shard by shard."""
+    key = "parallelism.context_parallel_rotate_method"
+    return "ring" if settings.choice(key, ("allgather", "alltoall"), "allgather") == "alltoall" else "all_gather"
 
 
 def _said_batch(settings: StackSettings) -> int | None:

@@ -3,7 +3,7 @@
 "How to Scale Your Model", chapters 3 (sharding), 5 (training) and 12 (GPUs); ring algorithms: Patarasuk & Yuan 2009.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -16,42 +16,85 @@ class Channel:
     """What a group of devices communicates over.
 
     ``bandwidth`` is the bytes/s at which a ring passes one device, ``latency`` the seconds that one turn of it takes
-    besides. Within a domain of ``inside`` members each sends over ``fabric``, to others over its own ``port``.
+    besides, ``hop`` those of one message to a neighbour, and ``farthest`` the hops on a torus to the farthest member.
+    Within a domain of ``inside`` members each sends over ``fabric``, to others over its own ``port``.
     """
 
     members: Number
     bandwidth: Number
     latency: Number
+    hop: Number
     inside: Number
     fabric: Number
     port: Number
+    farthest: Number = 1.0
 
 
 def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Number, axes: Number = 1.0) -> Channel:
     """The ring of ``members`` devices, with ``inner`` devices of faster axes between two neighbours.
 
-    On a torus a ring uses both directions of each of its ``axes``. On GPUs the ring stays inside the NVLink domain
-    if it fits. Beyond, the collective is hierarchical, inside each domain and then across: each domain contributes the
-    network ports of all its members, and each step of a turn waits for the slowest hop, which is in the network.
+    Args:
+        inputs: of the step.
+        constants: of the step.
+        members: of the ring.
+        inner: devices between two neighbours.
+        axes: of a torus that are free for the ring.
+    """
+    on_tpu = inputs.hardware.tpu > 0
+    if np.all(on_tpu):
+        return _torus(inputs, constants, members, axes)
+    switched = _switched(inputs, constants, members, inner)
+    if not np.any(on_tpu):
+        return switched
+    torus = _torus(inputs, constants, members, axes)
+    names = [field.name for field in fields(Channel)]
+    return Channel(**{name: np.where(on_tpu, getattr(torus, name), getattr(switched, name)) for name in names})
+
+
+def _torus(inputs: StepInputs, constants: Constants, members: Number, axes: Number) -> Channel:
+    """Both directions of each axis are used, and of as many as a ring needs that is longer than one; a message goes
+    half around each ("How to Scale Your Model", chapter 3)."""
+    machine = inputs.hardware
+    longest = np.maximum(machine.scaleup_domain ** (1 / machine.torus_axes), 2.0)
+    if np.any(members > longest):
+        axes = np.maximum(axes, np.log(members) / np.log(longest))
+    bandwidth = 2 * axes * machine.link_bandwidth * constants.link_efficiency
+    side = members if np.all(np.equal(axes, 1.0)) else members ** (1 / axes)
+    farthest = np.where(members > 1, axes * side / 2, 0.0)
+    around = farthest * machine.link_latency
+    return Channel(members, bandwidth, around, machine.link_latency, members, bandwidth, bandwidth, farthest)
+
+
+def _switched(inputs: StepInputs, constants: Constants, members: Number, inner: Number) -> Channel:
+    """On GPUs the ring stays inside the NVLink domain if it fits.
+
+    Beyond, the collective is hierarchical, inside each domain and then across: each domain contributes the network
+    ports of all its members. A turn has a hop through the network from domain to domain, and all others on NVLink
+    (NCCL, ``src/graph/tuning.cc``, latencies of a ring).
     """
     machine = inputs.hardware
     inside = np.clip(machine.scaleup_domain / inner, 1.0, members)
-    torus = 2 * axes * machine.link_bandwidth * constants.link_efficiency
+    leaves = inside < members
     fabric = machine.link_bandwidth * constants.link_efficiency
-    across = np.minimum(fabric, inside * machine.network_bandwidth * constants.network_efficiency)
-    leaves = (inside < members) & (machine.tpu == 0)
-    bandwidth = np.where(machine.tpu > 0, torus, np.where(leaves, across, fabric))
-    turn = (members - 1) * np.where(leaves, machine.network_latency, machine.link_latency)
-    port = np.where(leaves, machine.network_bandwidth * constants.network_efficiency, bandwidth)
-    near = np.where(leaves, inside, members)
-    return Channel(members, bandwidth, turn, near, np.where(leaves, fabric, bandwidth), port)
+    own_port = machine.network_bandwidth * constants.network_efficiency
+    bandwidth = np.where(leaves, np.minimum(fabric, inside * own_port), fabric)
+    crossings = np.ceil(members / inside) - 1
+    turn = crossings * machine.network_latency + (members - 1 - crossings) * machine.link_latency
+    hop = np.where(leaves, machine.network_latency, machine.link_latency)
+    return Channel(members, bandwidth, turn, hop, inside, fabric, np.where(leaves, own_port, fabric))
 
 
 def network(inputs: StepInputs, constants: Constants, members: Number) -> Channel:
     """The ring over slices, through the data-centre network."""
     machine = inputs.hardware
     port = machine.network_bandwidth * constants.network_efficiency
-    return Channel(members, port, (members - 1) * machine.network_latency, members, port, port)
+    turn = (members - 1) * machine.network_latency
+    return Channel(members, port, turn, machine.network_latency, members, port, port)
+
+
+def through_one_port(ring: Channel, which: Number) -> Channel:
+    """The ring, at the rate of one port where it leaves a domain, for those steps of which the switch is on."""
+    return replace(ring, bandwidth=np.where(which > 0, np.minimum(ring.bandwidth, ring.port), ring.bandwidth))
 
 
 def all_gather(size: Number, ring: Channel) -> Number:
@@ -70,18 +113,18 @@ def all_reduce(size: Number, ring: Channel) -> Number:
 
 
 def all_to_all(size: Number, ring: Channel, torus: Number, crossing: Number = 1.0) -> Number:
-    """Each device sends (n-1)/n of its ``size`` bytes; on a ring the mean distance is n/4 hops, on a fabric one.
+    """Each device sends (n-1)/n of its ``size`` bytes, to all others at once.
 
-    What goes to other domains leaves through the device's own port, while the rest goes over the fabric; ``crossing``
-    is the share of it that has to, where the other domain forwards what several of its members need.
+    On a torus the mean distance is a quarter of each axis, on a fabric one hop. What goes to other domains leaves
+    through the device's own port, while the rest goes over the fabric; ``crossing`` is the share of it that has to,
+    where the other domain forwards what several of its members need.
     """
-    far = np.where(torus > 0, np.maximum(ring.members / 4, 1.0), 1.0)
+    far = np.where(torus > 0, np.maximum(ring.farthest / 2, 1.0), 1.0)
     near = size * (ring.inside - 1) / ring.members * far / ring.fabric
     across = size * (ring.members - ring.inside) / ring.members * crossing / ring.port
-    return np.maximum(near, across) + ring.latency
+    return np.maximum(near, across) + np.where(ring.members > 1, ring.hop, 0.0)
 
 
 def send(size: Number, ring: Channel) -> Number:
     """From one device to its neighbour."""
-    hop = ring.latency / np.maximum(ring.members - 1, 1.0)
-    return np.where(ring.members > 1, size / ring.bandwidth + hop, 0.0)
+    return np.where(ring.members > 1, size / ring.bandwidth + ring.hop, 0.0)

@@ -9,18 +9,16 @@ import numpy as np
 
 from asap.prediction.step_model.collectives import (
     Channel,
-    all_gather,
     all_reduce,
     all_to_all,
     channel,
-    network,
-    reduce_scatter,
     send,
 )
 from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.device_parameters import parameters_per_device, stage_parameters
+from asap.prediction.step_model.context_parallelism import sequence_seconds
 from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.parameter_collectives import gather_seconds, reduction_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,6 @@ class Communication:
 def communication(inputs: StepInputs, constants: Constants) -> Communication:
     """Busy seconds of the collectives of one device.
 
-    Sharded parameters are gathered layer by layer, forward and backward, and their gradients scattered likewise.
     Tokens go to their experts and back, forward, backward, and once more where the MLP is computed again.
     Pipeline sends are split over the tensor axis (arXiv:2104.04473, section 4.1).
     """
@@ -47,44 +44,21 @@ def communication(inputs: StepInputs, constants: Constants) -> Communication:
     model_ring = channel(inputs, constants, layout.model, 1.0)
     seq_ring = channel(inputs, constants, layout.seq, layout.model)
     expert_ring = channel(inputs, constants, layout.expert, layout.model * layout.seq)
-    inner = layout.model * layout.seq * layout.expert
-    free_axes = np.maximum(machine.torus_axes - (layout.model > 1) - (layout.seq > 1) - (layout.expert > 1), 1.0)
-    data_ring = channel(inputs, constants, layout.data, inner, free_axes)
-    replica_ring = channel(inputs, constants, layout.replica, inner * layout.data, free_axes)
-    stage_ring = channel(inputs, constants, layout.stage, inner * layout.data * layout.replica)
-    replica_slices = network(inputs, constants, layout.dcn_replica)
-
+    within_a_stage = layout.model * layout.seq * layout.expert * layout.data * layout.replica
+    stage_ring = channel(inputs, constants, layout.stage, within_a_stage)
     activation = ACTIVATION_BYTES * tokens_per_microbatch(inputs) * inputs.model.width
-    owned, layers = parameters_per_device(inputs), inputs.layers_per_stage
-    whole_layer = stage_parameters(inputs) / layers
-    gather = _gather(inputs, whole_layer, data_ring)
-    gather = gather + _gather(inputs, whole_layer / layout.data, network(inputs, constants, layout.dcn_data))
+    replica_step, slice_step = reduction_seconds(inputs, constants)
     return Communication(
         tensor_layer=_tensor_passes(inputs) * all_reduce(activation, model_ring),
-        sequence_layer=3 * all_gather(_keys_and_values(inputs), seq_ring),
+        sequence_layer=sequence_seconds(inputs, seq_ring),
         expert_layer=inputs.model.moe_share
         * (4 + 2 * layout.recompute_mlp)
         * all_to_all(_routed(inputs, activation), expert_ring, machine.tpu, _crossing(inputs, expert_ring)),
-        gather_microbatch=layers * gather,
+        gather_microbatch=inputs.layers_per_stage * gather_seconds(inputs, constants),
         stage_microbatch=2 * layout.pipeline_repeats * send(activation / layout.model, stage_ring),
-        replica_step=_reduction(inputs, owned, replica_ring),
-        slice_step=_reduction(inputs, owned, replica_slices),
+        replica_step=replica_step,
+        slice_step=slice_step,
     )
-
-
-def _gather(inputs: StepInputs, parameters: Number, ring: Channel) -> Number:
-    """FSDP of so many parameters: gathered forward and backward, and their gradients scattered.
-
-    Over slices each device first gathers its own shard through the data-centre network.
-    """
-    gathered = 2 * all_gather(ACTIVATION_BYTES * parameters, ring)
-    return gathered + reduce_scatter(inputs.workload.reduce_bytes * parameters, ring)
-
-
-def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:
-    """Gradients are scattered, and then either they are gathered or, after a sharded update, the parameters."""
-    work = inputs.workload
-    return reduce_scatter(work.reduce_bytes * owned, ring) + all_gather(work.gather_bytes * owned, ring)
 
 
 def _tensor_passes(inputs: StepInputs) -> Number:
@@ -100,12 +74,6 @@ def _tensor_passes(inputs: StepInputs) -> Number:
     regathered = np.where(work.sequence_parallel > 0, work.regathers_activations, 0.0)
     whole = blocks * (layout.recompute_out + layout.recompute_mlp + regathered) / 2
     return 2 * blocks + np.where(work.xla > 0, xla, whole)
-
-
-def _keys_and_values(inputs: StepInputs) -> Number:
-    """Bytes of a sequence's keys and values that context parallelism brings together in a layer."""
-    model, layout = inputs.model, inputs.plan
-    return ACTIVATION_BYTES * tokens_per_microbatch(inputs) * layout.seq * model.key_value_width / layout.model
 
 
 def _routed(inputs: StepInputs, activation: Number) -> Number:

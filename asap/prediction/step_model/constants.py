@@ -88,7 +88,7 @@ PRIORS: dict[str, Prior] = {
     "elementwise_traffic": Prior(1.5, 0.5, framework=0.4),
     "norm_traffic": Prior(0.7, 0.7),
     "score_traffic": Prior(1.0, 0.5),
-    "layer_overhead": Prior(60e-6, 0.7, framework=0.3, fabric=1.0),
+    "layer_overhead": Prior(60e-6, 0.4, framework=0.3, fabric=1.0),
     "kernel_floor": Prior(500e-6, 1.0),
     "expert_floor": Prior(0.7e-3, 0.5),
     "collective_floor": Prior(100e-6, 0.7),

@@ -1,5 +1,7 @@
 """Parameters that one device holds, by the axes that divide them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from asap.prediction.step_model.inputs import Number, StepInputs
@@ -15,17 +17,37 @@ def stage_parameters(inputs: StepInputs) -> Number:
     return inputs.layers_per_stage * layer_parameters(inputs) + embedding_parameters(inputs)
 
 
-def parameters_per_device(inputs: StepInputs) -> Number:
-    """Parameters that a device of the fullest pipeline stage owns after all sharding.
+@dataclass(frozen=True, slots=True)
+class OwnedParameters:
+    """Parameters that a device of the fullest pipeline stage owns after all sharding: of no expert, of routed ones."""
+
+    dense: Number
+    experts: Number
+
+    @property
+    def total(self) -> Number:
+        """Both."""
+        return self.dense + self.experts
+
+    def under_zero(self, inputs: StepInputs, stage: int) -> Number:
+        """Those for which a device holds what ZeRO shards from this stage on, among all that have the same ones; for
+        those of no expert the expert axis counts (Megatron-Core, ``parallel_state.py``, expert data parallelism)."""
+        sharded = self.dense / inputs.dense_replicas + self.experts / inputs.replicas
+        return np.where(inputs.workload.zero_stage >= stage, sharded, self.total)
+
+
+def owned_parameters(inputs: StepInputs) -> OwnedParameters:
+    """What the axes of the plan leave on a device.
 
     MaxText's rules lay ``embed``, the width of every weight, over FSDP, context and expert axes (``logical_axis_rules``
-    in its configs/base.yml); those of experts leave out the expert axis, over which the experts themselves lie.
+    in its configs/base.yml); those of experts leave out the expert axis, over which the experts themselves lie. So does
+    PyTorch's FSDP (torchtitan, ``parallel_dims.py``).
     """
     layout, widely = inputs.plan, inputs.workload.weights_over_tokens > 0
     shards = layout.fsdp * np.where(widely, layout.seq, 1.0)
     dense = inputs.layers_per_stage * _dense_layer(inputs) + embedding_parameters(inputs)
     experts = inputs.layers_per_stage * expert_parameters(inputs)
-    return (dense / np.where(widely, layout.expert, 1.0) + experts) / shards
+    return OwnedParameters(dense / np.where(widely, layout.expert, 1.0) / shards, experts / shards)
 
 
 def _dense_layer(inputs: StepInputs) -> Number:

@@ -11,7 +11,14 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan, Remat
 from asap.plans.workload import workload_under
-from asap.prediction.step_model.groups import attention_class, framework_class, has_kernel_of_the_chip, precision_class
+from asap.prediction.step_model.context_parallelism import context_parallel_kind
+from asap.prediction.step_model.groups import (
+    attention_class,
+    framework_class,
+    has_kernel_of_the_chip,
+    kernel_of,
+    precision_class,
+)
 from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanInputs, StepInputs, WorkloadInputs
 from asap.prediction.step_model.remat_shares import RematShares, remat_shares
 
@@ -35,6 +42,8 @@ GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
 SLOWEST_HOST_LINK = 1.6e10
 """Bytes/s to the host in one direction, where a chip's maker publishes none: that of the slowest chip that has one."""
+FIRST_FLASH = 0.5
+"""Rate of FlashAttention over that of FlashAttention-2, "around 2× speedup" (arXiv:2307.08691, abstract)."""
 SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
 SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
@@ -138,6 +147,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         if framework == "megatron" and "deepspeed" not in name
         else "bf16"
     ]
+    context = context_parallel_kind(w)
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
     narrow = not master and w.weight_precision == "bf16"
     if moments == ADAM_MOMENTS and not narrow:
@@ -168,7 +178,10 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         unfused_glu=float(gated_eager),
         forwards_tokens=float(framework == "nemo"),
         zero_stage=float(over_replicas),
-        weights_over_tokens=float(framework == "maxtext"),
+        weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
+        gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
+        rings_context=float(context == "ring"),
+        swaps_heads=float(context == "ulysses"),
         sequence_parallel=float(sharded),
     )
 
@@ -206,6 +219,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
     peak = chip.peak_flops.get(precision_class(workload.precision), half)
     ported = not has_kernel_of_the_chip(workload.attention, workload.framework)
+    kernel = FIRST_FLASH if kernel_of(workload, chip.kind) == "flash-1" else 1.0
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
     if chip.torus is not None:
         link = hardware.ring_bandwidth(used) / max(len(used), 1) / 2 or chip.torus.link_bandwidth
@@ -217,7 +231,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         tpu=float(chip.kind == "tpu"),
         peak_matmul=peak / share,
         peak_bf16=half / share,
-        peak_attention=half / share * (chip.ported_attention if ported else 1.0),
+        peak_attention=half / share * kernel * (chip.ported_attention if ported else 1.0),
         hbm_bytes=chip.device_capacity,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,

@@ -4,9 +4,7 @@ Each field is a float, or an array of shape (cases,): plans of one model, or run
 once and broadcasts over both. Switches are 1 for yes and 0 for no.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +115,13 @@ class WorkloadInputs:
     """ZeRO stage over the replicas, 0 to 2: stage 3 is the ``data`` axis of a plan, and its replicas hold copies."""
     weights_over_tokens: Number
     """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
+    gathers_through_one_port: Number
+    """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
+    stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
+    rings_context: Number
+    """Switch: context parallelism passes keys and values around a ring while attention computes."""
+    swaps_heads: Number
+    """Switch: context parallelism swaps heads for tokens around attention, by all-to-alls."""
     sequence_parallel: Number
     """Switch: norms and residuals are split over the tensor axis."""
 
@@ -222,11 +227,6 @@ class PlanInputs:
         return self.stage * self.dcn_stage
 
     @property
-    def replicas(self) -> Number:
-        """Devices that hold the same shard of the parameters; ZeRO shards the state over them."""
-        return self.replica * self.dcn_replica
-
-    @property
     def fsdp(self) -> Number:
         """Degree of FSDP within a slice and over slices."""
         return self.data * self.dcn_data
@@ -234,7 +234,7 @@ class PlanInputs:
     @property
     def batch_shards(self) -> Number:
         """Parts into which the batch is divided."""
-        return self.replicas * self.fsdp * self.expert
+        return self.replica * self.dcn_replica * self.fsdp * self.expert
 
     @property
     def recompute_layer(self) -> Number:
@@ -255,6 +255,17 @@ class StepInputs:
     def layers_per_stage(self) -> Number:
         """Layers of the fullest pipeline stage."""
         return np.ceil(self.model.layers / self.plan.stages)
+
+    @property
+    def replicas(self) -> Number:
+        """Devices that hold the same shard of the parameters; ZeRO shards the state over them."""
+        same_tokens = np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.seq)
+        return self.plan.replica * self.plan.dcn_replica * same_tokens
+
+    @property
+    def dense_replicas(self) -> Number:
+        """The same for parameters of no expert: unless they are sharded over the expert axis, it holds copies."""
+        return self.replicas * np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.expert)
 
     @property
     def key_value_parts(self) -> Number:
@@ -282,22 +293,3 @@ class StepInputs:
     def held_qkv_width(self) -> Number:
         """The same, with its queries."""
         return (self.model.qkv_width - self.model.key_value_width) / self.plan.model + self.held_key_value_width
-
-
-Part = TypeVar("Part", ModelInputs, WorkloadInputs, HardwareInputs, PlanInputs)
-
-
-def stack(steps: Sequence[StepInputs]) -> StepInputs:
-    """The inputs of many steps as one, each field an array."""
-    return StepInputs(
-        _stack([inputs.model for inputs in steps]),
-        _stack([inputs.workload for inputs in steps]),
-        _stack([inputs.hardware for inputs in steps]),
-        _stack([inputs.plan for inputs in steps]),
-    )
-
-
-def _stack(parts: Sequence[Part]) -> Part:
-    names = [field.name for field in fields(parts[0])]
-    columns = {name: np.concatenate([np.atleast_1d(getattr(part, name)) for part in parts]) for name in names}
-    return type(parts[0])(**columns)

@@ -6,7 +6,7 @@ import numpy as np
 
 from asap.prediction.step_model.activations import activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
-from asap.prediction.step_model.device_parameters import layer_parameters, parameters_per_device
+from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.tpu_buffers import TpuBuffers, load_tpu_buffers
 from asap.prediction.step_model.tpu_memory import tpu_peak
@@ -66,12 +66,12 @@ def memory(inputs: StepInputs, buffers: TpuBuffers | None = None) -> StepMemory:
 
 def _planned(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
     """On a TPU, as its compiler plans it: at the phase of the step that needs most."""
-    work, owned = inputs.workload, parameters_per_device(inputs)
-    state = owned * work.optimizer_bytes / np.where(work.zero_stage >= 1, inputs.plan.replicas, 1.0)
+    work, owned = inputs.workload, owned_parameters(inputs)
+    state = owned.under_zero(inputs, 1) * work.optimizer_bytes
     offloaded = state * inputs.plan.host_optimizer
-    peak = tpu_peak(inputs, buffers, owned, offloaded, in_flight(inputs))
+    peak = tpu_peak(inputs, buffers, owned.total, offloaded, in_flight(inputs))
     return StepMemory(
-        parameters=owned * work.parameter_bytes,
+        parameters=owned.total * work.parameter_bytes,
         gradients=peak.gradients,
         optimizer=state - offloaded + peak.moments,
         activations=peak.activations,
@@ -88,9 +88,9 @@ def _allocated(inputs: StepInputs) -> StepMemory:
     the logits. The logits are gone before a layer's backward pass begins.
     """
     work, layout = inputs.workload, inputs.plan
-    owned = parameters_per_device(inputs)
-    optimizer = owned * work.optimizer_bytes / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
-    gradients = owned * work.gradient_bytes / np.where(work.zero_stage >= 2, layout.replicas, 1.0)
+    owned = owned_parameters(inputs)
+    optimizer = owned.under_zero(inputs, 1) * work.optimizer_bytes
+    gradients = owned.under_zero(inputs, 2) * work.gradient_bytes
     layers = inputs.layers_per_stage
     layer = activations(inputs)
     first, last = in_flight(inputs)
@@ -99,7 +99,7 @@ def _allocated(inputs: StepInputs) -> StepMemory:
     ends = last * layers * (layer.kept + layer.scores) + peak >= at_start
     flight = np.where(ends, last, first) * layers
     return StepMemory(
-        parameters=owned * work.parameter_bytes,
+        parameters=owned.total * work.parameter_bytes,
         gradients=gradients,
         optimizer=optimizer * (1 - layout.host_optimizer),
         activations=flight * layer.kept,

@@ -8,7 +8,7 @@ from asap.prediction.step_model.activations import offloaded
 from asap.prediction.step_model.communication import communication
 from asap.prediction.step_model.compute import compute
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.device_parameters import parameters_per_device
+from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 
 
@@ -54,7 +54,8 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     expert = layers * comm.expert_layer
     busy = matmul + hbm
     tensor_exposed = constants.tensor_exposure * tensor
-    sequence_exposed = constants.tensor_exposure * sequence
+    around = exposed(sequence, layers * comp.layer_attention, constants.gather_exposure, constants)
+    sequence_exposed = np.where(inputs.workload.rings_context > 0, around, constants.tensor_exposure * sequence)
     expert_exposed = constants.expert_exposure * expert
     device = comp.layer_matmul + comp.layer_attention + comp.layer_hbm
     device = device + (tensor_exposed + sequence_exposed + expert_exposed) / layers
@@ -68,8 +69,9 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     backward = busy * 2 / 3 * inputs.workload.overlaps_reduction
     replica_exposed = exposed(comm.replica_step, backward, constants.replica_exposure, constants)
     slices_exposed = exposed(comm.slice_step, backward, constants.replica_exposure, constants)
-    update, moved = _update(inputs, constants), _transfer(inputs)
-    waited = _waits_for_host(inputs, count * busy)
+    owned = owned_parameters(inputs)
+    update = _update(inputs, owned, constants)
+    moved, waited = _copies_to_host(inputs, owned, count * busy)
     total = count * slowest + bubble + replica_exposed + slices_exposed + update + waited + constants.step_overhead
     return StepTime(
         compute=count * matmul,
@@ -121,32 +123,26 @@ def _longer(first: Number, second: Number) -> Number:
     return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
 
 
-def _update(inputs: StepInputs, constants: Constants) -> Number:
+def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) -> Number:
     """The optimizer reads gradients and states and writes states and parameters once: bound by HBM."""
-    work, layout = inputs.workload, inputs.plan
-    owned = parameters_per_device(inputs) / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
-    size = owned * (work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes)
-    return size / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
+    work = inputs.workload
+    each = work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes
+    return each * owned.under_zero(inputs, 1) / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
 
 
-def _transfer(inputs: StepInputs) -> Number:
-    """Seconds in copies to the host and back: of what is kept between steps, and of the activations of all
-    microbatches."""
-    return _state_copies(inputs) + _activation_copies(inputs)
+def _copies_to_host(inputs: StepInputs, owned: OwnedParameters, cover: Number) -> tuple[Number, Number]:
+    """Seconds in copies to the host and back, and what of them nothing hides: all of parameters and optimizer, for
+    which the step and the update wait, and those of activations that outlast half the computation, the forward pass on
+    the way out and the backward pass on the way back."""
+    state, activations = _state_copies(inputs, owned), _activation_copies(inputs)
+    return state + activations, state + np.maximum(activations - cover / 2, 0.0)
 
 
-def _waits_for_host(inputs: StepInputs, cover: Number) -> Number:
-    """What of the copies nothing hides: all of parameters and optimizer, for which the step and the update wait, and
-    those of activations that outlast half the computation, the forward pass on the way out and the backward pass on
-    the way back."""
-    return _state_copies(inputs) + np.maximum(_activation_copies(inputs) - cover / 2, 0.0)
-
-
-def _state_copies(inputs: StepInputs) -> Number:
+def _state_copies(inputs: StepInputs, owned: OwnedParameters) -> Number:
     """Parameters come in before the forward pass, the optimizer's state before the update, and both go back after."""
-    work, layout, owned = inputs.workload, inputs.plan, parameters_per_device(inputs)
-    moments = owned * work.optimizer_bytes / np.where(work.zero_stage >= 1, layout.replicas, 1.0)
-    state = layout.host_optimizer * moments + layout.host_parameters * owned * work.parameter_bytes
+    work, layout = inputs.workload, inputs.plan
+    state = layout.host_optimizer * work.optimizer_bytes * owned.under_zero(inputs, 1)
+    state = state + layout.host_parameters * work.parameter_bytes * owned.total
     return 2 * state / inputs.hardware.host_bandwidth
 
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from asap.hardware.slices import Slice
 from asap.models import Workload
+from asap.models.workload import ContextParallel
 from asap.plans import Plan, Remat
+from asap.prediction.step_model.context_parallelism import context_parallel_kind
 from asap.prediction.step_model.groups import framework_class, is_kernel_open
 
 Vector = NDArray[np.float64]
@@ -27,6 +29,8 @@ SLOWER_NETWORKS = {0.5: 0.15, 0.25: 0.15}
 maker's, and the others a half to an eighth; those who do not say are taken to have it seven times in ten."""
 SHARDS_OPTIMIZER = 0.5
 """That plain data parallelism shards the optimizer's state (ZeRO 1): as often as not."""
+CONTEXT_PARALLEL: tuple[ContextParallel, ...] = ("all_gather", "ring", "ulysses")
+"""Ways of context parallelism, the first as it is read; equally likely where the stack has none of its own."""
 _REPLICATES = ("megatron", None)
 
 
@@ -76,6 +80,10 @@ def alternatives(
     if workload.zero_stage is None and stack in _REPLICATES and any(plan.degree("replica") > 1 for plan in chosen):
         sharded = workload.model_copy(update={"zero_stage": 1})
         add("ZeRO stage", "the ZeRO stage in the configuration", SHARDS_OPTIMIZER, workload=sharded)
+    if context_parallel_kind(workload) is None and any(plan.degree("seq") > 1 for plan in chosen):
+        for kind in CONTEXT_PARALLEL[1:]:
+            read = workload.model_copy(update={"context_parallel": kind})
+            add("context parallelism", "context_parallel in the experiment", 1 / len(CONTEXT_PARALLEL), workload=read)
     if not network_stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
         for factor, weight in SLOWER_NETWORKS.items():
             add("network between nodes", "a chip file with its rate", weight, hardware=_slower(hardware, factor))

@@ -1,0 +1,76 @@
+"""What data parallelism sends: sharded parameters are gathered and their gradients scattered, copies reduce theirs."""
+
+import numpy as np
+
+from asap.prediction.step_model.collectives import (
+    Channel,
+    all_gather,
+    channel,
+    network,
+    reduce_scatter,
+    through_one_port,
+)
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
+from asap.prediction.step_model.constants import Constants
+from asap.prediction.step_model.device_parameters import expert_parameters, owned_parameters, stage_parameters
+from asap.prediction.step_model.inputs import Number, StepInputs
+
+
+def gather_seconds(inputs: StepInputs, constants: Constants) -> Number:
+    """Of one layer and microbatch, those of no expert from the expert axis as well, where they are sharded over it."""
+    layer = stage_parameters(inputs) / inputs.layers_per_stage
+    if not np.any(inputs.model.experts):
+        return _gathers(inputs, constants, layer, 1.0)
+    experts = expert_parameters(inputs)
+    wide = np.where(inputs.workload.weights_over_tokens > 0, inputs.plan.expert, 1.0)
+    routed = np.where(experts > 0, _gathers(inputs, constants, experts, 1.0), 0.0)
+    return _gathers(inputs, constants, layer - experts, wide) + routed
+
+
+def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, experts: Number) -> Number:
+    """Of so many parameters, sharded over so much of the expert axis. Over slices each device first gathers its own
+    shard through their network."""
+    tokens = np.where(inputs.workload.weights_over_tokens > 0, inputs.plan.seq, 1.0)
+    shards = inputs.plan.data * tokens * experts
+    ring = channel(inputs, constants, shards, _inner(inputs) / (tokens * experts), _free_axes(inputs))
+    if np.any(inputs.workload.gathers_through_one_port):
+        ring = through_one_port(ring, inputs.workload.gathers_through_one_port)
+    far = network(inputs, constants, inputs.plan.dcn_data)
+    return _gather(inputs, parameters, ring) + _gather(inputs, parameters / shards, far)
+
+
+def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number, Number]:
+    """Of one step, within a slice and over slices; those of no expert have copies along the expert axis as well."""
+    layout, axes = inputs.plan, _free_axes(inputs)
+    owned = owned_parameters(inputs)
+    copies, dense_copies = inputs.replicas / layout.dcn_replica, inputs.dense_replicas / layout.dcn_replica
+    between = _inner(inputs) * layout.data * layout.replica
+    near = _reduction(inputs, owned.dense, channel(inputs, constants, dense_copies, between / dense_copies, axes))
+    if np.any(inputs.model.experts):
+        ring = channel(inputs, constants, copies, between / copies, axes)
+        near = near + np.where(inputs.model.experts > 0, _reduction(inputs, owned.experts, ring), 0.0)
+    return near, _reduction(inputs, owned.total, network(inputs, constants, layout.dcn_replica))
+
+
+def _gather(inputs: StepInputs, parameters: Number, ring: Channel) -> Number:
+    """FSDP of so many parameters: gathered forward and backward, and their gradients scattered."""
+    gathered = 2 * all_gather(ACTIVATION_BYTES * parameters, ring)
+    return gathered + reduce_scatter(inputs.workload.reduce_bytes * parameters, ring)
+
+
+def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:
+    """Gradients are scattered, and then either they are gathered or, after a sharded update, the parameters."""
+    work = inputs.workload
+    return reduce_scatter(work.reduce_bytes * owned, ring) + all_gather(work.gather_bytes * owned, ring)
+
+
+def _inner(inputs: StepInputs) -> Number:
+    """Devices of the axes that are faster than data parallelism."""
+    return inputs.plan.model * inputs.plan.seq * inputs.plan.expert
+
+
+def _free_axes(inputs: StepInputs) -> Number:
+    """Axes of a torus that these leave."""
+    layout = inputs.plan
+    taken = (layout.model > 1) * 1.0 + (layout.seq > 1) + (layout.expert > 1)
+    return np.maximum(inputs.hardware.torus_axes - taken, 1.0)
