@@ -195,7 +195,7 @@ def test_where_nothing_fits_more_chips_and_other_numerics_are_named():
 
 
 def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
-    study = run("data=256 microbatches=1 remat=query+key+value+context+out")
+    study = run("data=128 seq=2 microbatches=2 remat=query+key+value+context+out+gate+up offload=activations")
     ranked = rank_candidates(study, priors={})
     found = propose(ranked, lambda study, plan: ())
     assert found.situation.name == "well_set"

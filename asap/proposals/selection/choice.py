@@ -55,14 +55,14 @@ def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Cand
 
 def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     """Whether two plans are one idea: of one strategy, or apart by what moves nothing measurable."""
+    if not one.makes_fit and _is_part_of(one.plan, better.plan, incumbent):
+        return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
     if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
         return mine == others or not mine.endswith(ALONE)
     if one.makes_fit:
         contains = set(mine.split("+")) > set(others.split("+"))
         return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
-    if _is_part_of(one.plan, better.plan, incumbent):
-        return True
     if one.prediction.method == "profile_ratios" or changed_levers(one.plan, better.plan):
         return False
     slower = expected_gain(better.prediction) - expected_gain(one.prediction)
