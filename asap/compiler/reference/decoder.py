@@ -5,7 +5,6 @@ attention and MLP, or one before both where they stand side by side, rotary posi
 router where there are experts.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,18 +84,20 @@ class Decoder:
 
     def _segment(self, first: int, segment: Segment, weights: list[Weights], x: Residual) -> Residual:
 
-        def block(x: Residual, weights: list[Weights]) -> tuple[Residual, None]:
+        def layers(x: Residual, weights: list[Weights]) -> Residual:
             for index, (layer, layer_weights) in enumerate(zip(segment.block, weights, strict=True), first):
-                x = self._checkpointed(layer, index)(x, layer_weights)
-            return x, None
+                x = self._apply(layer, index, layer_weights, x)
+            return x
+
+        remat = self.lines.remat(first) or self.remat
+        rematerialised = checkpointed(layers, remat, self.offload)
+
+        def block(x: Residual, weights: list[Weights]) -> tuple[Residual, None]:
+            return rematerialised(x, weights), None
 
         if self.layout.degree("stage") > 1:
             return run_pipeline(self.layout, block, weights, x, self.microbatches)
         return jax.lax.scan(block, x, weights)[0]
-
-    def _checkpointed(self, layer: Layer, index: int) -> Callable[[Residual, Weights], Residual]:
-        remat = self.lines.remat(index) or self.remat
-        return checkpointed(lambda x, weights: self._apply(layer, index, weights, x), remat, self.offload)
 
     def _apply(self, layer: Layer, index: int, weights: Weights, x: Residual) -> Residual:
         x = checkpoint_name(x, INPUT)

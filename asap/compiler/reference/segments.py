@@ -4,12 +4,12 @@ A scan over blocks compiles once however many layers there are. A block is longe
 layers, or local and global attention, alternate.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from asap.models import Architecture
+from asap.models.layer_pattern import pattern_length
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def segments(model: Architecture, scanned: bool = True) -> tuple[Segment, ...]:
         return tuple(Segment((layer,), 1) for layer in layers)
     leading = min(model.leading_dense_layers, len(layers)) if model.is_moe else 0
     head, body = layers[:leading], layers[leading:]
-    return tuple(segment for part in (head, body) for segment in _loops(part, _period(model)))
+    return tuple(segment for part in (head, body) for segment in _loops(part, pattern_length(model)))
 
 
 def first_layers(parts: Sequence[Segment]) -> list[int]:
@@ -75,11 +75,6 @@ def _layer(model: Architecture, index: int) -> Layer:
     every = model.global_layer_every
     local = model.sliding_window is not None and (every is None or (index + 1) % every != 0)
     return Layer(routed, model.sliding_window if local else None)
-
-
-def _period(model: Architecture) -> int:
-    windows = (model.global_layer_every or 1) if model.sliding_window is not None else 1
-    return math.lcm(model.moe_every if model.is_moe else 1, windows)
 
 
 def _loops(layers: list[Layer], period: int) -> list[Segment]:

@@ -11,17 +11,21 @@ from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_micr
 from asap.prediction.step_model.inputs import Number, StepInputs
 
 NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16
+HELD_OF_BLOCK = 0.35
+"""Of what the backward pass of a block of layers computes again, the share that XLA holds at once beside one layer:
+fitted to five programs compiled for TPUs, which it meets within 21 % (docs/concepts/predictions.md)."""
 NORM_TENSORS = 3.0  # of a norm that is not fused: input in fp32, and output before the weights
 
 
 @dataclass(frozen=True, slots=True)
 class Activations:
     """Bytes of one microbatch: ``kept`` and ``scores`` by each layer, ``working`` in one at a time, of that the scores
-    that are computed again, ``logits`` last."""
+    that are computed again and what other layers of its block hold meanwhile, ``logits`` last."""
 
     kept: Number
     scores: Number
     scores_again: Number
+    of_block: Number
     working: Number
     logits: Number
 
@@ -56,14 +60,20 @@ def activations(inputs: StepInputs) -> Activations:
     logits = (
         work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.vocab_parallel_loss > 0, degree, 1.0)
     )
+    inputs_kept = (
+        entry * (1 - layout.host_activations) * (layout.kept_layer + (1 - layout.kept_layer) / work.layers_together)
+    )
+    written = np.maximum(whole + derivatives - entry, 0.0)
+    written_again = (1 - layout.kept_layer) * np.maximum(written + entry - products, 0.0)
+    of_block = HELD_OF_BLOCK * (work.layers_together - 1) * written_again
     return Activations(
-        kept=entry * (1 - layout.host_activations)
-        + layout.kept_layer * np.maximum(whole + derivatives - entry, 0.0)
-        + products,
+        kept=inputs_kept + layout.kept_layer * written + products,
         scores=np.where(layout.recompute_attention > 0, 0.0, matrix),
         scores_again=layout.recompute_layer * matrix,
+        of_block=of_block,
         working=size * (hidden * (1 - work.xla * layout.recompute_layer) + model.width)
-        + layout.recompute_layer * (whole + matrix),
+        + layout.recompute_layer * (whole + matrix)
+        + of_block,
         logits=logits / work.loss_chunks,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
+from asap.models.layer_pattern import pattern_length
 from asap.plans import AXES, Plan, Remat
 from asap.plans.workload import workload_under
 from asap.prediction.step_model.context_parallelism import context_parallel_kind
@@ -168,6 +169,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         loss_chunks=w.loss_chunks or 1,
         vocab_parallel_loss=float(not gathers),
         xla=float(framework in ("jax", "maxtext")),
+        layers_together=float(_layers_together(w, architecture)),
         overlaps_reduction=float(framework != "megatron"),
         regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
         optimizer_bytes=moments / 2 if narrow else moments + (FP32_MASTER if master else 0.0),
@@ -184,6 +186,12 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         swaps_heads=float(context == "ulysses"),
         sequence_parallel=float(sharded),
     )
+
+
+def _layers_together(workload: Workload, architecture: Architecture) -> int:
+    """Of MaxText, whose scan repeats a pattern of layers as one module under one policy (its models/gemma3.py)."""
+    scanned = framework_class(workload.framework) in ("jax", "maxtext") and workload.scan_layers is not False
+    return pattern_length(architecture) if scanned else 1
 
 
 def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:

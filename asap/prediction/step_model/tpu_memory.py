@@ -69,7 +69,7 @@ def tpu_peak(
         moments=0.0,
         activations=first * kept,
         attention=first * scores,
-        temporaries=_of_layer(inputs, buffers) + buffers.residuals * residual + layer.scores_again,
+        temporaries=_of_layer(inputs, buffers) + buffers.residuals * residual + layer.scores_again + layer.of_block,
         collectives=_gathered(inputs, buffers),
     )
     update = TpuPeak(gradients, moments, 0.0, 0.0, 0.0, 0.0)
