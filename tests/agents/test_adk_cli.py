@@ -31,7 +31,9 @@ def test_adk_run_finds_the_agents_and_keeps_a_worklog(home, log):
     assert "no such experiment" in done.stdout
     assert "data=16 seq=4 model=8" in done.stdout
     assert "Recorded as evidence: proposal 1, data=16 seq=4 model=8 ran out of memory" in done.stdout
-    assert "data=16 seq=4 model=8" not in done.stdout.rpartition("[coordinator]: ")[2]
+    last = done.stdout.rpartition("[coordinator]: ")[2]
+    assert "data=16 seq=4 model=8 ran out of memory: out of the running" in last
+    assert "data=16 seq=4 model=8" not in last.partition("Test next:")[2]
     assert _files() == written, "nothing is written into the package"
     (session,) = {name for name in set(sessions()) - before if log(name, Kind.USER_INPUT)[0].payload["text"] == "hello"}
     assert [record.payload["text"] for record in log(session, Kind.USER_INPUT)] == said.splitlines()[:-1]

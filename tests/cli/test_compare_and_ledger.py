@@ -1,4 +1,5 @@
 import json
+import shlex
 
 import pytest
 
@@ -33,9 +34,9 @@ def test_two_runs_side_by_side(asap, llama):
 
 def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path):
     assert asap("ledger").out == "0 predictions without an outcome.\n"
-    asap("analyze", "now")
+    first = json.loads(asap("analyze", "now", "--format", "json").out)["proposals"][0]
     assert "predictions without an outcome" in asap("ledger").out
-    llama("next", "4.3s")
+    llama("next", "4.3s", *shlex.split(first["overrides"]["maxtext"]))
     done = asap("ledger")
     assert "measured: next" in done.out
     assert "1 of 1 measurements inside the 90 % interval" in done.out

@@ -134,7 +134,7 @@ def test_lines_that_say_what_the_plan_does_anyway_lower_to_the_same_program(lowe
     assert lowered(DENSE, other)[other] != same
 
 
-KEPT = [
+STATES = [
     (DENSE, "mesh data=2 seq=2 model=2"),
     (DENSE, "mesh data=2 model=2\ndtype head fp32\nplace optimizer on pinned_host; weight_precision=bf16"),
     (DENSE, "mesh model=4\nshard query by heads over none in layers 1\nplace up, embedding on pinned_host"),
@@ -143,7 +143,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("model", "program"), KEPT)
+@pytest.mark.parametrize(("model", "program"), STATES)
 def test_what_is_kept_between_steps_is_known_to_the_byte(steps, model, program):
     text, _, weights = program.partition("; weight_precision=")
     target = mapping_target(model, Workload(weight_precision=weights or None))

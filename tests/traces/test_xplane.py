@@ -181,7 +181,8 @@ def test_a_loop_is_its_body(write):
 
 def test_launches_of_a_gpu_are_found_by_correlation(write):
     host = {"python": [("hipModuleLaunchKernel", 0, MS, 1), ("hipModuleLaunchKernel", 2 * MS, MS, 2), ("other", 0, MS)]}
-    device = {"Stream #16(Kernel)": [("gemm.kd", 3 * MS, 5 * MS, 1), ("add.kd", 8 * MS, MS, 2)]}
+    begin = MS + 20_000
+    device = {"Stream #16(Kernel)": [("gemm.kd", begin, 5 * MS, 1), ("add.kd", begin + 5 * MS, MS, 2)]}
     graph = build_graph(load_trace([write({"/host:CPU": host, "/device:GPU:0": device, "/device:GPU:1": {}})]))
     (rank,) = graph.trace.ranks
     assert (len(rank.calls), len(rank.operations), rank.lanes[0]) == (2, 2, "stream 16")
