@@ -6,6 +6,7 @@ letters of words, latent semantics of the notes), and each topic has a regressio
 threshold.
 """
 
+import difflib
 import math
 import re
 from collections import Counter
@@ -29,6 +30,8 @@ _LETTERS = (3, 4)
 _LEAST_RIGHT = 0.5
 """At the threshold an example that is left out is as likely taken for its own topic as for another."""
 _NEWTON_STEPS = 12
+_ALIKE, _LEAST_LETTERS = 0.85, 4
+"""Share of letters from which a word that no example has is one of theirs, misspelt; and letters of the shortest."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Retrieval:
     def __init__(self, examples: Sequence[tuple[Topic, str]]) -> None:
         self.topics = list(dict.fromkeys(topic for topic, _ in examples))
         texts = [text for _, text in examples]
+        self._words = {word for text in texts for word in _words(text)}
         stems(" ".join(texts))
         self._spaces = [_Space(_word_features, texts), _Space(_letter_features, texts)]
         self._meanings = _meanings(texts)
@@ -57,8 +61,15 @@ class Retrieval:
 
     def matches(self, text: str) -> list[Match]:
         """All topics, best first."""
-        scores = (self._similarities([text]) @ self._weights)[0]
+        scores = (self._similarities([self._spelt(text)]) @ self._weights)[0]
         return [Match(self.topics[index], float(scores[index])) for index in np.argsort(-scores)]
+
+    def _spelt(self, text: str) -> str:
+        """The text with words of the examples in place of those that are misspelt."""
+        for word in _words(text) - self._words:
+            near = difflib.get_close_matches(word, self._words, 1, _ALIKE) if len(word) >= _LEAST_LETTERS else []
+            text = re.sub(rf"\b{word}\b", near[0], text, flags=re.IGNORECASE) if near else text
+        return text
 
     def _similarities(self, texts: Sequence[str]) -> Matrix:
         words, letters = (space.similarities(texts) for space in self._spaces)
@@ -110,6 +121,10 @@ def _word_features(text: str) -> list[str]:
     words = ["<", *stems(text), ">"]
     pairs = [f"{first}_{second}" for first, second in pairwise(words)]
     return [*words[1:-1], *pairs, *(term for term in terms(text) if term.startswith("c_"))]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]+", text.lower()))
 
 
 def _letter_features(text: str) -> list[str]:
