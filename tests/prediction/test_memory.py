@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
-from asap.models import Architecture, Workload, count_parameters, find_architecture
+from asap.models import Architecture, Workload, count_parameters
 from asap.plans import Plan, Remat
 from asap.prediction import predict
 from asap.prediction.prediction import FIT_CONFIDENCE
@@ -301,36 +301,3 @@ def test_replicas_of_a_fully_sharded_model_hold_copies_and_devices_that_share_a_
     sharded = held("data=64", work=hybrid).optimizer
     assert held("replica=8 data=8", work=hybrid).optimizer == pytest.approx(8 * sharded)
     assert held("data=8 seq=8", work=hybrid).optimizer == pytest.approx(sharded)
-
-
-@pytest.mark.parametrize(
-    ("model", "hardware", "plan", "batch", "sequence", "chunks", "compiled_gib"),
-    [
-        ("gemma3-12b", "v6e-256", "data=256 remat=full", 256, 32768, 16, 23.37),
-        ("gemma4-26b", "tpu7x-4x4x4", "data=128 remat=full", 2048, 4096, 1, 71.9),
-        ("gemma4-31b", "tpu7x-4x4x4", "data=128 remat=save_out_proj", 512, 8192, 8, 48.09),
-        ("gpt-oss-120b", "tpu7x-4x4x4", "replica=2 data=64 remat=full offload=activations", 1280, 8192, 1, 68.27),
-    ],
-)
-def test_blocks_of_unlike_layers_are_held_as_the_compiler_holds_them(
-    model, hardware, plan, batch, sequence, chunks, compiled_gib
-):
-    work = Workload(
-        global_batch=batch, sequence_length=sequence, framework="MaxText", attention="flash", precision="bf16",
-        loss_chunks=chunks,
-    )  # fmt: skip
-    found, known = resolve_hardware(hardware).slice, find_architecture(model)
-    predicted = predict(Plan.parse(f"{plan} microbatches=1"), known, work, found)[0].memory.total.value / 2**30
-    assert predicted == pytest.approx(compiled_gib, rel=0.21)
-
-
-def test_layers_that_are_alike_or_not_scanned_are_rematerialised_one_by_one():
-    local = {"sliding_window": 1024, "global_layer_every": 4}
-    alike, unlike = MODEL, MODEL.model_copy(update=local)
-    apart = WORK.model_copy(update={"scan_layers": False})
-    megatron = WORK.model_copy(update={"framework": "Megatron-Core"})
-    plan = "data=64 microbatches=1 remat=full"
-    assert held(plan, unlike).temporaries > 1.5 * held(plan, alike).temporaries
-    for work in (apart, megatron):
-        assert held(plan, unlike, work).temporaries == held(plan, alike, work).temporaries
-    assert held(plan.replace("full", "none"), unlike).total == held(plan.replace("full", "none"), alike).total

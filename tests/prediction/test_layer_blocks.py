@@ -1,0 +1,49 @@
+import pytest
+
+from asap.hardware.names import resolve_hardware
+from asap.models import Architecture, Workload, find_architecture
+from asap.plans import Plan
+from asap.prediction import predict
+from asap.prediction.step_model.encoding import step_inputs
+from asap.prediction.step_model.memory import memory
+
+MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
+WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
+H100 = resolve_hardware("h100-64").slice
+
+
+def held(plan, model, work=WORK):
+    return memory(step_inputs([Plan.parse(plan)], model, work, H100))
+
+
+@pytest.mark.parametrize(
+    ("model", "hardware", "plan", "batch", "sequence", "chunks", "compiled_gib"),
+    [
+        ("gemma3-12b", "v6e-256", "data=256 remat=full", 256, 32768, 16, 23.37),
+        ("gemma4-26b", "tpu7x-4x4x4", "data=128 remat=full", 2048, 4096, 1, 71.9),
+        ("gemma4-31b", "tpu7x-4x4x4", "data=128 remat=save_out_proj", 512, 8192, 8, 48.09),
+        ("gpt-oss-120b", "tpu7x-4x4x4", "replica=2 data=64 remat=full offload=activations", 1280, 8192, 1, 68.27),
+    ],
+)
+def test_blocks_of_unlike_layers_are_held_as_the_compiler_holds_them(
+    model, hardware, plan, batch, sequence, chunks, compiled_gib
+):
+    work = Workload(
+        global_batch=batch, sequence_length=sequence, framework="MaxText", attention="flash", precision="bf16",
+        loss_chunks=chunks,
+    )  # fmt: skip
+    found, known = resolve_hardware(hardware).slice, find_architecture(model)
+    predicted = predict(Plan.parse(f"{plan} microbatches=1"), known, work, found)[0].memory.total.value / 2**30
+    assert predicted == pytest.approx(compiled_gib, rel=0.21)
+
+
+def test_layers_that_are_alike_or_not_scanned_are_rematerialised_one_by_one():
+    local = {"sliding_window": 1024, "global_layer_every": 4}
+    alike, unlike = MODEL, MODEL.model_copy(update=local)
+    apart = WORK.model_copy(update={"scan_layers": False})
+    megatron = WORK.model_copy(update={"framework": "Megatron-Core"})
+    plan = "data=64 microbatches=1 remat=full"
+    assert held(plan, unlike).temporaries > 1.5 * held(plan, alike).temporaries
+    for work in (apart, megatron):
+        assert held(plan, unlike, work).temporaries == held(plan, alike, work).temporaries
+    assert held(plan.replace("full", "none"), unlike).total == held(plan.replace("full", "none"), alike).total
