@@ -29,7 +29,7 @@ def calibrate(
     if forget and runs:
         raise UsageError("either adds runs or removes them", where="--forget", hint="give --with in a second call")
     if forget:
-        print("Your runs were removed." if forget_own_runs() else "There were none of your runs.")
+        print("Your runs were removed." if forget_own_runs() else "There were no runs to remove.")
         return
     if runs:
         from asap.calibration.own_runs import read_measured, with_own_runs
@@ -43,7 +43,7 @@ def calibrate(
                 warn(f"{reading.origin}: {count} run(s) left out: {reason}")
     known = load_own_runs()
     if known is None:
-        raise NotFoundError("none of your runs is on record", where="asap calibrate", hint="--with adds some")
+        raise NotFoundError("no measured runs are kept", where="asap calibrate", hint="add some: --with SESSION")
     if format is Plain.JSON:
         print_json(known)
         return
@@ -53,4 +53,4 @@ def calibrate(
         for run in known.runs
     ]  # fmt: skip
     print_table(("run", "chip and stack", "measured", "predicted without them", "apart", "from"), rows)
-    print(f"{len(known.runs)} of your runs correct predictions; asap calibrate --forget removes them.")
+    print(f"{len(known.runs)} of your runs correct predictions. To remove them: asap calibrate --forget")
