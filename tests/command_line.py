@@ -1,5 +1,6 @@
 """The command line in tests: in this process, or as a process of its own."""
 
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,6 +33,9 @@ def run_command(monkeypatch, capsys) -> Callable[..., Done]:
             code = 0
         except SystemExit as stop:
             code = int(stop.code or 0)
+        finally:
+            gc.unfreeze()
+            gc.enable()
         captured = capsys.readouterr()
         return Done(code, captured.out, captured.err)
 

@@ -44,7 +44,7 @@ def main() -> None:
             raise
         _fail(f"internal error: {type(error).__name__}: {error} (--debug shows where)", AsapError.exit_code)
     finally:
-        gc.enable()
+        gc.freeze()  # the process ends here; a last collection would take a second after an analysis
 
 
 def _everywhere(arguments: list[str]) -> list[str]:
