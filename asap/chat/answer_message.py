@@ -5,7 +5,8 @@ from contextlib import suppress
 from asap.chat.answers.phrasing import insufficient_evidence
 from asap.chat.answers.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
-from asap.chat.ledger import doubts, record, retract
+from asap.chat.doubts import doubts
+from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.routing import answer_question
 from asap.chat.understanding.message import Message, read_message

@@ -45,6 +45,7 @@ class Conversation:
     context: Context = field(default_factory=Context)
     recorded: list[StatedFact] = field(default_factory=list, repr=False)
     pending: tuple[StatedFact, ...] = ()
+    _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
     _study: Study | None = field(default=None, repr=False)
@@ -64,7 +65,14 @@ class Conversation:
     @property
     def scene(self) -> Scene:
         """What the next line is read against."""
-        return Scene(self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence))
+        return Scene(self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence), self.opening)
+
+    @property
+    def opening(self) -> tuple[Plan, ...]:
+        """Plans of the proposals as the conversation began, best first."""
+        if self._opening is None:
+            self._opening = tuple(self.order)
+        return self._opening
 
     @property
     def revised(self) -> RevisedCandidates:
@@ -160,7 +168,7 @@ class Conversation:
         """The same analysis in a session in which nothing was said yet."""
         return replace(
             self, session=session, evidence=[], recorded=[], pending=(), focus=None, context=Context(),
-            _revised_for=None, _revised=None, _study=None,
+            _opening=None, _revised_for=None, _revised=None, _study=None,
         )  # fmt: skip
 
     def with_evidence(self, supposed: Sequence[StatedFact]) -> "Conversation":

@@ -35,6 +35,17 @@ def launcher_line(study: Study, plan: Plan) -> str:
     )
 
 
+def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
+    """Degrees above one that a plan shares with what runs now, as the run's own launcher writes them."""
+    if study.plan is None:
+        return ()
+    stack = stack_of(study.experiment.workload.framework)
+    new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack) for each in (plan, study.plan))
+    return tuple(
+        f"{key}={new[key]}" for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"
+    )
+
+
 def why_not_launched(study: Study, plan: Plan) -> str | None:
     """Why the run's own launcher has no words for a plan; ``None`` if it has."""
     experiment = study.experiment

@@ -4,12 +4,14 @@ import pytest
 
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
-from asap.experiments import ExperimentStore
+from asap.experiments import Experiment, ExperimentStore
+from asap.plans import Plan
 from asap.sharding_memory import new_session_name
 from tests.chat.conversations import PAPERS
 from tests.language_models.fixtures import home, log, shared_home, store, studies
 
 __all__ = ["analyses", "chat", "home", "log", "say", "shared_home", "store", "studies"]
+LLAMA = {"layers": 32, "d_model": 4096, "d_ff": 11008, "heads": 32, "kv_heads": 32, "head_dim": 128, "vocab": 32000}
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +39,25 @@ def say(chat):
         return answer
 
     return speak
+
+
+@pytest.fixture(scope="module")
+def start(home):
+    """A fresh chat over a dense decoder on v5e-64 without a profile, or over another experiment."""
+    store, opened = ExperimentStore(), {}
+    store.add(Experiment.model_validate({
+        "id": "dense", "model": LLAMA,
+        "workload": {
+            "global_batch": 256, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
+            "framework": "MaxText",
+        },
+        "hardware": {"name": "v5e-64", "chip": "v5e", "topology": [8, 8], "devices": 64},
+        "plan": Plan.parse("data=16 model=4 remat=full").model_dump(mode="json"),
+    }), replace=True)  # fmt: skip
+
+    def chat(experiment: str = "dense") -> Chat:
+        if experiment not in opened:
+            opened[experiment] = open_conversation(experiment, store)
+        return Chat(replace(opened[experiment], session=new_session_name(), evidence=[], focus=None))
+
+    return chat

@@ -2,47 +2,23 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from asap.chat import Claim, open_conversation, restore
+from asap.chat import Claim, restore
 from asap.chat.chat import Chat
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.quantities.changes import change_in
 from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.topics.retrieval import retrieval
 from asap.chat.understanding.words.languages import in_english
-from asap.experiments import Experiment, ExperimentStore
-from asap.plans import Plan
+from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, new_session_name
 
 pytestmark = pytest.mark.slow
 HELD_OUT = [json.loads(line) for line in Path(__file__).with_name("held_out.jsonl").read_text("utf-8").splitlines()]
-LLAMA = {"layers": 32, "d_model": 4096, "d_ff": 11008, "heads": 32, "kv_heads": 32, "head_dim": 128, "vocab": 32000}
 LEAST_RIGHT = 0.8
-
-
-@pytest.fixture(scope="module")
-def start(home):
-    store, opened = ExperimentStore(), {}
-    store.add(Experiment.model_validate({
-        "id": "dense", "model": LLAMA,
-        "workload": {
-            "global_batch": 256, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
-            "framework": "MaxText",
-        },
-        "hardware": {"name": "v5e-64", "chip": "v5e", "topology": [8, 8], "devices": 64},
-        "plan": Plan.parse("data=16 model=4 remat=full").model_dump(mode="json"),
-    }), replace=True)  # fmt: skip
-
-    def chat(experiment: str = "dense") -> Chat:
-        if experiment not in opened:
-            opened[experiment] = open_conversation(experiment, store)
-        return Chat(replace(opened[experiment], session=new_session_name(), evidence=[], focus=None))
-
-    return chat
 
 
 def _say(chat: Chat, text: str):

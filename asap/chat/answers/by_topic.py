@@ -17,6 +17,10 @@ from asap.chat.answers import (
 from asap.chat.answers import profile as profile_answers
 from asap.chat.answers import ranking as ranking_answers
 from asap.chat.answers import run as run_answers
+from asap.chat.answers.criteria import rank_by
+from asap.chat.answers.plausible import plausible
+from asap.chat.answers.sharding import sharding
+from asap.chat.answers.terms import term
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -52,13 +56,13 @@ ANSWERS: dict[Topic, _Answer] = {
     Topic.PREDICTION_CHECK: _short(measurements.prediction_check),
     Topic.SOURCES: _short(run_answers.sources),
     Topic.COMPARE: named_plans.compare,
-    Topic.RANK_BY: lambda c, a, q: verdicts.rank_by(c, a, q.text),
+    Topic.RANK_BY: lambda c, a, q: rank_by(c, a, q.text),
     Topic.WHY_NOT: named_plans.about_plans,
     Topic.WHAT_IF: changes.no_change,
     Topic.EXPLAIN: named_plans.explain,
     Topic.FIRST: _short(next_test.what_to_test),
     Topic.SUMMARY: _short(verdicts.summary),
-    Topic.BOTTLENECK: _short(run_answers.bottleneck),
+    Topic.BOTTLENECK: run_answers.bottleneck,
     Topic.OPERATIONS: profile_answers.operations,
     Topic.ROOFLINE: profile_answers.roofline,
     Topic.COLLECTIVES: profile_answers.collectives,
@@ -68,5 +72,8 @@ ANSWERS: dict[Topic, _Answer] = {
     Topic.RUN: _short(run_answers.run),
     Topic.PRECEDENT: run_answers.precedents,
     Topic.PRINCIPLE: lambda c, a, q: run_answers.principle(c, a, q.text),
+    Topic.TERM: lambda c, a, q: term(c, a, q.text),
+    Topic.SHARDING: sharding,
+    Topic.PLAUSIBLE: plausible,
     Topic.TOLD: hearsay.told,
 }

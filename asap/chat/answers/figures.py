@@ -1,6 +1,7 @@
 """Answers in figures of one plan: HBM and its parts, step time, MFU, tokens a second, days and money."""
 
 from asap.chat.answers.phrasing import figures_of
+from asap.chat.answers.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.step_time import current_step_time
@@ -36,7 +37,7 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
         answer.add(
             f"{name} {held.verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM on the"
             f" fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
-            f" {held.total.provenance.value})"
+            f" {held.total.provenance.value}{_reserved(conversation, held.capacity_bytes)})"
         )
         answer.add(*(f"- {part.name}: {format_bytes(part.size_bytes)}" for part in held.parts if part.size_bytes > 0))
         answer.add_figure(f"{prediction.plan}: HBM", held.total)
@@ -47,6 +48,15 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
     for fact in conversation.evidence:
         if fact.claim in {Claim.HBM_SHARE, Claim.HBM_BYTES}:
             answer.add(f"stated: {fact}")
+
+
+def _reserved(conversation: Conversation, usable: float) -> str:
+    """What of a chip's HBM no program can have, where that is known."""
+    hardware = conversation.study.slice
+    if hardware is None:
+        return ""
+    whole = hardware.chip.hbm_bytes / hardware.chip.devices
+    return f"; {format_bytes(whole)} on the data sheet, less what the runtime keeps" if usable < whole else ""
 
 
 def throughput(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -73,7 +83,12 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
 
 def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> None:
     """How long so many tokens take, and what that costs."""
-    tokens, price = question.tokens, question.dollars
+    tokens, price, budget = question.tokens, question.dollars, question.chip_hours
+    if budget is not None:
+        hours = budget / chips
+        answer.add(f"- {budget:,.0f} chip hours are {significant(hours)} hours: {rate * hours * HOUR:,.0f} tokens")
+    elif question.asks_chip_hours and tokens is None:
+        answer.add(f"- {24 * chips:,} chip hours a day")
     if price is not None and tokens is None:
         hour = f"{rate * HOUR:,.0f} tokens"
         answer.add(f"- an hour costs ${price * chips:,.0f} and trains {hour}; name the tokens for the whole bill")
@@ -98,16 +113,15 @@ def _subjects(conversation: Conversation, question: Question) -> list[tuple[str,
     plans = plans or [study.plan] if study.plan else plans
     found = []
     for plan in plans:
-        whole = plan.completed_by(study.plan)
+        full = whole(conversation, plan)
         if change is not None and change.remat != "any":
-            scenario = scenario_of(study, change, whole)
-            found.append((f"{scenario.plan} with {' and '.join(scenario.changes)}", predict_scenario(scenario)))
+            scenario = scenario_of(study, change, full)
+            changed = f" with {' and '.join(scenario.changes)}" if scenario.changes else ""
+            found.append((f"{scenario.plan}{changed}", predict_scenario(scenario)))
             continue
-        rank = order.index(whole) + 1 if whole in order else None
-        name = (
-            f"proposal {rank} ({whole})" if rank else f"what runs now ({whole})" if whole == study.plan else str(whole)
-        )
-        found.append((name, prediction_of(conversation, whole)))
+        rank = order.index(full) + 1 if full in order else None
+        name = f"proposal {rank} ({full})" if rank else f"what runs now ({full})" if full == study.plan else str(full)
+        found.append((name, prediction_of(conversation, full)))
     return found
 
 

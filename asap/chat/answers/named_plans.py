@@ -2,20 +2,27 @@
 
 import re
 
+from asap.chat.answers import directions, verdicts
 from asap.chat.answers import plans as plan_answers
 from asap.chat.answers import ranking as ranking_answers
-from asap.chat.answers import verdicts
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 
+_KEPT = re.compile(
+    r"\b(?:keep\w*|kept|stays?|stay\w*|leav\w+|unchanged|fixed|stick\w*|hold\w*|without (?:touching|changing))\b", re.I
+)
+
 
 def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What a question wants of plans that it names, where nothing else says it."""
     plans = list(question.plans)
-    if len(plans) > 1:
+    if len(plans) == 1 and question.refs.written and _KEPT.search(question.text):
+        answer.topic = Topic.WHAT_IF
+        directions.best_with(conversation, answer, plans[0])
+    elif len(plans) > 1:
         answer.topic = Topic.COMPARE
         plan_answers.compare(conversation, answer, plans)
     elif plans:
@@ -24,17 +31,17 @@ def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Ques
         (plan_answers.why_not if written else plan_answers.explain)(conversation, answer, plans[0])
     elif question.refs.wish is not None:
         answer.topic = Topic.WHY_NOT
-        for plan in plan_answers.wished_plans(conversation, question.refs.wish):
+        for plan in directions.wished_plans(conversation, question.refs.wish):
             plan_answers.why_not(conversation, answer, plan)
         if not answer.lines:
-            plan_answers.no_such_plan(conversation, answer, question.refs.wish)
+            directions.no_such_plan(conversation, answer, question.refs.wish)
     else:
         ranking_answers.proposals(conversation, answer)
 
 
 def opinion(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """An opinion on plans: what the engine expects of them, and that it changes nothing."""
-    wished = plan_answers.wished_plans(conversation, question.refs.wish) if question.refs.wish else []
+    wished = directions.wished_plans(conversation, question.refs.wish) if question.refs.wish else []
     for plan in question.refs.written or wished:
         plan_answers.why_not(conversation, answer, plan)
     if not answer.lines:
@@ -71,6 +78,8 @@ def explain(conversation: Conversation, answer: ReplyBuilder, question: Question
     if len(question.plans) > 1:
         about_plans(conversation, answer, question)
     elif lead := _lead(conversation, list(question.plans)):
+        if question.refs.wish is not None:
+            directions.correct_premise(conversation, answer, lead, question.refs.wish)
         plan_answers.explain(conversation, answer, lead)
     else:
         ranking_answers.proposals(conversation, answer)

@@ -1,5 +1,7 @@
 """The sentences in which a reply puts figures of the engine."""
 
+from collections.abc import Sequence
+
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.core.errors import AsapError, InsufficientEvidenceError
@@ -12,7 +14,7 @@ from asap.proposals import Proposal
 from asap.proposals.propose import draft
 from asap.proposals.reasons.cite import cite
 from asap.proposals.reasons.explain import confidence
-from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.candidate import Candidate, fits
 from asap.reports import phrases
 
 
@@ -71,15 +73,19 @@ def list_proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
     """The current proposals; raises InsufficientEvidenceError where there are none to predict."""
     current = conversation.proposals
     if not current:
-        known = len(conversation.revised.ranked.candidates)
-        nothing = (
-            f"None of the {known} other valid plans is predicted to fit." if known else "No other valid plan is known."
-        )
-        answer.add(nothing)
+        answer.add(_why_none(conversation.revised.ranked.candidates))
     for rank, candidate in enumerate(current, 1):
         answer.add(line(conversation, candidate, rank))
         quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
         answer.add_figure(f"{candidate.plan}: step time", quantity)
+
+
+def _why_none(candidates: Sequence[Candidate]) -> str:
+    if not candidates:
+        return "No other valid plan is known."
+    if any(fits(candidate.prediction) for candidate in candidates):
+        return f"None of the {len(candidates)} other plans is expected to be faster than what runs now."
+    return f"None of the {len(candidates)} other valid plans is predicted to fit."
 
 
 def basis(conversation: Conversation, candidate: Candidate, answer: ReplyBuilder) -> None:

@@ -6,50 +6,21 @@ from asap.chat.answers.phrasing import drafted, line
 from asap.chat.answers.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.references.wishes import Wish
 from asap.core.errors import PlanError
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.plans import AXES, Plan
+from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.plans.launchers import TITLES
 from asap.plans.plan import SETTINGS
 from asap.plans.validity import violations
-from asap.prediction.predict_study import candidate_plans, expect
-from asap.prediction.prediction import Prediction
+from asap.prediction.predict_study import expect
+from asap.proposals.launch import mesh_that_stays
 from asap.proposals.reasons.explain import trade_offs
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.strategy import NAMES
 
 _AXES: tuple[Axis, ...] = get_args(Axis)
-
-
-def wished_plans(conversation: Conversation, wish: Wish) -> list[Plan]:
-    """The best valid plan in a direction: "more tensor parallelism", "pure FSDP", "no pipeline"."""
-    study = conversation.study
-    devices = study.constraints.devices_per_slice
-    if study.plan is None or devices is None:
-        return []
-    if wish.sense == "only":
-        return [Plan().with_ici(**{wish.axis: devices})]
-    if wish.sense == "none":
-        rest = study.plan.with_ici(**{wish.axis: 1})
-        missing = study.plan.degree(wish.axis)
-        return [rest.with_ici(data=rest.ici.data * missing)] if missing > 1 else []
-    ranked = (candidate.plan for candidate in conversation.revised.ranked.candidates)
-    found = next((plan for plan in ranked if _lies_in_direction(plan, study.plan, wish)), None)
-    if found is None:
-        wider = [plan for plan in candidate_plans(study, AXES) if _lies_in_direction(plan, study.plan, wish)]
-        found = min(expect(study, wider), key=_step_time).plan if wider else None
-    return [found] if found is not None else []
-
-
-def no_such_plan(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -> None:
-    """Say that no valid plan lies in the direction that was asked for."""
-    plan = conversation.study.plan
-    if plan is not None:
-        change = "more" if wish.sense == "more" else "less"
-        answer.add(f"No valid plan has {change} {NAMES[wish.axis]} than what runs now ({plan}), as far as is known.")
 
 
 def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
@@ -134,6 +105,8 @@ def maxtext(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
     prediction = expect(study, [full])[0]
     overrides = drafted(conversation, Candidate(prediction, 0.0), 1).overrides
     answer.add(f"{full} as {TITLES[overrides.stack]}:", *overrides.lines)
+    if stays := mesh_that_stays(study, full):
+        answer.add(f"as now: {' '.join(stays)}")
 
 
 def _place(conversation: Conversation, answer: ReplyBuilder, rank: int, candidate: Candidate) -> None:
@@ -159,16 +132,6 @@ def _unranked(conversation: Conversation, plan: Plan) -> str:
     if incumbent is not None and any(getattr(plan, name) != getattr(incumbent, name) for name in SETTINGS):
         return "plans are ranked with the settings of what runs now"
     return "it uses an axis that changes the code of the training step"
-
-
-def _lies_in_direction(plan: Plan, incumbent: Plan, wish: Wish) -> bool:
-    change = plan.degree(wish.axis) - incumbent.degree(wish.axis)
-    return change > 0 if wish.sense == "more" else change < 0
-
-
-def _step_time(prediction: Prediction) -> float:
-    quantity = prediction.relative_step_time or prediction.step_time
-    return quantity.value if quantity else float("inf")
 
 
 def _nearest(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:

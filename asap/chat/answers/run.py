@@ -1,9 +1,12 @@
 """Answers on the run itself: what holds it back, what to capture next, where facts come from, help."""
 
 import re
+from dataclasses import replace
 
+from asap.chat.answers.figures import prediction_of
 from asap.chat.answers.phrasing import drafted, seconds
 from asap.chat.answers.small_talk import unknown
+from asap.chat.answers.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.step_time import current_step_time
@@ -19,9 +22,15 @@ MOST_PRECEDENTS = 4
 LONGEST_TITLE, LONGEST_NOTE = 160, 500
 
 
-def bottleneck(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What holds the run back, and the evidence; by the model where no profile shows it."""
+def bottleneck(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What holds the run back, and the evidence; by the model where no profile shows it, and for another plan."""
     study, diagnosis = conversation.study, conversation.study.diagnosis
+    others = [plan for plan in question.plans if plan != study.plan]
+    for plan in others:
+        step = modelled_step(replace(study, profile=None), prediction_of(conversation, whole(conversation, plan)))
+        answer.add(f"{plan}: {step.statement if step else 'what holds it back is not predicted.'}")
+    if others:
+        return
     modelled = modelled_step(study, modelled_now(study))
     if modelled is not None:
         answer.add(modelled.statement)

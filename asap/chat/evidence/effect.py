@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from asap.chat.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
 from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.learning import learned
 from asap.chat.evidence.step_time import current_step_time, stated
 from asap.core.provenance import Quantity
 from asap.experiments import Experiment
@@ -42,7 +43,8 @@ def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> E
 def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> RevisedCandidates:
     """Take out plans that are known not to work, and put what was measured in place of what was predicted."""
     excluded: dict[Plan, StatedFact] = {}
-    candidates, now = ranked.candidates, current_step_time(ranked.study, evidence)
+    now = current_step_time(ranked.study, evidence)
+    candidates = _taught(ranked, evidence, now)
     for item in evidence:
         if item.claim is Claim.CONSTRAINT:
             excluded |= {candidate.plan: item for candidate in candidates if item.forbids(candidate.plan)}
@@ -56,6 +58,15 @@ def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> 
     left = [candidate for candidate in candidates if candidate.plan not in excluded]
     left.sort(key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
     return RevisedCandidates(replace(ranked, candidates=left), excluded)
+
+
+def _taught(ranked: RankedCandidates, evidence: Sequence[StatedFact], now: Quantity | None) -> list[Candidate]:
+    """The candidates after what the measured ones teach of them."""
+    ratios = {item.plan: _ratio(item, now) for item in evidence if item.plan is not None}
+    measured = {plan: ratio for plan, ratio in ratios.items() if ratio and plan != ranked.study.plan}
+    if ranked.study.plan is None or not measured:
+        return ranked.candidates
+    return learned(ranked.candidates, ranked.study.plan, measured)
 
 
 def _takes_out(item: StatedFact, candidate: Candidate, candidates: Sequence[Candidate]) -> bool:

@@ -13,9 +13,10 @@ from asap.agents.tools.results import Answer, answering
 from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Tool
 from asap.chat.conversation import Conversation
+from asap.chat.doubts import doubts
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
-from asap.chat.ledger import doubts, record, retract
+from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.testimony.agreement import agree, contradict, flat
 from asap.chat.testimony.stated_fact import stated_fact

@@ -40,6 +40,7 @@ _HYPOTHETICAL = re.compile(
 )
 _ABOUT_OPERATIONS = {Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES}
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
+_CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
 
@@ -75,6 +76,17 @@ class Question:
         """Tokens to train on, as asked now or before."""
         named = next((a.value for a in self.amounts if a.unit == "tokens"), None)
         return named or self.context.tokens
+
+    @property
+    def chip_hours(self) -> float | None:
+        """A budget of chip hours: "5000 GPU hours", "a chip-hour budget of 5000"."""
+        bare = [a for a in self.amounts if not a.unit and self.asks_chip_hours]
+        return next((a.value for a in [*self.amounts, *bare] if a.unit == "chip-hours" or a in bare), None)
+
+    @property
+    def asks_chip_hours(self) -> bool:
+        """Whether it speaks of chip hours."""
+        return _CHIP_HOURS.search(self.text) is not None
 
     @property
     def dollars(self) -> float | None:
@@ -119,7 +131,7 @@ def _references(text: str, scene: Scene, found: Sequence[Amount], bare: bool = F
 
 def _topic(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> Topic:
     """What a text is about: by its numbers where money or a training run is among them, else by the examples."""
-    if any(a.unit == "$" or (a.unit == "tokens" and a.value >= _TRAINING) for a in found):
+    if any(a.unit in {"$", "chip-hours"} or (a.unit == "tokens" and a.value >= _TRAINING) for a in found):
         return Topic.THROUGHPUT
     best = retrieval().matches(masked(text, found, named, lone))[0]
     return best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN

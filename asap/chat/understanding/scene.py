@@ -1,6 +1,7 @@
 """What a line is read against: the run, its proposals, what was spoken of last, what is on record."""
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict
 
@@ -36,6 +37,7 @@ class Scene:
         focus: the plan that was spoken of last.
         context: what a question may leave out.
         known: facts on record, oldest first.
+        opening: the proposals that the conversation began with, best first.
     """
 
     study: Study
@@ -43,3 +45,15 @@ class Scene:
     focus: Plan | None = None
     context: Context = NO_CONTEXT
     known: tuple[StatedFact, ...] = ()
+    opening: tuple[Plan, ...] = ()
+
+    @property
+    def tested(self) -> tuple[Plan, ...]:
+        """The proposals by the numbers under which somebody has run them.
+
+        Nobody has run yet what was proposed a moment ago: a number is of the list that the conversation began with,
+        until the result of that plan is known.
+        """
+        reported = [fact.plan for fact in self.known]
+        pairs = zip_longest(self.opening, self.order)
+        return tuple(new if old is None or (new and old in reported) else old for old, new in pairs)

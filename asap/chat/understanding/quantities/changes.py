@@ -119,13 +119,14 @@ def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | 
 def _remat(text: str, earlier: Change | None) -> "Remat | Literal['any'] | None":
     if _NO_REMAT.search(text):
         return Remat.NONE
-    policy, spoken = _POLICY.search(text), _REMAT.search(text) or (earlier is not None and earlier.remat is not None)
+    policy, named = _POLICY.search(text), _REMAT.search(text)
+    spoken = named or (earlier is not None and earlier.remat is not None)
     between = re.search(r"\bpolic\w+\b.*\bbetween\b|\bbetween\b.*\b(?:full|minimal)\b", text, re.I)
-    if between:
+    if between or (named and len({found.lower() for found in _POLICY.findall(text)}) > 1):
         return "any"
     if re.search(r"\bremat\w*\s+(?:nothing|none)\b|\brecomputes? nothing\b|rematerialise nothing", text, re.I):
         return Remat.NONE
-    if spoken and re.search(r"\beverything\b|\ball\b", text, re.I) and not policy:
+    if named and re.search(r"\beverything\b|\ball\b", text, re.I) and not policy:
         return Remat.FULL
     if policy and (spoken or policy[1].lower() not in {"none", "full", "minimal", "selective"}):
         return Remat(policy[1].lower())

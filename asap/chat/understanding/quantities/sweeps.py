@@ -15,8 +15,9 @@ _SWEEPS = re.compile(
     r"|how (?:does|do|would|will)\b.{0,60}\b(?:change|scale|vary|behave|grow|develop|look))\b",
     re.I,
 )
-_NUMBER = r"\d+(?:\.\d+)?\s?k?(?![\w%.]\d|\s*(?:s|ms|%|x)\b)"
+_NUMBER = r"\d+(?:\.\d+)?(?:\s?k)?(?![\w%.]\d|\s*(?:s|ms|%|x)\b)"
 _LIST = re.compile(rf"\b{_NUMBER}(?:\s*(?:,\s*and|,\s*or|,|/|\band\b|\bor\b)\s*{_NUMBER}){{1,}}\b", re.I)
+_SPACED = re.compile(rf"\b{_NUMBER}(?:[\s,/]+(?:and\s+|or\s+)?{_NUMBER})+\b", re.I)
 _RANGE = re.compile(rf"\b({_NUMBER})\s*(?:to|up to|through|until|till|and|-|–|\.\.+)\s*({_NUMBER})", re.I)
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _AXIS = re.compile(rf"\b({'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.I)
@@ -36,7 +37,7 @@ class Sweep(BaseModel):
 def sweep_in(text: str) -> Sweep | None:
     """The sweep that a sentence without written plans asks for; ``None`` if it asks for none."""
     asked = _SWEEPS.search(text) is not None
-    listed = None if _THOUSANDS.fullmatch(text) else _LIST.search(text)
+    listed = None if _THOUSANDS.fullmatch(text) else (_SPACED if asked else _LIST).search(text)
     values, start = _listed(listed.group()) if listed else (), listed.start() if listed else 0
     if len(values) < (2 if asked else _LEAST_LISTED):
         between = _RANGE.search(text) if asked else None

@@ -61,7 +61,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ("experts", r"experts?(?! parallel| shard| axis)"),
     ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
     ("slices", r"slices?|pods?"),
-    ("chips", r"chips?|devices?|tpus?|gpus?|accelerators?|cores?|machines|hardware|cluster|of them"),
+    ("chips", r"(?:chips?|devices?|tpus?|gpus?|accelerators?|cores?)(?![ -]hours?)|machines|hardware|cluster|of them"),
 )  # fmt: skip
 _OF_UNIT: dict[str, Thing] = {
     "chips": "chips", "slices": "slices", "layers": "layers", "experts": "experts", "microbatches": "microbatches",

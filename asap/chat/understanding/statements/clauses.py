@@ -53,7 +53,7 @@ def read_clause(text: str, scene: Scene) -> Clause:
     """Find plans and amounts; raises PlanError where a plan is malformed."""
     found = amounts(blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
     tried = _TRIED.search(text) is not None
-    return Clause(text, references(text, scene.order, scene.focus, scene.study.plan, found, tried), tuple(found))
+    return Clause(text, references(text, scene.tested, scene.focus, scene.study.plan, found, tried), tuple(found))
 
 
 def clause_facts(

@@ -43,7 +43,7 @@ def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene)
     """The last step time, where a mistake is owned up to and the baseline is not named."""
     if not _MISTAKE.search(clause) or len(new) != 1 or new[0].unit not in {"s", ""} or speaks_of_baseline(clause):
         return None
-    refs = references(clause, scene.order, None, None, found)
+    refs = references(clause, scene.tested, None, None, found)
     last = next((fact for fact in reversed(scene.known) if fact.claim is Claim.STEP_TIME), None)
     return last if last is not None and (not refs.plans or last.plan in refs.plans) else None
 

@@ -1,0 +1,94 @@
+"""The proposals in the order of what was asked for: memory, communication, certainty, risk, time."""
+
+import re
+from collections.abc import Callable
+
+from asap.chat.answers.phrasing import expectation, fit, list_proposals
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.core.units import format_bytes, format_percent
+from asap.prediction.profile_scaling.plan_distance import doublings
+from asap.proposals.reasons.explain import confidence
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.choice import MEASURABLE
+
+_Criterion = tuple[str, Callable[[Conversation, Candidate], float | None], Callable[[float], str]]
+
+
+def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
+    """The proposals in the order of what was asked for."""
+    name, value, write = _criterion(text)
+    current = conversation.proposals
+    amounts = [(value(conversation, candidate), rank) for rank, candidate in enumerate(current, 1)]
+    known = sorted((amount, rank) for amount, rank in amounts if amount is not None)
+    if not known:
+        answer.add(f"The {name} of the proposals cannot be predicted here; this is what is known:")
+        list_proposals(conversation, answer)
+        return
+    least, first = known[0]
+    answer.focus = current[first - 1].plan
+    level = [f"proposal {rank}" for amount, rank in known[1:] if amount - least <= MEASURABLE * abs(least)]
+    beside = f", level with {' and '.join(level)}" if level else ""
+    answer.add(f"proposal {first} ({answer.focus}) has the {name} of the {len(current)}{beside}:")
+    for amount, rank in known:
+        prediction = current[rank - 1].prediction
+        answer.add(f"- proposal {rank}, {prediction.plan}: {write(amount)}; {expectation(prediction)}{fit(prediction)}")
+    answer.add(f"The ranking itself stays: {', '.join(str(plan) for plan in conversation.order)}.")
+
+
+def _criterion(text: str) -> _Criterion:
+    for words, criterion in _CRITERIA:
+        if re.search(words, text, re.I):
+            return criterion
+    return _CRITERIA[-1][1]
+
+
+def _hbm(conversation: Conversation, candidate: Candidate) -> float | None:
+    memory = candidate.prediction.memory
+    return memory.total.value if memory else None
+
+
+def _communication(conversation: Conversation, candidate: Candidate) -> float | None:
+    sent = candidate.prediction.communication
+    return sent.value if sent else None
+
+
+def _step(conversation: Conversation, candidate: Candidate) -> float | None:
+    quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
+    return quantity.value if quantity else None
+
+
+def _width(conversation: Conversation, candidate: Candidate) -> float | None:
+    quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
+    if quantity is None or quantity.low is None or quantity.high is None:
+        return None
+    return quantity.high - quantity.low
+
+
+def _distance(conversation: Conversation, candidate: Candidate) -> float | None:
+    plan = conversation.study.plan
+    return float(doublings(candidate.plan, plan)) if plan is not None else None
+
+
+def _odds(conversation: Conversation, candidate: Candidate) -> float | None:
+    chance = confidence(conversation.study, candidate.prediction, ()).faster
+    return -chance.value if chance else None
+
+
+_CRITERIA: tuple[tuple[str, _Criterion], ...] = (
+    (r"\b(?:memory|hbm|headroom|footprint|oom|vram)\b", ("lowest HBM use", _hbm, format_bytes)),
+    (
+        r"\b(?:communicat\w*|collectives?|data between|traffic|network|moves?)\b",
+        ("least communication", _communication, format_percent),
+    ),
+    (r"\b(?:interval|narrow\w*|uncertain\w*)\b", ("narrowest interval", _width, lambda value: f"width {value:.2f}")),
+    (
+        r"\b(?:chance|probab\w*|likely|odds|p\(faster\))\b",
+        ("highest probability of being faster", _odds, lambda value: f"{-value:.0%}"),
+    ),
+    (
+        r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|change|distance|smallest)\b",
+        ("smallest distance from what runs", _distance, lambda value: f"{value:g} doubling(s)"),
+    ),
+    (r"", ("shortest step", _step, lambda value: f"{value:.3f} of the step (s, where nothing runs now)")),
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""Whether a step time that somebody names is plausible: beside the prediction, and as an MFU."""
+
+from asap.chat.answers.figures import prediction_of
+from asap.chat.answers.whole_plan import whole
+from asap.chat.conversation import Conversation
+from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_percent, format_seconds
+from asap.reports.phrases import interval
+
+
+def plausible(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """A step time of a plan, or of what runs now; nothing is recorded."""
+    study = conversation.study
+    seconds = next((amount.value for amount in question.amounts if amount.unit == "s" and amount.value > 0), None)
+    named = next(iter(question.plans), study.plan)
+    if seconds is None:
+        answer.add('Which step time? Ask it like "is 3 s a step plausible for proposal 1?".')
+        return
+    if named is None:
+        raise InsufficientEvidenceError("the current plan is not known", where=conversation.id, hint="--plan PLAN")
+    plan = whole(conversation, named)
+    answer.focus, step = plan, prediction_of(conversation, plan).step_time
+    if step is not None and step.low is not None and step.high is not None:
+        side = "below" if seconds < step.low else "above" if seconds > step.high else "within"
+        answer.add(f"{format_seconds(seconds)} is {side} what is expected of {plan}: {interval(step)}.")
+        answer.add_figure(f"{plan}: step time", step)
+    mfu = mfu_of_step(study, seconds)
+    if mfu is not None:
+        verdict = f"more than any published run ({HIGHEST_PUBLISHED_MFU:.0%})" if mfu > IMPLAUSIBLE_MFU else "possible"
+        answer.add(f"With this model and batch it would be an MFU of {format_percent(mfu, 0)}: {verdict}.")
+    if not answer.lines:
+        answer.add("I cannot tell: that follows from the architecture, batch and sequence, not all on record.")

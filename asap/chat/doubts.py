@@ -1,0 +1,59 @@
+"""Stated facts that cannot be true of this run, or need a question first."""
+
+from collections.abc import Sequence
+
+from asap.chat.conversation import Conversation
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
+from asap.core.units import format_percent
+
+_MOST_OF_HBM = 1.0
+
+
+def doubts(
+    conversation: Conversation, facts: Sequence[StatedFact]
+) -> tuple[list[StatedFact], list[tuple[StatedFact, str]]]:
+    """Facts that can be taken, and those that cannot be true or need a question first, with the reason."""
+    sound: list[StatedFact] = []
+    uncertain: list[tuple[StatedFact, str]] = []
+    for fact in facts:
+        reason = _contradiction(conversation, fact)
+        if reason is None:
+            sound.append(fact)
+        else:
+            uncertain.append((fact, reason))
+    return sound, uncertain
+
+
+def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
+    """Why the hardware cannot have done this; ``None`` if it can."""
+    value = fact.value or 0.0
+    if fact.claim is Claim.MFU and value > IMPLAUSIBLE_MFU:
+        return (
+            f"An MFU of {format_percent(value, 0)} is above every published training run"
+            f" (the highest: {HIGHEST_PUBLISHED_MFU:.0%}): is it HFU, a duty cycle, or of another peak?"
+        )
+    if fact.claim is Claim.HBM_SHARE and value > _MOST_OF_HBM:
+        return "More than all of the HBM cannot be in use."
+    if fact.claim is Claim.HBM_BYTES and conversation.study.slice is not None:
+        chip = conversation.study.slice.chip
+        if value > 1.02 * chip.hbm_bytes / chip.devices:
+            return f"A device of {chip.title} has less HBM than that."
+    mfu = _mfu_of(conversation, fact)
+    if mfu is not None and mfu > IMPLAUSIBLE_MFU:
+        return (
+            f"That step would be an MFU of {format_percent(mfu, 0)} on this hardware, above every published training"
+            " run: is it of this model, batch and number of chips?"
+        )
+    return None
+
+
+def _mfu_of(conversation: Conversation, fact: StatedFact) -> float | None:
+    """The MFU that a stated step time or throughput amounts to."""
+    tokens = conversation.study.experiment.workload.tokens
+    if not fact.value:
+        return None
+    if fact.claim is Claim.STEP_TIME:
+        return mfu_of_step(conversation.study, fact.value)
+    return mfu_of_step(conversation.study, tokens / fact.value) if fact.claim is Claim.THROUGHPUT and tokens else None

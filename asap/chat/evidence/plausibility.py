@@ -1,0 +1,17 @@
+"""Whether hardware can have taken so short a step: the MFU that a step time amounts to, beside published ones."""
+
+from asap.chat.evidence.anchor import modelled_now
+from asap.study.study import Study
+
+HIGHEST_PUBLISHED_MFU = 0.69
+"""Of all runs in tests/data/measurements: MaxText on v5p, by the FLOPs of PaLM (arXiv:2204.02311, appendix B)."""
+IMPLAUSIBLE_MFU = 0.75
+"""Above it a figure is asked about: a little more than was ever published."""
+
+
+def mfu_of_step(study: Study, seconds: float) -> float | None:
+    """The MFU of a step of the run's model and batch on its hardware; ``None`` without the architecture."""
+    now = modelled_now(study)
+    if now is None or now.mfu is None or now.step_time is None:
+        return None
+    return now.mfu.value * now.step_time.value / seconds
