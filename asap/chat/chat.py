@@ -2,13 +2,14 @@
 
 from asap.agents.settings import BUILTIN
 from asap.chat.answer_message import answer_message
+from asap.chat.answers.less_recomputation import less_recomputation
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
 from asap.chat.session import ChatSession, Show
 from asap.chat.testimony.tools import Testimony, with_testimony
-from asap.chat.tries import doubted, less_recomputation, offer, wanted
+from asap.chat.tries import doubted, offer, wanted
 from asap.chat.understanding.message import Command, Message, read_message
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import ServiceError
