@@ -22,6 +22,7 @@ pytestmark = pytest.mark.slow
         ("p99 latency of a prompt?", "serves no requests"),
         ("which MaxText flags do I set for data=32 model=2?", "ici_tensor_parallelism=2"),
         ("which MaxText flags do I set for data=4 seq=4 model=4?", "as now: ici_tensor_parallelism=4"),
+        ("is the 90% interval useful at all?", "90 % of cases"),
         ("what limits proposal 2?", ": Modelled, not measured: the step waits most for"),
     ],
 )

@@ -101,7 +101,7 @@ def read_question(text: str, scene: Scene) -> Question:
     found = amounts(rest)
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
-    counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named)]
+    counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
     change, used = change_in(_without(rest, named), counts, context.change)
     topic = _topic(text, found, named, [a for a in found if not a.unit and a not in used and a.value in range(1, 10)])
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
@@ -140,6 +140,11 @@ def _topic(text: str, found: Sequence[Amount], named: Sequence[str], lone: Seque
 def _inside(amount: Amount, text: str, named: Sequence[str]) -> bool:
     """Whether a number is part of an operation's name: all-reduce.70."""
     return any(m.start() <= amount.start < m.end() for n in named for m in re.finditer(loose(n), text, re.I))
+
+
+def _of_interval(amount: Amount, text: str) -> bool:
+    """Whether a number is part of "90 % interval"."""
+    return amount.unit == "%" and text[amount.end :].lstrip(" -").lower().startswith(("interval", "confidence"))
 
 
 def _without(text: str, named: Sequence[str]) -> str:
