@@ -177,6 +177,14 @@ def _pull_request(folder: Path, count: int) -> None:
         _run([*git, "commit", "-q", "-m", "step"])
 
 
+def chat_answer() -> Result:
+    """An answer of the built-in model in a chat, warm; and the slowest of ten."""
+    from chat_answers import warm_answers
+
+    with _home():
+        return dict(warm_answers())
+
+
 def mapping_check() -> Result:
     """Parsing and checking a program of the mapping language."""
     from mapping.language import mapping_check
@@ -316,6 +324,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "step_model_rate": step_model_rate,
     "ci_one": ci_one,
     "ci_fifty": ci_fifty,
+    "chat_answer": chat_answer,
     "mapping_check": mapping_check,
     "mapping_fuzz": mapping_fuzz,
     "mapping_loop": mapping_loop,

@@ -16,7 +16,7 @@ _PLANNED = {
     Topic.WHY_NOT,
     Topic.UNKNOWN,
     Topic.WHAT_IF,
-    Topic.TOLD,
+    Topic.REPORTED,
     Topic.PROPOSALS,
     Topic.RUN,
     Topic.PRINCIPLE,

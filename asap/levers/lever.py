@@ -9,7 +9,7 @@ from asap.plans import Plan
 from asap.plans.launchers import Stack
 
 Known = Literal["modelled", "compiled"]
-"""How its effect is told: by the step model or by the compiler."""
+"""How its effect is known: by the step model or by the compiler."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Lever:
         name: as a plan's text writes it, and as ``--allow`` takes it.
         title: in a few words, for a sentence.
         changes: what it changes in time, HBM and numerics.
-        known: how its effect is told.
+        known: how its effect is known.
         on_request: whether it changes what is trained, and is pulled only where the user allows it.
         said_by: the stacks that have words for it, with the setting's name.
         read: how a plan has it set, in one word or a few.

@@ -1,4 +1,4 @@
-"""Everything that can be told about a program without compiling it."""
+"""Everything that can be checked in a program without compiling it."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _MOST_REPAIRS = 3
 
 @dataclass(frozen=True)
 class Checked:
-    """A program and what is wrong with it; ``unchecked`` says what could not be told for want of facts."""
+    """A program and what is wrong with it; ``unchecked`` says what could not be checked for want of facts."""
 
     program: Program
     feedback: tuple[Feedback, ...]

@@ -18,7 +18,7 @@ class CheckReport(BaseModel):
     valid: bool
     decisions: int
     feedback: tuple[Feedback, ...]
-    unchecked: tuple[str, ...] = Field(description="what could not be told, and for want of what")
+    unchecked: tuple[str, ...] = Field(description="what could not be checked, and for want of what")
 
 
 class FormatReport(BaseModel):

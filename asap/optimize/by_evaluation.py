@@ -49,7 +49,7 @@ def optimize_by_evaluation(
     searched = Searched.of(request.study)
     guided = searched.proposer()
 
-    def told(session: Session, suggestion: Suggestion | None, worth: Worth | None) -> None:
+    def update(session: Session, suggestion: Suggestion | None, worth: Worth | None) -> None:
         del suggestion
         show(_report(request, session, guided, searched.found.considered, None), worth)
 
@@ -59,7 +59,7 @@ def optimize_by_evaluation(
         chosen = proposer(guided)
         if request.by_tensor:
             chosen = ByTensor.of(request.study, chosen, most_plans=max((request.budget.evaluations or 0) // 2, FEW))
-        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), told, guided.repaired)
+        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), update, guided.repaired)
     return _report(request, session, guided, searched.found.considered, stopped)
 
 

@@ -40,11 +40,11 @@ def predict_layers(
     most = found[shares.index(max(shares))]
     if len(found) == 1:
         return most
-    told = " and ".join(f"{policy} in {count}" for policy, count in policies.items())
+    split = " and ".join(f"{policy} in {count}" for policy, count in policies.items())
     return Prediction(
         plan=plan, method=most.method, step_time=_mean([each.step_time for each in found], shares),
         memory=_memory([each.memory for each in found], shares), region_distance=most.region_distance,
-        notes=(f"Predicted layer by layer: {told} of {layers} layers.",),
+        notes=(f"Predicted layer by layer: {split} of {layers} layers.",),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ _AGREES = 0.1
 
 def corrected(conversion: Conversion) -> tuple[Conversion, tuple[str, ...]]:
     """The tables with what is known better, and a sentence for each peak that was replaced."""
-    peaks, told = _true_peaks(conversion)
+    peaks, replaced = _true_peaks(conversion)
     operations = tuple(map(_with_product, conversion.operations))
     if peaks is conversion.peaks and operations == conversion.operations:
         return conversion, ()
@@ -33,7 +33,7 @@ def corrected(conversion: Conversion) -> tuple[Conversion, tuple[str, ...]]:
         row.model_copy(update={"bound_by": bounds.get((row.program_id, row.hlo_op_name), row.bound_by)})
         for row in operations
     )
-    return replace(conversion, peaks=peaks, operations=bounded, roofline=roofline), told
+    return replace(conversion, peaks=peaks, operations=bounded, roofline=roofline), replaced
 
 
 def _true_peaks(conversion: Conversion) -> tuple[Peaks, tuple[str, ...]]:
@@ -48,7 +48,7 @@ def _true_peaks(conversion: Conversion) -> tuple[Peaks, tuple[str, ...]]:
     if not halved or any(_agree(bandwidth, chip.hbm_bandwidth) for chip in chips):
         return peaks, ()
     chip = min(halved, key=lambda chip: abs(2 * bandwidth - chip.hbm_bandwidth))
-    told = (
+    sentence = (
         f"XProf states a peak HBM bandwidth of {format_rate(bandwidth, 'B/s')} for {chip.title}; its data sheet says"
         f" {format_rate(chip.hbm_bandwidth, 'B/s')}, which is used ({chip.source('hbm_bandwidth')})."
     )
@@ -56,7 +56,7 @@ def _true_peaks(conversion: Conversion) -> tuple[Peaks, tuple[str, ...]]:
         "peak_hbm_bw": chip.hbm_bandwidth / GIB,
         "hbm_ridge_point": peaks.peak_flop_rate * _GIGA / chip.hbm_bandwidth,
     }
-    return peaks.model_copy(update=update), (told,)
+    return peaks.model_copy(update=update), (sentence,)
 
 
 def _is_whole(chip: Chip, peak_flop_rate: float) -> bool:

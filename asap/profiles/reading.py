@@ -53,7 +53,7 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
         ProfileError: it cannot be read.
     """
     hosts, made = _tables(run, progress)
-    conversion, told = corrected(made)
+    conversion, replaced_peaks = corrected(made)
     marked = marked_steps(conversion.summary, conversion.steps)
     skeleton = skeleton_of(hosts)
     if program := conversion.program:
@@ -64,7 +64,7 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
         facts = _Facts(skeleton.devices)
     else:
         facts = _from_cpu(hosts, marked)
-    return _profile(run, conversion, skeleton, facts, marked, told)
+    return _profile(run, conversion, skeleton, facts, marked, replaced_peaks)
 
 
 def _tables(run: ProfileRun, progress: Callable[[str], None]) -> tuple[list[list[Plane]], Conversion]:
@@ -138,7 +138,7 @@ def _profile(
     skeleton: Skeleton,
     facts: _Facts,
     marked: Steps | None,
-    told: tuple[str, ...],
+    replaced_peaks: tuple[str, ...],
 ) -> Profile:
     module = None if marked else module_steps(facts.modules, facts.devices)
     used, capacity = conversion.memory.fullest or (None, None)
@@ -156,7 +156,7 @@ def _profile(
         peak_hbm_bytes=used,
         hbm_capacity_bytes=capacity,
         gaps=(*facts.gaps, *unmarked, *no_memory),
-        warnings=(*run.warnings, *told, *_warnings(conversion, skeleton, facts, marked, module)),
+        warnings=(*run.warnings, *replaced_peaks, *_warnings(conversion, skeleton, facts, marked, module)),
     )
 
 

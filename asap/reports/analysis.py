@@ -135,7 +135,7 @@ def assemble(
         trials=proposals.trials,
         agents=proposals.agents,
         considered=proposals.considered,
-        warnings=(*_told(failure), *proposals.warnings, *study.warnings),
+        warnings=(*_failure_warning(failure), *proposals.warnings, *study.warnings),
     )
 
 
@@ -147,7 +147,7 @@ def _time_shares(study: Study) -> dict[str, float] | None:
     return {name: share for name, share in found.items() if share}
 
 
-def _told(failure: str | None) -> tuple[str, ...]:
+def _failure_warning(failure: str | None) -> tuple[str, ...]:
     if failure is None:
         return ()
     return (f"The agents gave no answer: {failure}. These proposals are the engine's own, without their judgement.",)

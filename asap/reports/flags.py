@@ -20,8 +20,8 @@ def flag_summary(review: FlagReview) -> str:
     if not review.on_record:
         return "none on record"
     unknown = [flag.name for flag in review.set if flag.purpose is None]
-    told = f"{len(review.set)} set: {_listed([f'{flag.name}={flag.value}' for flag in review.set])}"
-    return f"{told}; not judged: {_listed(unknown)}" if unknown else told
+    summary = f"{len(review.set)} set: {_listed([f'{flag.name}={flag.value}' for flag in review.set])}"
+    return f"{summary}; not judged: {_listed(unknown)}" if unknown else summary
 
 
 def _missing(advice: FlagAdvice) -> str:

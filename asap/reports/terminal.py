@@ -145,8 +145,8 @@ def _trials(analysis: Analysis) -> list[RenderableType]:
     """What only a test tells, with the line to paste; nothing if there is none."""
     if not analysis.trials:
         return []
-    told = (part for trial in analysis.trials for part in (_bullet(trial.statement), _paste(trial.line)))
-    return [_heading("Worth a test"), *told]
+    lines = (part for trial in analysis.trials for part in (_bullet(trial.statement), _paste(trial.line)))
+    return [_heading("Worth a test"), *lines]
 
 
 def _paste(line: str) -> Text:

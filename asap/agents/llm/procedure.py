@@ -40,7 +40,7 @@ def coordinate(turn: AgentTurn) -> Action:
             return (ToolCall(tool, arguments),)
         if "error" in turn.answers[tool]:
             return _refusal(turn.answers[tool])
-    return told(turn.answers[WORKFLOW])
+    return engine_summary(turn.answers[WORKFLOW])
 
 
 def _discuss(turn: AgentTurn) -> Action:
@@ -53,7 +53,7 @@ def _discuss(turn: AgentTurn) -> Action:
     return _refusal(answer) if "error" in answer else "\n".join(map(str, answer.get("lines", ())))
 
 
-def told(result: Mapping[str, Any]) -> str:
+def engine_summary(result: Mapping[str, Any]) -> str:
     """The result of the workflow in the engine's own words."""
     lines = [f"{p['rank']}. {p['title']}: {p['plan']}" for p in result.get("proposals", ())]
     return "\n".join([*lines, str(result.get("recommendation", ""))])

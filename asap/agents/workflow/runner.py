@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
 from asap.agents.llm.budget import UsageMeter
-from asap.agents.llm.procedure import told
+from asap.agents.llm.procedure import engine_summary
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.study_cache import StudyCache
@@ -93,7 +93,7 @@ async def _run(app: App, session: str, experiment: str, progress: Callable[[str]
 
 def _with_summary(app: App, session: str, proposals: ProposalSet, words: str) -> ProposalSet:
     """The proposals with the coordinator's summary, less what does not resolve, unless it repeats the engine."""
-    if words == told(summary_of(proposals)):
+    if words == engine_summary(summary_of(proposals)):
         return proposals
     plugin = next(plugin for plugin in app.plugins if isinstance(plugin, TranscriptPlugin))
     transcript = plugin.transcript(session)

@@ -46,7 +46,7 @@ ANSWERS: dict[Topic, _Answer] = {
     Topic.XLA_FLAGS: _short(flags.xla_flags),
     Topic.CHANGE_OF_MIND: _short(ranking_answers.change_of_mind),
     Topic.CAPTURE: _short(run_answers.capture),
-    Topic.OPINION: hearsay.told_otherwise,
+    Topic.OPINION: hearsay.seen_differently,
     Topic.FALSE_CLAIM: lambda c, a, q: ranking_answers.false_claim(c, a, q.plans),
     Topic.SURE: named_plans.sure,
     Topic.BASIS: _short(ranking_answers.basis_of),
@@ -75,5 +75,5 @@ ANSWERS: dict[Topic, _Answer] = {
     Topic.TERM: lambda c, a, q: term(c, a, q.text),
     Topic.SHARDING: sharding,
     Topic.PLAUSIBLE: plausible,
-    Topic.TOLD: hearsay.told,
+    Topic.REPORTED: hearsay.unrecorded,
 }

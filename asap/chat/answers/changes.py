@@ -10,7 +10,7 @@ from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 
-CHANGEABLE = {Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.TOLD}
+CHANGEABLE = {Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED}
 """Topics in which a named change is evaluated."""
 
 _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}

@@ -8,13 +8,13 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 
 
-def told_otherwise(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+def seen_differently(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What the engineer sees differently: the order stays."""
     _beside_record(conversation, answer, question)
     ranking_answers.opinion_without_evidence(conversation, answer)
 
 
-def told(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+def unrecorded(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """It sounds like a report, and no figure or outcome in it can be recorded."""
     answer.topic = Topic.OPINION
     _beside_record(conversation, answer, question)

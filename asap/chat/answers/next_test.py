@@ -54,10 +54,10 @@ def _recommend(
         answer.add("Test next:", line(conversation, candidate, rank))
         return
     for rank, candidate in left:
-        ahead = _ahead(candidate, best)
-        if ahead is not None and ahead > STEP_TIME_VARIATION:
+        gain = _gain_over(candidate, best)
+        if gain is not None and gain > STEP_TIME_VARIATION:
             answer.focus = candidate.plan
-            shorter = f"its step is expected to be {format_percent(ahead)} shorter than that of {best.plan}"
+            shorter = f"its step is expected to be {format_percent(gain)} shorter than that of {best.plan}"
             answer.add(f"Test next proposal {rank}, as {shorter}:", line(conversation, candidate, rank))
             return
     answer.focus = best.plan
@@ -81,7 +81,7 @@ def _best(conversation: Conversation, measured: Sequence[StatedFact]) -> Candida
     return None if relative is not None and relative.value >= 1 else best
 
 
-def _ahead(candidate: Candidate, best: Candidate) -> float | None:
+def _gain_over(candidate: Candidate, best: Candidate) -> float | None:
     """By which share a step is expected to be shorter than the best measured one."""
     own, other = _step(candidate), _step(best)
     return None if own is None or other is None else 1 - own / other

@@ -87,7 +87,7 @@ class Branches:
         block.condition = None
         if block.kind == "if":
             block.branch(found)
-        else:  # a loop whose condition is not told is taken once
+        else:  # a loop whose condition is not known is taken once
             block.taken = found is not (block.kind == "until")
 
     def _begin_for(self, rest: str, known: dict[str, str | None]) -> None:

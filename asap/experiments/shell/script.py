@@ -81,21 +81,21 @@ def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterat
 
 def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
     succeeded: bool | None = True
-    told = False
+    decided = False
     for operator, part, start in simple_commands(line.text):
         command = branches.follow(operator, part, scope.variables)
         reached: bool | None = True
         if operator == "&&":
             reached = succeeded
         elif operator == "||":
-            reached = not succeeded if told and succeeded is not None else None
+            reached = not succeeded if decided and succeeded is not None else None
         if not command or branches.taken is False or reached is False:
             continue
-        told = command.startswith("[")
-        if told:
+        decided = command.startswith("[")
+        if decided:
             succeeded = holds(command, scope.variables)
             continue
-        succeeded, told = True, _ASSIGNMENT.fullmatch(command) is not None
+        succeeded, decided = True, _ASSIGNMENT.fullmatch(command) is not None
         number = line.number + line.text.count("\n", 0, start + len(part) - len(part.lstrip()))
         yield from _run(command, number, branches.taken is True and reached is True, scope, line.document)
 

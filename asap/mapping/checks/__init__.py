@@ -1,1 +1,1 @@
-"""What can be told about a program without compiling it, one subject a file."""
+"""What can be checked in a program without compiling it, one subject a file."""

@@ -62,7 +62,7 @@ def check_order(program: Program, hardware: Slice | None) -> Iterator[Feedback]:
 
 
 def _check_map(order: Order, map: IndexMap, topology: tuple[int, ...]) -> Iterator[Feedback]:
-    """Whether a map gives every place once; unknown coordinates are told elsewhere."""
+    """Whether a map gives every place once; unknown coordinates are reported elsewhere."""
     names = [parameter.text for parameter in map.parameters]
     row = replace(order.at, "order row")
     if len(set(names)) < len(names) or len(names) != len(topology):

@@ -29,12 +29,12 @@ def check_agreement(program: Program, target: Target | None) -> Iterator[Feedbac
 
 def check_shardings(program: Program, target: Target) -> Iterator[Feedback]:
     """Dimensions that do not divide over their axes, and tensors that have an axis twice; each line once."""
-    told: set[tuple[Code, Position]] = set()
+    reported: set[tuple[Code, Position]] = set()
     for keyword in ("shard", "constrain"):
         for found in _wrong(program, target, keyword):
             at = Position(found.line, found.column, 0)
-            if (found.code, at) not in told:
-                told.add((found.code, at))
+            if (found.code, at) not in reported:
+                reported.add((found.code, at))
                 yield found
 
 

@@ -10,7 +10,7 @@ from asap.study.study import Study
 
 VerifyFlags = Callable[[Sequence[str]], Verification]
 """Compiles the plan that runs, with flags on top of its own."""
-_TOLD = ("compiled", "does_not_fit")
+_WITH_MEMORY = ("compiled", "does_not_fit")
 """Outcomes that say how much HBM the program needs."""
 
 
@@ -27,7 +27,7 @@ def try_missing_flags(study: Study, verify: VerifyFlags) -> str | None:
         return None
     without, with_them = verify(()), verify(words)
     for found in (without, with_them):
-        if found.status not in _TOLD:
+        if found.status not in _WITH_MEMORY:
             return f"The missing flags were not compared: {found.verdict}"
     changes = [
         f"{name} {after} instead of {before}" if before != after else f"the same {name} ({before})"

@@ -47,5 +47,5 @@ class Topic(StrEnum):
     LEARNING = "learning"
     OUT_OF_SCOPE = "out of scope"
     HOSTILE = "hostile"
-    TOLD = "told"
+    REPORTED = "told"  # as sessions have it on record
     UNKNOWN = "unknown"

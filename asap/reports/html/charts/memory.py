@@ -38,13 +38,13 @@ def memory_chart(analysis: Analysis, study: Study) -> Chart | None:
     if not bars:
         return None
     limit = f" Capacity: {format_bytes(capacity)}." if capacity else ""
-    told = (
+    sizes = (
         f"{bar.title}: {format_bytes(bar.total)}{'' if bar.verdict == 'fits' else f', {bar.verdict}'}" for bar in bars
     )
     return Chart(
         id="memory",
         title="HBM of a device",
-        summary="; ".join(told) + "." + limit,
+        summary="; ".join(sizes) + "." + limit,
         svg=draw(_spec(bars, capacity)),
         columns=("plan", "known", "part", "size"),
         rows=tuple((bar.label, bar.provenance, name, format_bytes(size)) for bar in bars for name, size in bar.parts),
