@@ -7,6 +7,8 @@ import pytest
 from asap.core.errors import ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.models.parameters import count_parameters
+from asap.plans import Plan
+from asap.plans.launchers import launch_lines
 
 LLAMA3_8B = 8.03e9
 
@@ -360,6 +362,22 @@ def test_megatron_deepspeed_has_arguments_of_its_own(read):
     assert run.model is not None
     assert (run.model.kv_heads, run.workload.framework, run.workload.zero_stage) == (4, "Megatron-DeepSpeed", 1)
     assert "remat=full" in str(run.plan)
+
+
+def test_ulysses_of_deepspeed_is_context_parallelism(read):
+    script = MEGATRON.replace("--bf16", "--bf16 --deepspeed --ds-sequence-parallel-size 4")
+    run = read("run.sh", script)
+    assert (run.plan.degree("seq"), run.workload.context_parallel) == (4, "ulysses")
+    wider = Plan.parse("replica=2 model=4 seq=8 remat=full")
+    assert "--ds-sequence-parallel-size 8" in launch_lines(wider, "megatron", run.hyperparameters)
+    unknown = read("run.sh", script.replace("size 4", "size $(cat sp)"))
+    assert any("the plan is unknown: it hangs on ds_sequence_parallel_size" in note for note in unknown.notes)
+
+    zero = DEEPSPEED | {"sequence_parallel_size": 4}
+    run = read("ds_config.json", json.dumps(zero), "model=llama3.1-8b", hardware="a100-16")
+    assert str(run.plan) == "data=4 seq=4 microbatches=2 offload=optimizer"
+    assert run.workload.global_batch == 32
+    assert '"sequence_parallel_size": 1' in launch_lines(Plan.parse("data=16"), "deepspeed", run.hyperparameters)
 
 
 @pytest.mark.parametrize(

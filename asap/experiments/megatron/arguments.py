@@ -59,6 +59,7 @@ READ = frozenset(
         "pipeline_model_parallel_size",
         "context_parallel_size",
         "cp_comm_type",
+        "ds_sequence_parallel_size",
         "expert_model_parallel_size",
         "expert_tensor_parallel_size",
         "num_layers_per_virtual_pipeline_stage",
