@@ -238,6 +238,29 @@ def test_the_way_of_context_parallelism_in_yaml_and_toml(read):
     assert rotated.workload.context_parallel == "ring"
 
 
+@pytest.mark.parametrize(
+    ("said", "graphs"),
+    [
+        ("", None), ("--cuda-graph-impl none", "none"), ("--cuda-graph-impl local", "layer"),
+        ("--cuda-graph-impl full_iteration", "step"), ("--enable-cuda-graph --cuda-graph-scope full_iteration", "step"),
+        ("--external-cuda-graph", "layer"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp", "layer"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router", "module"),
+    ],
+)  # fmt: skip
+def test_cuda_graphs_as_megatron_says_them(read, said, graphs):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {said}"))
+    assert run.workload.cuda_graphs == graphs
+    assert any("CUDA graphs of some modules" in note for note in run.notes) == (graphs == "module")
+
+
+def test_cuda_graphs_in_yaml_and_unknown_ones(read):
+    nemo = NEMO.replace("sequence_parallel: true", "enable_cuda_graph: true\n  cuda_graph_scope: full_iteration")
+    assert read("llama3.yaml", nemo).workload.cuda_graphs == "step"
+    with pytest.raises(ConfigError, match="cuda_graph_impl must be one of none, local"):
+        read("train.sh", MEGATRON.replace("--bf16", "--bf16 --cuda-graph-impl nccl"))
+
+
 def test_nemo(read):
     run = read("llama3.yaml", NEMO)
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)

@@ -43,6 +43,19 @@ def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
     assert all(found[name] <= found[name.removesuffix("_exposed")] * (1 + 1e-9) for name in exposed)
 
 
+def test_cuda_graphs_save_launches_where_the_device_waits_for_the_host(decoder, workload, h100):
+    small = decoder.model_copy(update={"d_model": 512, "d_ff": 1024, "heads": 4, "kv_heads": 4})
+    short = workload.model_copy(update={"sequence_length": 256, "global_batch": 64})
+
+    def seconds(model, work, graphs):
+        graphed = work.model_copy(update={"cuda_graphs": graphs})
+        return float(np.squeeze(evaluated("replica=64 remat=none", model, graphed, h100).total))
+
+    assert seconds(small, short, "layer") < 0.8 * seconds(small, short, None)
+    assert seconds(small, short, "module") == seconds(small, short, "none") == seconds(small, short, None)
+    assert seconds(decoder, workload, "step") > 0.99 * seconds(decoder, workload, None)
+
+
 @pytest.mark.parametrize(
     ("less", "more"),
     [

@@ -59,6 +59,11 @@ READ = frozenset(
         "pipeline_model_parallel_size",
         "context_parallel_size",
         "cp_comm_type",
+        "cuda_graph_impl",
+        "cuda_graph_modules",
+        "cuda_graph_scope",
+        "enable_cuda_graph",
+        "external_cuda_graph",
         "ds_sequence_parallel_size",
         "expert_model_parallel_size",
         "expert_tensor_parallel_size",
@@ -114,12 +119,13 @@ FLAGS = frozenset(
         "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
+        "enable_cuda_graph", "external_cuda_graph",
     ]
 )  # fmt: skip
 """Arguments without a value."""
 
 _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
-_MANY = ("recompute_modules",)
+_MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 

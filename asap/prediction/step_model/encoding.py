@@ -182,6 +182,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         zero_stage=float(over_replicas),
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
         gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
+        graphs_layers=float(w.cuda_graphs in ("layer", "step")),
         rings_context=float(context == "ring"),
         swaps_heads=float(context == "ulysses"),
         sequence_parallel=float(sharded),

@@ -120,6 +120,8 @@ class WorkloadInputs:
     gathers_through_one_port: Number
     """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
     stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
+    graphs_layers: Number
+    """Switch: the host of a GPU launches a layer, or the whole step, as one CUDA graph."""
     rings_context: Number
     """Switch: context parallelism passes keys and values around a ring while attention computes."""
     swaps_heads: Number
