@@ -49,6 +49,11 @@ class Workload(BaseModel):
     context_parallel: ContextParallel | None = Field(
         default=None, description="how devices that share a sequence attend to all of it"
     )
+    capacity_factor: float | None = Field(
+        default=None,
+        gt=0,
+        description="slots of an expert over its fair share of the tokens, all of them computed; None: one a token",
+    )
     cuda_graphs: CudaGraphs | None = Field(
         default=None,
         description="what is captured as a CUDA graph: the step, each layer, some modules of a layer, nothing",

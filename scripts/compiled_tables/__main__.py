@@ -15,9 +15,8 @@ from asap.compiler.programs.flags import compiler_flags
 from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.toolchain.versions import compiler_versions
 from compiled_tables.children import memory_plans
-from compiled_tables.draw import KINDS, Drawn, draw
+from compiled_tables.draw import KINDS, SEED, Drawn, draw
 
-SEED = 18
 BLOCK = 48
 """Configurations among which those of the same flags follow one another: libtpu reads its flags once a process."""
 

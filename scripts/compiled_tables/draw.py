@@ -20,6 +20,9 @@ from asap.plans.workload import workload_under
 
 Item = TypeVar("Item")
 
+SEED = 18
+"""Of the table."""
+
 DENSE = (
     "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b", "qwen2.5-1.5b", "qwen2.5-7b",
     "qwen2.5-14b", "gemma-2b", "gemma-7b", "llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b",

@@ -238,6 +238,16 @@ def test_the_way_of_context_parallelism_in_yaml_and_toml(read):
     assert rotated.workload.context_parallel == "ring"
 
 
+def test_experts_that_are_padded_to_their_capacity(read):
+    factor = "--num-experts 64 --moe-ffn-hidden-size 1024 --moe-expert-capacity-factor"
+    dropping = MEGATRON.replace("--bf16", f"--bf16 {factor} 1.5")
+    assert read("moe.sh", dropping).workload.capacity_factor is None
+    padded = dropping.replace("1.5", "1.5 --moe-pad-expert-input-to-capacity")
+    assert read("moe.sh", padded).workload.capacity_factor == 1.5
+    with pytest.raises(ConfigError, match="moe_expert_capacity_factor must be a number above zero"):
+        read("moe.sh", padded.replace("1.5", "-1"))
+
+
 @pytest.mark.parametrize(
     ("said", "graphs"),
     [

@@ -52,6 +52,8 @@ READ = frozenset(
         "moe_ffn_hidden_size",
         "moe_shared_expert_intermediate_size",
         "moe_layer_freq",
+        "moe_expert_capacity_factor",
+        "moe_pad_expert_input_to_capacity",
         "mtp_num_layers",
         "micro_batch_size",
         "global_batch_size",
@@ -119,7 +121,7 @@ FLAGS = frozenset(
         "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
-        "enable_cuda_graph", "external_cuda_graph",
+        "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity",
     ]
 )  # fmt: skip
 """Arguments without a value."""

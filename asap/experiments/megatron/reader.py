@@ -193,6 +193,7 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         framework="Megatron-LM" if old and framework == CORE else framework,
         zero_stage=_zero_stage(settings),
         context_parallel=_context_parallel(settings),
+        capacity_factor=_capacity_factor(settings),
         cuda_graphs=cuda_graphs(settings),
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
     )
@@ -206,6 +207,13 @@ def _context_parallel(settings: StackSettings) -> ContextParallel | None:
     if said not in _CONTEXT_PARALLEL:
         raise settings.wrong("cp_comm_type", f"one of {', '.join(_CONTEXT_PARALLEL)}")
     return _CONTEXT_PARALLEL[said]
+
+
+def _capacity_factor(settings: StackSettings) -> float | None:
+    """Where experts are padded to it (``transformer_config.py``); a factor alone drops tokens and pads nothing."""
+    if not settings.flag("moe_pad_expert_input_to_capacity"):
+        return None
+    return settings.positive_number("moe_expert_capacity_factor")
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:
