@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
-from asap.core.numbers import whole_number
+from asap.core.numbers import real_number, whole_number
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
@@ -66,6 +66,18 @@ class StackSettings(Mapping[str, Any]):
             return whole_number(value.strip() if isinstance(value, str) else value)
         except ValueError as error:
             raise self.wrong(key, str(error)) from error
+
+    def positive_number(self, key: str) -> float | None:
+        """A number above zero, also as text; raises like :meth:`count`."""
+        if key not in self:
+            return None
+        try:
+            number = real_number(self[key])
+        except ValueError as error:
+            raise self.wrong(key, str(error)) from error
+        if number <= 0:
+            raise self.wrong(key, "a number above zero")
+        return number
 
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false, also as text; raises like :meth:`count`."""

@@ -12,6 +12,8 @@ FULL_PRECISION = ("fp32", "float32")
 
 ContextParallel = Literal["all_gather", "ring", "ulysses"]
 """Keys and values are gathered, or passed around a ring; or heads are swapped for tokens by all-to-alls."""
+CudaGraphs = Literal["none", "module", "layer", "step"]
+"""What the host of a GPU launches at once."""
 
 
 class Workload(BaseModel):
@@ -46,6 +48,15 @@ class Workload(BaseModel):
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
     context_parallel: ContextParallel | None = Field(
         default=None, description="how devices that share a sequence attend to all of it"
+    )
+    capacity_factor: float | None = Field(
+        default=None,
+        gt=0,
+        description="slots of an expert over its fair share of the tokens, all of them computed; None: one a token",
+    )
+    cuda_graphs: CudaGraphs | None = Field(
+        default=None,
+        description="what is captured as a CUDA graph: the step, each layer, some modules of a layer, nothing",
     )
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"

@@ -12,6 +12,7 @@ from asap.prediction.evaluate_plans import Evaluation
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.prediction.step_model.compute import model_flops
+from asap.prediction.step_model.context_parallelism import collective_kind
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import REMAT_LADDER
 from asap.prediction.uncertainty.calibration import Widths
@@ -24,12 +25,12 @@ TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
 ANCHORED = "analytic step model, anchored to the measured step"
 
-# name, mesh axis, field of StepTime that is busy, field that is exposed
+# name (None: by the kind of context parallelism), mesh axis, field of StepTime that is busy, field that is exposed
 _PARTS = (
     ("compute", None, "compute", "compute"),
     ("hbm", None, "hbm", "hbm"),
     ("all-reduce", "model", "tensor", "tensor_exposed"),
-    ("all-gather", "seq", "sequence", "sequence_exposed"),
+    (None, "seq", "sequence", "sequence_exposed"),
     ("all-to-all", "expert", "expert", "expert_exposed"),
     ("all-gather and reduce-scatter", "data", "data", "data_exposed"),
     ("all-reduce", "replica", "replica", "replica_exposed"),
@@ -137,6 +138,7 @@ def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimeP
         seconds = _at(getattr(evaluation.step, busy), index) * scale
         if seconds > 0:
             shown = _at(getattr(evaluation.step, exposed), index) * scale
+            name = name or collective_kind(evaluation.inputs.workload)
             found.append(TimePart(name=name, axis=axis, busy_s=seconds, exposed_s=shown))
     return tuple(found)
 

@@ -1,6 +1,6 @@
 """Append to a table of compilations: one JSON line for each drawn configuration that the table has no line of.
 
-    python -m compiled_tables TABLE.jsonl --count 400 --minutes 60
+    python -m compiled_tables TABLE.jsonl --kind pipeline --count 50 --minutes 60
 
 Stopped and started again, it goes on where it was.
 """
@@ -15,9 +15,8 @@ from asap.compiler.programs.flags import compiler_flags
 from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.toolchain.versions import compiler_versions
 from compiled_tables.children import memory_plans
-from compiled_tables.draw import Drawn, draw
+from compiled_tables.draw import KINDS, SEED, Drawn, draw
 
-SEED = 18
 BLOCK = 48
 """Configurations among which those of the same flags follow one another: libtpu reads its flags once a process."""
 
@@ -26,17 +25,20 @@ def main() -> None:
     """Draw, compile, append."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
+    parser.add_argument("--kind", choices=KINDS, default="alike", help="which part of the table")
     parser.add_argument("--count", type=int, default=400, help="configurations to draw")
     parser.add_argument("--minutes", type=float, default=60.0, help="start no compilation after so many")
     options = parser.parse_args()
     lines = options.table.read_text(encoding="utf-8").splitlines() if options.table.exists() else []
-    known, end = {json.loads(line)["index"] for line in lines}, time.monotonic() + 60 * options.minutes
+    rows = [json.loads(line) for line in lines]
+    known = {row["index"] for row in rows if row["kind"] == options.kind}
+    end = time.monotonic() + 60 * options.minutes
     versions = compiler_versions()
     for start in range(0, options.count, BLOCK):
         block = [index for index in range(start, min(start + BLOCK, options.count)) if index not in known]
-        drawn = {index: draw(SEED, index) for index in block}
+        drawn = {index: draw(options.kind, SEED, index) for index in block}
         for index, planned in memory_plans({index: _request(found) for index, found in drawn.items()}):
-            row = {"index": index, **_asked(drawn[index]), **planned, "versions": versions}
+            row = {"kind": options.kind, "index": index, **_asked(drawn[index]), **planned, "versions": versions}
             with options.table.open("a", encoding="utf-8") as table:
                 table.write(json.dumps(row) + "\n")
             print(json.dumps(row), flush=True)

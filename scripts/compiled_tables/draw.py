@@ -3,7 +3,7 @@
 Nothing of the step model is read, so what it predicts cannot decide what it is taught.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -20,6 +20,9 @@ from asap.plans.workload import workload_under
 
 Item = TypeVar("Item")
 
+SEED = 18
+"""Of the table."""
+
 DENSE = (
     "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b", "qwen3-32b", "qwen2.5-1.5b", "qwen2.5-7b",
     "qwen2.5-14b", "gemma-2b", "gemma-7b", "llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b",
@@ -28,12 +31,17 @@ DENSE = (
 )  # fmt: skip
 MIXTURES = ("mixtral-8x7b", "mixtral-8x22b", "qwen3-30b-a3b", "qwen3-235b-a22b")
 """Decoders of the catalogue whose layers are all equal, and which one scan compiles in seconds."""
+UNLIKE = (
+    "gemma2-2b", "gemma2-9b", "gemma2-27b", "gemma3-4b", "gemma3-12b", "gemma3-27b", "gemma4-26b", "gemma4-31b",
+    "gpt-oss-20b", "gpt-oss-120b", "llama4-17b-16e", "llama4-17b-128e", "olmo3-7b", "olmo3-32b",
+)  # fmt: skip
+"""Those in which local and global attention, or dense and MoE layers, alternate."""
 SLICES = (
     "v5e-2x2", "v5e-4x4", "v5e-4x8", "v5e-8x8", "v5e-8x16", "v5e-16x16",
     "v5p-2x2x1", "v5p-2x2x4", "v5p-2x4x4", "v5p-4x4x4", "v5p-4x4x8", "v5p-4x8x8",
     "v6e-2x2", "v6e-4x4", "v6e-4x8", "v6e-8x8", "v6e-8x16", "v6e-16x16",
 )  # fmt: skip
-LONGEST: Mapping[Axis, int] = {"seq": 16, "model": 32}
+LONGEST: Mapping[Axis, int] = {"seq": 16, "model": 32, "stage": 8}
 AXIS_WEIGHTS: Mapping[Axis, int] = {"replica": 1, "data": 5, "seq": 2, "model": 4, "expert": 3}
 REMAT_WEIGHTS = {
     "full": 6, "none": 2, "minimal": 3, "save_dot_except_mlp": 2, "save_qkv_proj": 2, "save_out_proj": 2,
@@ -47,6 +55,22 @@ _PRODUCTS_KEPT = {"full": 0.0, "offload": 0.0, "save_out_proj": 0.1, "none": 2.0
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What the configurations of one part of the table are drawn from; all have the ``required`` axes."""
+
+    models: Sequence[Sequence[str]]
+    slices: Sequence[str] = SLICES
+    required: tuple[Axis, ...] = ()
+
+
+KINDS: Mapping[str, Kind] = {
+    "alike": Kind((DENSE, DENSE, DENSE, MIXTURES)),
+    "pipeline": Kind((DENSE, DENSE, DENSE, MIXTURES), SLICES[6:], ("stage",)),
+    "unlike": Kind((UNLIKE,), SLICES[6:]),
+}
+
+
+@dataclass(frozen=True)
 class Drawn:
     """One configuration of the table."""
 
@@ -57,16 +81,17 @@ class Drawn:
     workload: Workload
 
 
-def draw(seed: int, index: int) -> Drawn:
+def draw(kind: str, seed: int, index: int) -> Drawn:
     """The configuration of an index: the first of its random candidates that can run and may fit."""
-    return next(found for found in _candidates(Random(f"{seed}/{index}")) if _can_run(found) and _is_question(found))
+    candidates = _candidates(KINDS[kind], Random(f"{seed}/{index}"))
+    return next(found for found in candidates if _can_run(found) and _is_question(found))
 
 
-def _candidates(random: Random) -> Iterator[Drawn]:
+def _candidates(kind: Kind, random: Random) -> Iterator[Drawn]:
     while True:
-        model = find_architecture(random.choice(random.choice((DENSE, DENSE, DENSE, MIXTURES))))
+        model = find_architecture(random.choice(random.choice(kind.models)))
         assert model is not None
-        name = random.choice(SLICES)
+        name = random.choice(kind.slices)
         hardware = resolve_hardware(name).slice
         settings: dict[str, Any] = {
             "microbatches": random.choice((None, None, None, 2, 4, 8)),
@@ -75,18 +100,19 @@ def _candidates(random: Random) -> Iterator[Drawn]:
             "loss_chunks": random.choice((None, None, None, 4, 8)),
             "weight_precision": random.choice((None,) * 7 + ("bf16",)),
         }
-        plan = Plan.model_validate({"ici": _degrees(random, hardware.devices, model.is_moe), **settings})
+        plan = Plan.model_validate({"ici": _degrees(random, hardware.devices, model.is_moe, kind.required), **settings})
         batch = plan.batch_shards * (plan.microbatches or 1) * random.choice((1, 1, 2, 4, 8))
         workload = Workload(global_batch=batch, sequence_length=random.choice(SEQUENCES), framework="MaxText")
         yield Drawn(model, name, hardware, plan, workload)
 
 
-def _degrees(random: Random, devices: int, is_moe: bool) -> dict[Axis, int]:
-    """A mesh: up to three axes, over which the factors of two of the devices are spread."""
+def _degrees(random: Random, devices: int, is_moe: bool, required: tuple[Axis, ...]) -> dict[Axis, int]:
+    """A mesh: up to four axes beside those required, over which the factors of two of the devices are spread."""
     weights: dict[Axis, int] = {axis: weight for axis, weight in AXIS_WEIGHTS.items() if axis != "expert" or is_moe}
     chosen: list[Axis] = [_weighted(random, weights) for _ in range(random.choice((1, 2, 3, 4)))]
-    degrees: dict[Axis, int] = dict.fromkeys(AXES, 1)
-    for _ in range(devices.bit_length() - 1):
+    chosen.extend(required)
+    degrees: dict[Axis, int] = dict.fromkeys(AXES, 1) | dict.fromkeys(required, 2)
+    for _ in range(devices.bit_length() - 1 - len(required)):
         degrees[random.choice(chosen)] *= 2
     return degrees
 
@@ -115,13 +141,14 @@ def _is_question(found: Drawn) -> bool:
 def rough_bytes(model: Architecture, workload: Workload, plan: Plan) -> float:
     """Bytes of one device in three terms: training state, what the policy keeps of the layers, and logits."""
     degree, policy = plan.degree, plan.remat.value if plan.remat else "full"
-    tokens = (workload.tokens or 0) / plan.batch_shards / degree("seq") / (plan.microbatches or 1)
-    shards = degree("data") * degree("seq") * degree("model") * degree("expert")
+    at_once = 1 if degree("stage") > 1 else plan.microbatches or 1
+    tokens = (workload.tokens or 0) / plan.batch_shards / degree("seq") / at_once
+    shards = degree("data") * degree("seq") * degree("model") * degree("expert") * degree("stage")
     state = (8 if plan.weight_precision else 16) * count_parameters(model).total / shards
     products = (model.heads or 0) * (model.head_dim or 0) * 2 + _mlp_width(model) * 2
     kept = (model.d_model or 0) + _PRODUCTS_KEPT.get(policy, 0.5) * products
     logits = 3 * (model.vocab or 0) / (plan.loss_chunks or 1)
-    return state + 2 * tokens * ((model.layers or 0) * kept + logits) / degree("model")
+    return state + 2 * tokens * ((model.layers or 0) / degree("stage") * kept + logits) / degree("model")
 
 
 def _mlp_width(model: Architecture) -> int:

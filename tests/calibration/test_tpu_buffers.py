@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 
@@ -6,7 +7,9 @@ import pytest
 from asap.calibration.dataset.compiled import read_compiled
 from asap.calibration.fit.tpu_buffers import score_hbm
 from asap.core.errors import ConfigError
+from asap.plans import Plan
 from asap.prediction.step_model.tpu_buffers import BUNDLED, FittedBuffers
+from compiled_tables.draw import KINDS, SEED, draw
 
 TABLE = Path(__file__).parent.parent / "data" / "compiled" / "programs.jsonl.gz"
 
@@ -28,6 +31,18 @@ def test_models_are_kept_out_whole_by_their_names(programs):
     kept_out = {program.model_name for program in programs if program.kept_out}
     assert {"llama2-13b", "mixtral-8x7b"} <= kept_out
     assert not kept_out & {program.model_name for program in programs if not program.kept_out}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_are_those_that_the_rule_draws(kind):
+    with gzip.open(TABLE, "rt") as table:
+        rows = [row for row in map(json.loads, table) if row["kind"] == kind]
+    for row in rows[:3]:
+        drawn = draw(kind, SEED, row["index"])
+        assert (drawn.model.name, drawn.hardware_name, drawn.plan, drawn.workload.global_batch) == (
+            row["model"], row["hardware"], Plan.parse(row["plan"]), row["global_batch"],
+        )  # fmt: skip
+        assert drawn.plan.degree("stage") > 1 or kind != "pipeline"
 
 
 def test_a_row_that_lacks_what_it_needs_says_so(tmp_path):

@@ -36,11 +36,16 @@ def made_step(model: Architecture, text: str) -> tuple[Plan, TrainStep]:
     program = parse(words)[0] if words.startswith("mesh") else None
     plan = plan_of(program) if program else Plan.parse(words)
     fields = dict(setting.split("=") for setting in settings.split())
-    workload = Workload.model_validate({"global_batch": 16, "sequence_length": 32, "precision": "fp32", **fields})
+    usual = {
+        "global_batch": 16,
+        "sequence_length": 32,
+        "precision": "fp32",
+        "capacity_factor": float(model.experts or 1),
+    }
+    workload = Workload.model_validate({**usual, **fields})
     mesh = Mesh(np.array(jax.devices()[: plan.devices]).reshape(plan.ici.degrees), AXES)
     lines = program_lines(lines_text(program), model, workload)
-    capacity = float(model.experts or 1)
-    return plan, reference_step(model, workload, plan, mesh, capacity_factor=capacity, lines=lines)
+    return plan, reference_step(model, workload, plan, mesh, lines=lines)
 
 
 @cache

@@ -14,7 +14,7 @@ from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.mapping.check import check
 from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.parse import parse
-from asap.models import Architecture, Workload
+from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
 
 pytestmark = pytest.mark.compiles
@@ -190,3 +190,9 @@ def test_what_the_reference_step_does_not_do_is_said():
         reference_step(DENSE, workload.model_copy(update={"scan_layers": False}), Plan.parse("stage=2"), None)
     with pytest.raises(PlanError, match="interleaved"):
         reference_step(DENSE, workload, Plan.parse("stage=2 pipeline_repeats=2"), None)
+    with pytest.raises(PlanError, match="8 sequences into 3 microbatches on 1 batch shards"):
+        reference_step(DENSE, workload, Plan.parse("stage=2 microbatches=3"), None)
+    with pytest.raises(PlanError, match="experts that lie on several devices"):
+        reference_step(find_architecture("mixtral-8x7b"), workload, Plan.parse("expert=2 stage=2"), None)
+    with pytest.raises(PlanError, match="blocks of 2 layers into 4 stages"):
+        reference_step(find_architecture("gemma2-2b"), workload, Plan.parse("stage=4"), None)

@@ -179,6 +179,21 @@ def test_experts_and_latent_attention_are_read(read):
     assert model.tied_embeddings
 
 
+@pytest.mark.parametrize(
+    ("overrides", "factor"),
+    [
+        ((), None),
+        (("sparse_matmul=false", "capacity_factor=1.25"), 1.25),
+        (("sparse_matmul=false",), 8 / 2),
+        (("capacity_factor=1.25",), None),
+    ],
+)
+def test_experts_compute_the_slots_of_their_capacity(read, overrides, factor):
+    experts = ("num_experts=8", "num_experts_per_tok=2", "decoder_block=mixtral")
+    assert read(SMALL, *experts, *overrides).workload.capacity_factor == factor
+    assert read(SMALL, *overrides).workload.capacity_factor is None
+
+
 def test_the_default_block_sets_attention_beside_the_mlp(read):
     experiment = read("decoder_block: default\n")
     assert experiment.model.parallel_block

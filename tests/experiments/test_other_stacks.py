@@ -7,6 +7,8 @@ import pytest
 from asap.core.errors import ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.models.parameters import count_parameters
+from asap.plans import Plan
+from asap.plans.launchers import launch_lines
 
 LLAMA3_8B = 8.03e9
 
@@ -236,6 +238,39 @@ def test_the_way_of_context_parallelism_in_yaml_and_toml(read):
     assert rotated.workload.context_parallel == "ring"
 
 
+def test_experts_that_are_padded_to_their_capacity(read):
+    factor = "--num-experts 64 --moe-ffn-hidden-size 1024 --moe-expert-capacity-factor"
+    dropping = MEGATRON.replace("--bf16", f"--bf16 {factor} 1.5")
+    assert read("moe.sh", dropping).workload.capacity_factor is None
+    padded = dropping.replace("1.5", "1.5 --moe-pad-expert-input-to-capacity")
+    assert read("moe.sh", padded).workload.capacity_factor == 1.5
+    with pytest.raises(ConfigError, match="moe_expert_capacity_factor must be a number above zero"):
+        read("moe.sh", padded.replace("1.5", "-1"))
+
+
+@pytest.mark.parametrize(
+    ("said", "graphs"),
+    [
+        ("", None), ("--cuda-graph-impl none", "none"), ("--cuda-graph-impl local", "layer"),
+        ("--cuda-graph-impl full_iteration", "step"), ("--enable-cuda-graph --cuda-graph-scope full_iteration", "step"),
+        ("--external-cuda-graph", "layer"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp", "layer"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router", "module"),
+    ],
+)  # fmt: skip
+def test_cuda_graphs_as_megatron_says_them(read, said, graphs):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {said}"))
+    assert run.workload.cuda_graphs == graphs
+    assert any("CUDA graphs of some modules" in note for note in run.notes) == (graphs == "module")
+
+
+def test_cuda_graphs_in_yaml_and_unknown_ones(read):
+    nemo = NEMO.replace("sequence_parallel: true", "enable_cuda_graph: true\n  cuda_graph_scope: full_iteration")
+    assert read("llama3.yaml", nemo).workload.cuda_graphs == "step"
+    with pytest.raises(ConfigError, match="cuda_graph_impl must be one of none, local"):
+        read("train.sh", MEGATRON.replace("--bf16", "--bf16 --cuda-graph-impl nccl"))
+
+
 def test_nemo(read):
     run = read("llama3.yaml", NEMO)
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
@@ -360,6 +395,22 @@ def test_megatron_deepspeed_has_arguments_of_its_own(read):
     assert run.model is not None
     assert (run.model.kv_heads, run.workload.framework, run.workload.zero_stage) == (4, "Megatron-DeepSpeed", 1)
     assert "remat=full" in str(run.plan)
+
+
+def test_ulysses_of_deepspeed_is_context_parallelism(read):
+    script = MEGATRON.replace("--bf16", "--bf16 --deepspeed --ds-sequence-parallel-size 4")
+    run = read("run.sh", script)
+    assert (run.plan.degree("seq"), run.workload.context_parallel) == (4, "ulysses")
+    wider = Plan.parse("replica=2 model=4 seq=8 remat=full")
+    assert "--ds-sequence-parallel-size 8" in launch_lines(wider, "megatron", run.hyperparameters)
+    unknown = read("run.sh", script.replace("size 4", "size $(cat sp)"))
+    assert any("the plan is unknown: it hangs on ds_sequence_parallel_size" in note for note in unknown.notes)
+
+    zero = DEEPSPEED | {"sequence_parallel_size": 4}
+    run = read("ds_config.json", json.dumps(zero), "model=llama3.1-8b", hardware="a100-16")
+    assert str(run.plan) == "data=4 seq=4 microbatches=2 offload=optimizer"
+    assert run.workload.global_batch == 32
+    assert '"sequence_parallel_size": 1' in launch_lines(Plan.parse("data=16"), "deepspeed", run.hyperparameters)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from asap.plans import Plan
+from asap.prediction import predict
 from asap.prediction.step_model.collectives import Channel
 from asap.prediction.step_model.communication import communication
 from asap.prediction.step_model.context_parallelism import context_parallel_kind, sequence_seconds
@@ -37,6 +38,16 @@ def test_a_stack_has_a_way_of_its_own(workload, framework, kind):
     assert context_parallel_kind(workload.model_copy(update={"framework": framework})) == kind
     said = workload.model_copy(update={"framework": framework, "context_parallel": "ring"})
     assert context_parallel_kind(said) == "ring"
+
+
+@pytest.mark.parametrize(
+    ("kind", "collective"), [("all_gather", "all-gather"), ("ulysses", "all-to-all"), ("ring", "collective-permute")]
+)
+def test_a_prediction_names_the_collective_of_each_way(decoder, workload, h100, kind, collective):
+    (found,) = predict(
+        Plan.parse("replica=8 seq=8"), decoder, workload.model_copy(update={"context_parallel": kind}), h100
+    )
+    assert [part.name for part in found.parts if part.axis == "seq"] == [collective]
 
 
 def test_ulysses_sends_its_own_tokens_and_a_gather_all_keys_and_values(decoder, workload, h100):

@@ -43,6 +43,30 @@ def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
     assert all(found[name] <= found[name.removesuffix("_exposed")] * (1 + 1e-9) for name in exposed)
 
 
+def test_slots_of_experts_that_stay_empty_are_computed_and_sent(mixture, workload, h100):
+    plan = "replica=8 expert=8 microbatches=8 remat=none"
+    balanced, padded = (
+        parts(evaluated(plan, mixture, workload.model_copy(update={"capacity_factor": factor}), h100))
+        for factor in (None, 2.0)
+    )
+    assert padded["expert"] > 1.9 * balanced["expert"]
+    assert padded["compute"] > 1.2 * balanced["compute"]
+    assert padded["data"] == balanced["data"]
+
+
+def test_cuda_graphs_save_launches_where_the_device_waits_for_the_host(decoder, workload, h100):
+    small = decoder.model_copy(update={"d_model": 512, "d_ff": 1024, "heads": 4, "kv_heads": 4})
+    short = workload.model_copy(update={"sequence_length": 256, "global_batch": 64})
+
+    def seconds(model, work, graphs):
+        graphed = work.model_copy(update={"cuda_graphs": graphs})
+        return float(np.squeeze(evaluated("replica=64 remat=none", model, graphed, h100).total))
+
+    assert seconds(small, short, "layer") < 0.8 * seconds(small, short, None)
+    assert seconds(small, short, "module") == seconds(small, short, "none") == seconds(small, short, None)
+    assert seconds(decoder, workload, "step") > 0.99 * seconds(decoder, workload, None)
+
+
 @pytest.mark.parametrize(
     ("less", "more"),
     [

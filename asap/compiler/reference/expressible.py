@@ -5,6 +5,7 @@ import math
 from asap.compiler.reference.layout import BATCH_AXES
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.models import Architecture, Workload
+from asap.models.layer_pattern import pattern_length
 from asap.plans import Plan
 
 
@@ -26,14 +27,28 @@ def check_expressible(model: Architecture, workload: Workload, plan: Plan) -> tu
     ]
     if missing:
         raise InsufficientEvidenceError(f"the reference step needs to know {', '.join(missing)}", where=model.name)
-    if plan.pipeline_repeats > 1:
-        raise PlanError("the reference step has no interleaved pipeline", where=str(plan))
-    if plan.degree("stage") > 1 and (model.leading_dense_layers or model.moe_every > 1):
-        raise PlanError("the reference step pipelines only decoders with identical layers", where=str(plan))
+    if plan.degree("stage") > 1:
+        _check_pipeline(model, workload, plan)
     _check_loss_chunks(workload, plan)
-    if plan.degree("stage") > 1 and workload.scan_layers is False:
-        raise PlanError("the reference step pipelines only scanned layers", where=str(plan))
     return workload.global_batch or 0, workload.sequence_length or 0
+
+
+def _check_pipeline(model: Architecture, workload: Workload, plan: Plan) -> None:
+    """Raise a PlanError unless the stages are alike and the batch divides into microbatches."""
+    stages, length = plan.degree("stage"), pattern_length(model)
+    microbatches, shards, batch = plan.microbatches or stages, plan.batch_shards, workload.global_batch or 0
+    divided = f"{batch} sequences into {microbatches} microbatches on {shards} batch shards"
+    reasons = {
+        "has no interleaved pipeline": plan.pipeline_repeats > 1,
+        "pipelines only decoders with identical layers": model.leading_dense_layers > 0 or model.moe_every > 1,
+        "pipelines only scanned layers": workload.scan_layers is False,
+        "pipelines no experts that lie on several devices": plan.degree("expert") > 1,
+        f"cannot divide blocks of {length} layers into {stages} stages": (model.layers or 0) % (length * stages) > 0,
+        f"cannot divide {divided}": batch % (microbatches * shards) > 0,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise PlanError(f"the reference step {reason}", where=str(plan))
 
 
 def _check_loss_chunks(workload: Workload, plan: Plan) -> None:

@@ -40,7 +40,6 @@ def reference_step(
     plan: Plan,
     mesh: Mesh,
     *,
-    capacity_factor: float = 1.0,
     lines: ProgramLines = NO_LINES,
 ) -> TrainStep:
     """The training step of a decoder under a plan, and under the lines of a mapping program where there is one.
@@ -56,7 +55,7 @@ def reference_step(
     dtype = "float32" if workload.precision in FULL_PRECISION else "bfloat16"
     remat = plan.remat or Remat.FULL
     decoder = Decoder(
-        model, layout, remat, dtype, microbatches if pipelined else 1, capacity_factor, plan.offload,
+        model, layout, remat, dtype, microbatches if pipelined else 1, workload.capacity_factor or 1.0, plan.offload,
         loss_chunks=workload.loss_chunks or 1, head_gathered_once=workload.head_gathered_once is True,
         scanned=workload.scan_layers is not False,
         weight_dtype="bfloat16" if workload.weight_precision == "bf16" else "float32",

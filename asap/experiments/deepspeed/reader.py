@@ -29,6 +29,7 @@ SIGNS = frozenset(
         "wall_clock_breakdown",
         "gradient_clipping",
         "tensor_parallel",
+        "sequence_parallel_size",
         "zero_force_ds_cpu_optimizer",
         "communication_data_type",
         "optimizer",

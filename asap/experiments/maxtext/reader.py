@@ -56,7 +56,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     notes += more
     devices = hardware.devices or (plan.devices if plan else None)
     in_pipeline = pipelined if plan and plan.degree("stage") > 1 and pipelined != model.layers else None
-    workload, sources, more = workload_of(settings, document, devices, in_pipeline)
+    workload, sources, more = workload_of(settings, document, model, devices, in_pipeline)
     sources |= {f"{OF_MODEL}{key}": settings.origin(key) for key in settings.of_model if is_written(key)}
     flags = settings.text("compile_xla_flags")
     return experiment.model_copy(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from asap.core.errors import ConfigError
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.maxtext.settings import MaxTextSettings
-from asap.models import Workload
+from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans.maxtext.axes import axis_key
 from asap.plans.maxtext.pipeline import LAYERS
@@ -31,7 +31,11 @@ _SOURCES = {
 
 
 def workload_of(
-    settings: MaxTextSettings, document: Document, devices: int | None, pipelined_layers: int | None
+    settings: MaxTextSettings,
+    document: Document,
+    model: Architecture,
+    devices: int | None,
+    pipelined_layers: int | None,
 ) -> tuple[Workload, dict[str, str], tuple[str, ...]]:
     """The workload, where its fields came from, and notes.
 
@@ -60,6 +64,7 @@ def workload_of(
             pipelined_layers=pipelined_layers,
             zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
             context_parallel=_context_parallel(settings),
+            capacity_factor=_capacity_factor(settings, model),
             sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
         )
     except ValidationError as error:
@@ -87,6 +92,14 @@ def _context_parallel(settings: MaxTextSettings) -> ContextParallel | None:
     if said not in ("all_gather", "ring"):
         raise ConfigError(f"{key} must be all_gather or ring", where=settings.origin(key))
     return said
+
+
+def _capacity_factor(settings: MaxTextSettings, model: Architecture) -> float | None:
+    """Of MaxText's ``dense_matmul`` (layers/moe.py): without a factor every expert computes every token."""
+    if settings.flag("sparse_matmul") or not model.is_moe:
+        return None
+    factor = settings.number("capacity_factor") or 0.0
+    return factor if factor > 0 else model.experts / model.experts_per_token
 
 
 def _global_batch(

@@ -52,6 +52,8 @@ READ = frozenset(
         "moe_ffn_hidden_size",
         "moe_shared_expert_intermediate_size",
         "moe_layer_freq",
+        "moe_expert_capacity_factor",
+        "moe_pad_expert_input_to_capacity",
         "mtp_num_layers",
         "micro_batch_size",
         "global_batch_size",
@@ -59,6 +61,12 @@ READ = frozenset(
         "pipeline_model_parallel_size",
         "context_parallel_size",
         "cp_comm_type",
+        "cuda_graph_impl",
+        "cuda_graph_modules",
+        "cuda_graph_scope",
+        "enable_cuda_graph",
+        "external_cuda_graph",
+        "ds_sequence_parallel_size",
         "expert_model_parallel_size",
         "expert_tensor_parallel_size",
         "num_layers_per_virtual_pipeline_stage",
@@ -113,12 +121,13 @@ FLAGS = frozenset(
         "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
+        "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity",
     ]
 )  # fmt: skip
 """Arguments without a value."""
 
 _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
-_MANY = ("recompute_modules",)
+_MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 

@@ -8,6 +8,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
+from asap.experiments.megatron.cuda_graphs import cuda_graphs
 from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.nemo import nemo_arguments
 from asap.experiments.shell import with_sources
@@ -168,6 +169,8 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
             notes.append(f"{count} of {each} layers of a stage are recomputed; all are taken as recomputed")
     if "a2a+p2p" in settings.words("cp_comm_type"):
         notes.append("cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence")
+    if cuda_graphs(settings) == "module":
+        notes.append("CUDA graphs of some modules: predicted as if the host launched every kernel")
     modules = [m for m in settings.words("recompute_modules") if m != "core_attn"]
     if modules and settings.text("recompute_granularity") == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
@@ -190,6 +193,8 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         framework="Megatron-LM" if old and framework == CORE else framework,
         zero_stage=_zero_stage(settings),
         context_parallel=_context_parallel(settings),
+        capacity_factor=_capacity_factor(settings),
+        cuda_graphs=cuda_graphs(settings),
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
     )
 
@@ -202,6 +207,13 @@ def _context_parallel(settings: StackSettings) -> ContextParallel | None:
     if said not in _CONTEXT_PARALLEL:
         raise settings.wrong("cp_comm_type", f"one of {', '.join(_CONTEXT_PARALLEL)}")
     return _CONTEXT_PARALLEL[said]
+
+
+def _capacity_factor(settings: StackSettings) -> float | None:
+    """Where experts are padded to it (``transformer_config.py``); a factor alone drops tokens and pads nothing."""
+    if not settings.flag("moe_pad_expert_input_to_capacity"):
+        return None
+    return settings.positive_number("moe_expert_capacity_factor")
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:

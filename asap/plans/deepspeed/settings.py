@@ -1,7 +1,8 @@
 """A plan as DeepSpeed's configuration, both ways (DeepSpeed Configuration JSON, https://www.deepspeed.ai/docs/config-json).
 
 ZeRO stage 3 shards parameters (axis ``data``), over all devices or over groups of ``mics_shard_size``; stages 0 to 2
-replicate them (``replica``). Tensor parallelism is ``tensor_parallel.autotp_size``. Settings go by dotted key.
+replicate them (``replica``). Tensor parallelism is ``tensor_parallel.autotp_size``, context parallelism
+``sequence_parallel_size`` (DeepSpeed-Ulysses), which the model's code has to support. Settings go by dotted key.
 """
 
 import json
@@ -15,6 +16,7 @@ STAGE = "zero_optimization.stage"
 MICRO_BATCH, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 BATCH = "train_batch_size"
 TENSOR = "tensor_parallel.autotp_size"
+SEQUENCE = "sequence_parallel_size"
 GROUP = "zero_optimization.mics_shard_size"
 _OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
@@ -34,8 +36,8 @@ def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | N
     Raises:
         PlanError: the degrees do not divide the devices.
     """
-    tensor = degree(settings, TENSOR)
-    groups = groups_of(devices, {TENSOR: tensor})
+    tensor, sequence = degree(settings, TENSOR), degree(settings, SEQUENCE)
+    groups = groups_of(devices, {TENSOR: tensor, SEQUENCE: sequence})
     shards = 1
     if zero_stage(settings) == 3:
         shards = degree(settings, GROUP) if str(settings.get(GROUP, -1)) != "-1" else groups
@@ -45,7 +47,7 @@ def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | N
         what for what, key in _OFFLOAD.items() if str(settings.get(key) or "none") not in _ON_DEVICE
     )
     return Plan(
-        ici=Mesh(replica=groups // shards, data=shards, model=tensor),
+        ici=Mesh(replica=groups // shards, data=shards, seq=sequence, model=tensor),
         microbatches=accumulation_of(settings, groups),
         remat=remat,
         offload=offload,
@@ -89,7 +91,8 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     Raises:
         PlanError: DeepSpeed's configuration cannot express the plan.
     """
-    inexpressible = [axis for axis in ("seq", "expert", "stage") if plan.degree(axis) > 1]
+    of_model = ("expert", "stage") if SEQUENCE in current else ("seq", "expert", "stage")
+    inexpressible = [axis for axis in of_model if plan.degree(axis) > 1]
     if inexpressible:
         raise PlanError(f"DeepSpeed's configuration has no {', '.join(inexpressible)} degree: that is the model's code")
     data, replica, tensor = plan.degree("data"), plan.degree("replica"), plan.degree("model")
@@ -98,7 +101,7 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     stage = 3 if data > 1 else min(zero_stage(current), 2)
     if data == replica == tensor == 1:
         stage = zero_stage(current)
-    wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor}
+    wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor, SEQUENCE: plan.degree("seq")}
     if stage == 3:
         wanted[GROUP] = data if replica > 1 else -1
     if plan.microbatches is not None and global_batch is not None:
@@ -108,7 +111,14 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         wanted |= {MICRO_BATCH: each, ACCUMULATION: plan.microbatches, BATCH: global_batch}
     for what, key in _OFFLOAD.items():
         wanted[key] = "cpu" if what in plan.offload else "none"
-    defaults = {STAGE: 0, TENSOR: 1, GROUP: -1, ACCUMULATION: 1, **dict.fromkeys(_OFFLOAD.values(), "none")}
+    defaults = {
+        STAGE: 0,
+        TENSOR: 1,
+        SEQUENCE: 1,
+        GROUP: -1,
+        ACCUMULATION: 1,
+        **dict.fromkeys(_OFFLOAD.values(), "none"),
+    }
     return {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
 
 

@@ -10,6 +10,8 @@ from asap.plans.degrees import degree, expert_axis, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
+ULYSSES = "ds_sequence_parallel_size"
+"""Of Megatron-DeepSpeed, which has no other context parallelism."""
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
 MICRO_BATCH, GLOBAL_BATCH = "micro_batch_size", "global_batch_size"
 _OPTIMIZER, _PRECISION_AWARE = "optimizer", "use_precision_aware_optimizer"
@@ -127,6 +129,8 @@ def to_arguments(
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
+    if ULYSSES in current:
+        wanted[ULYSSES] = wanted.pop(CONTEXT)
     return {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
 
 

@@ -11,16 +11,13 @@ from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_micr
 from asap.prediction.step_model.inputs import Number, StepInputs
 
 NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16
-HELD_OF_BLOCK = 0.35
-"""Of what the backward pass of a block of layers computes again, the share that XLA holds at once beside one layer:
-fitted to five programs compiled for TPUs, which it meets within 21 % (docs/concepts/predictions.md)."""
 NORM_TENSORS = 3.0  # of a norm that is not fused: input in fp32, and output before the weights
 
 
 @dataclass(frozen=True, slots=True)
 class Activations:
     """Bytes of one microbatch: ``kept`` and ``scores`` by each layer, ``working`` in one at a time, of that the scores
-    that are computed again and what other layers of its block hold meanwhile, ``logits`` last."""
+    that are computed again; ``of_block`` is what the other layers of its block compute again, ``logits`` come last."""
 
     kept: Number
     scores: Number
@@ -34,17 +31,18 @@ def activations(inputs: StepInputs) -> Activations:
     """What one device holds.
 
     With sequence parallelism the inputs of both blocks of a layer are gathered; who does not gather them again for the
-    backward pass keeps them. What attention writes is needed again by an MLP that comes after it. There, gradients of
-    the MLP come and go, and what is computed again. Transformer Engine keeps the inputs of FP8 products in FP8;
-    attention keeps what it wrote in bf16 besides.
+    backward pass keeps them. XLA gathers them again, but for what it routes to experts. What attention writes is needed
+    again by an MLP that comes after it. There, gradients of the MLP come and go, and what is computed again.
+    Transformer Engine keeps the inputs of FP8 products in FP8; attention keeps what it wrote in bf16 besides.
     """
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
     split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
     gathered = np.where(work.regathers_activations > 0, split, 1.0)
+    gathered = np.where(work.xla > 0, split + (1 - split) * model.moe_share / model.sequential_blocks, gathered)
     quantized = work.kept_input_bytes / ACTIVATION_BYTES
     context = model.out_width * np.where(quantized < 1, 1 + quantized, 1.0)
-    hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree
+    hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree + _routed(inputs)
     residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered * quantized)
     qkv = inputs.held_qkv_width
     whole = size * (residual * model.width + qkv + context / degree + hidden)
@@ -54,7 +52,7 @@ def activations(inputs: StepInputs) -> Activations:
         layout.kept_qkv * qkv
         + layout.kept_context * model.out_width / degree
         + (model.sequential_blocks - 1) * layout.kept_out * model.width * split
-        + layout.kept_mlp * _hidden(inputs, model.up_projections, copies=0) / degree
+        + layout.kept_mlp * _hidden(inputs, model.up_projections) / degree
     )
     derivatives = work.xla * size * _what_derivatives_read(inputs)
     logits = (
@@ -65,15 +63,13 @@ def activations(inputs: StepInputs) -> Activations:
     )
     written = np.maximum(whole + derivatives - entry, 0.0)
     written_again = (1 - layout.kept_layer) * np.maximum(written + entry - products, 0.0)
-    of_block = HELD_OF_BLOCK * (work.layers_together - 1) * written_again
     return Activations(
         kept=inputs_kept + layout.kept_layer * written + products,
         scores=np.where(layout.recompute_attention > 0, 0.0, matrix),
         scores_again=layout.recompute_layer * matrix,
-        of_block=of_block,
+        of_block=(work.layers_together - 1) * written_again,
         working=size * (hidden * (1 - work.xla * layout.recompute_layer) + model.width)
-        + layout.recompute_layer * (whole + matrix)
-        + of_block,
+        + layout.recompute_layer * (whole + matrix),
         logits=logits / work.loss_chunks,
     )
 
@@ -87,24 +83,29 @@ def offloaded(inputs: StepInputs) -> Number:
         layout.host_qkv * inputs.held_qkv_width
         + layout.host_context * model.out_width / degree
         + layout.host_out * model.width * split
-        + layout.host_mlp * _hidden(inputs, model.up_projections, copies=0) / degree
+        + layout.host_mlp * _hidden(inputs, model.up_projections) / degree
     )
     return size * (layout.host_activations * model.width * split + products)
 
 
 def _what_derivatives_read(inputs: StepInputs) -> Number:
     """Width of what XLA keeps besides: norms in fp32, before and after their scale; queries and keys after rotation;
-    of a gated MLP the activation and its slope."""
+    two tensors of the MLP's activation function."""
     model, layout = inputs.model, inputs.plan
     split = np.where(inputs.workload.sequence_parallel > 0, 1 / layout.model, 1.0)
     rotated = inputs.held_qkv_width - inputs.held_key_value_width / 2
     norms = model.sequential_blocks * NORM_IN_FP32 * model.width * split
-    return norms + rotated + 2 * (model.up_projections - 1) * _hidden(inputs, 1.0, copies=0) / layout.model
+    return norms + rotated + 2 * _hidden(inputs, 1.0) / layout.model
 
 
-def _hidden(inputs: StepInputs, tensors: Number, copies: float = 2.0) -> Number:
-    """Width of so many tensors of the MLP, mean over layers: those of each token's experts with its copies for each."""
+def _hidden(inputs: StepInputs, tensors: Number) -> Number:
+    """Width of so many tensors of the MLP, mean over layers: in MoE layers those of each token's experts."""
     model = inputs.model
-    moe_share = model.moe_share
-    dense = tensors * (model.mlp_width * (1 - moe_share) + model.shared_mlp_width * moe_share)
-    return dense + moe_share * model.experts_per_token * (tensors * model.expert_mlp_width + copies * model.width)
+    dense = model.mlp_width * (1 - model.moe_share) + model.shared_mlp_width * model.moe_share
+    return tensors * (dense + model.moe_share * inputs.computed_experts * model.expert_mlp_width)
+
+
+def _routed(inputs: StepInputs) -> Number:
+    """Width of a token's copies on their way to its experts and back; XLA's tensor ranks hold the same ones."""
+    model, split = inputs.model, np.where(inputs.workload.xla > 0, 1.0, inputs.plan.model)
+    return 2 * model.moe_share * inputs.computed_experts * model.width / split

@@ -81,7 +81,7 @@ def _routed(inputs: StepInputs, activation: Number) -> Number:
     Core, token dispatchers); XLA's tensor ranks hold the same ones."""
     work, layout = inputs.workload, inputs.plan
     split = np.where((work.sequence_parallel > 0) & (work.xla == 0), layout.model, 1.0)
-    return activation / split * np.maximum(inputs.model.experts_per_token, 1)
+    return activation / split * np.maximum(inputs.computed_experts, 1)
 
 
 def _crossing(inputs: StepInputs, ring: Channel) -> Number:

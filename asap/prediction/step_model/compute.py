@@ -107,7 +107,7 @@ def _mlp(inputs: StepInputs, constants: Constants, tokens: Number) -> Number:
     if not np.any(model.experts):
         return dense
     local = np.maximum(model.experts / layout.expert, 1)
-    routed = tokens * model.experts_per_token / local
+    routed = tokens * inputs.computed_experts / local
     one = _gated(inputs, constants, routed, model.expert_mlp_width / layout.model)
     experts = local * one / constants.grouped_efficiency
     shared = _gated(inputs, constants, tokens, model.shared_mlp_width / layout.model)
@@ -149,7 +149,7 @@ def _elementwise(inputs: StepInputs, constants: Constants, tokens: Number) -> Nu
     moe_share = model.moe_share
     hidden = model.mlp_width * (1 - moe_share)
     hidden = hidden + moe_share * (
-        model.experts_per_token * (model.expert_mlp_width + 2 * model.width) + model.shared_mlp_width
+        inputs.computed_experts * (model.expert_mlp_width + 2 * model.width) + model.shared_mlp_width
     )
     inner = ((model.up_projections + 1) * hidden + 2 * model.qkv_width) / layout.model
     traffic = ACTIVATION_BYTES * tokens * (residual + inner)

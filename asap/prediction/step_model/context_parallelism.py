@@ -12,7 +12,7 @@ import numpy as np
 from asap.models.workload import ContextParallel, Workload
 from asap.prediction.step_model.collectives import Channel, all_gather, all_to_all
 from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, WorkloadInputs
 
 _OWN: tuple[tuple[ContextParallel, str], ...] = (
     ("all_gather", r"maxtext|torchtitan"),
@@ -27,6 +27,13 @@ def context_parallel_kind(workload: Workload) -> ContextParallel | None:
     """As the workload says, or as its stack does it; ``None`` where neither is known."""
     low = (workload.framework or "").casefold()
     return workload.context_parallel or next((kind for kind, pattern in _OWN if re.search(pattern, low)), None)
+
+
+def collective_kind(work: WorkloadInputs) -> str:
+    """The collective behind :func:`sequence_seconds`, of one workload."""
+    if work.swaps_heads:
+        return "all-to-all"
+    return "collective-permute" if work.rings_context else "all-gather"
 
 
 def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:

@@ -182,6 +182,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         zero_stage=float(over_replicas),
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
         gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
+        capacity_factor=w.capacity_factor or 1.0,
+        graphs_layers=float(w.cuda_graphs in ("layer", "step")),
         rings_context=float(context == "ring"),
         swaps_heads=float(context == "ulysses"),
         sequence_parallel=float(sharded),
@@ -256,8 +258,9 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
 def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -> PlanInputs:
     """Plans as arrays of shape (plans,).
 
-    A plan that does not say what it recomputes is taken to recompute everything. Microbatches that are unknown hold
-    one sequence each in a pipeline; else there is one microbatch.
+    A plan that does not say what it recomputes is taken to recompute everything. Microbatches that are unknown are as
+    many as the stages in MaxText's pipeline (its configs/types.py), and hold one sequence each in another; else there
+    is one microbatch.
     """
     replica, data, seq, tensor, expert, stage = np.array([plan.ici.degrees for plan in plans], dtype=float).T
     far = dict(zip(AXES, np.array([plan.dcn.degrees for plan in plans], dtype=float).T, strict=True))
@@ -265,7 +268,8 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
     stages = stage * far["stage"]
     microbatches = np.array([plan.microbatches or 0 for plan in plans])
     batch = np.array([plan.global_batch or workload.global_batch or 0 for plan in plans])
-    unknown = np.where(stages > 1, np.maximum(batch / shards, 1.0), 1.0)
+    maxtext = framework_class(workload.framework) == "maxtext"
+    unknown = np.where(stages > 1, stages if maxtext else np.maximum(batch / shards, 1.0), 1.0)
     shares = [remat_shares(plan.remat or Remat.FULL, model) for plan in plans]
     return PlanInputs(
         replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],

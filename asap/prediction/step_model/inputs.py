@@ -120,6 +120,10 @@ class WorkloadInputs:
     gathers_through_one_port: Number
     """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
     stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
+    capacity_factor: Number
+    """Slots of an expert over its fair share of the tokens."""
+    graphs_layers: Number
+    """Switch: the host of a GPU launches a layer, or the whole step, as one CUDA graph."""
     rings_context: Number
     """Switch: context parallelism passes keys and values around a ring while attention computes."""
     swaps_heads: Number
@@ -257,6 +261,12 @@ class StepInputs:
     def layers_per_stage(self) -> Number:
         """Layers of the fullest pipeline stage."""
         return np.ceil(self.model.layers / self.plan.stages)
+
+    @property
+    def computed_experts(self) -> Number:
+        """Routed experts that compute a token: those it visits, and a share of the slots that stay empty (GShard,
+        arXiv:2006.16668, section 2.2; Switch Transformers, arXiv:2101.03961, section 2.2)."""
+        return self.model.experts_per_token * self.workload.capacity_factor
 
     @property
     def replicas(self) -> Number:

@@ -9,7 +9,7 @@ from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.tpu_buffers import TpuBuffers, load_tpu_buffers
-from asap.prediction.step_model.tpu_memory import tpu_peak
+from asap.prediction.step_model.tpu_memory import block_share, tpu_peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ def memory(inputs: StepInputs, buffers: TpuBuffers | None = None) -> StepMemory:
         inputs: the step.
         buffers: what XLA holds beside the state and what is kept; by default as it was fitted.
     """
-    tpu = inputs.hardware.tpu > 0
+    tpu, buffers = inputs.hardware.tpu > 0, buffers or load_tpu_buffers()
     if not np.any(tpu):
-        return _allocated(inputs)
-    planned = _planned(inputs, buffers or load_tpu_buffers())
+        return _allocated(inputs, buffers)
+    planned = _planned(inputs, buffers)
     if np.all(tpu):
         return planned
-    allocated = _allocated(inputs)
+    allocated = _allocated(inputs, buffers)
     names = [field.name for field in fields(StepMemory)]
     return StepMemory(**{name: np.where(tpu, getattr(planned, name), getattr(allocated, name)) for name in names})
 
@@ -81,7 +81,7 @@ def _planned(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
     )
 
 
-def _allocated(inputs: StepInputs) -> StepMemory:
+def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
     """On a GPU, as it is allocated while the step runs.
 
     The fullest device of a pipeline is of the first stage, with the most microbatches in flight, or of the last, with
@@ -93,9 +93,10 @@ def _allocated(inputs: StepInputs) -> StepMemory:
     gradients = owned.under_zero(inputs, 2) * work.gradient_bytes
     layers = inputs.layers_per_stage
     layer = activations(inputs)
+    working = layer.working + block_share(inputs, buffers) * layer.of_block
     first, last = in_flight(inputs)
-    at_start = first * layers * (layer.kept + layer.scores) + layer.working
-    peak = np.maximum(layer.working, layer.logits)
+    at_start = first * layers * (layer.kept + layer.scores) + working
+    peak = np.maximum(working, layer.logits)
     ends = last * layers * (layer.kept + layer.scores) + peak >= at_start
     flight = np.where(ends, last, first) * layers
     return StepMemory(
@@ -104,7 +105,7 @@ def _allocated(inputs: StepInputs) -> StepMemory:
         optimizer=optimizer * (1 - layout.host_optimizer),
         activations=flight * layer.kept,
         attention=flight * layer.scores,
-        temporaries=np.where(ends, peak, layer.working),
+        temporaries=np.where(ends, peak, working),
         collectives=_gathered(inputs),
     )
 
@@ -119,9 +120,18 @@ def _gathered(inputs: StepInputs) -> Number:
 
 
 def in_flight(inputs: StepInputs) -> tuple[Number, Number]:
-    """Microbatches whose activations the first and the last stage keep: 1F1B, interleaved (arXiv:2104.04473, 2.2)."""
+    """Microbatches whose activations the first and the last stage keep.
+
+    By the interleaved 1F1B schedule (arXiv:2104.04473, section 2.2). XLA compiles a loop over all iterations of a
+    pipeline, GPipe's, and keeps those in which a stage has nothing to do as well.
+    """
     layout = inputs.plan
     stages = layout.stages
     first = stages + np.where(layout.pipeline_repeats > 1, (stages - 1) / layout.pipeline_repeats, 0.0)
     last = stages - (stages - 1) / layout.pipeline_repeats
-    return np.minimum(first, layout.microbatches), np.minimum(last, layout.microbatches)
+    iterations = layout.microbatches + (stages - 1) / layout.pipeline_repeats
+    most = np.minimum(first, layout.microbatches), np.minimum(last, layout.microbatches)
+    if not np.any(inputs.workload.xla) or np.all(stages == 1):
+        return most
+    looped = (inputs.workload.xla > 0) & (stages > 1)
+    return np.where(looped, iterations, most[0]), np.where(looped, iterations, most[1])

@@ -11,6 +11,10 @@ from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 
+GRAPH_LAUNCH = 2.5e-6
+"""Seconds of the host for a CUDA graph; each of its kernels adds a nanosecond (NVIDIA, "Constant Time Launch for
+Straight-Line CUDA Graphs", CUDA 12.6, 2024)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
@@ -108,12 +112,14 @@ def exposed(busy: Number, cover: Number, share: Number, constants: Constants) ->
 def _overhead(inputs: StepInputs, constants: Constants, device: Number) -> Number:
     """Launches of a layer: a fixed cost for each pass, and what the host's launching outlasts the device by.
 
-    Small models are launch-bound: the device waits for the host (PyTorch CUDA semantics, asynchronous execution).
+    Small models are launch-bound: the device waits for the host (PyTorch CUDA semantics, asynchronous execution). A
+    layer that is a CUDA graph is one launch.
     """
     layout = inputs.plan
     passes, moe_share = 3 + layout.recompute_layer, inputs.model.moe_share
     launch = constants.kernel_floor * (1 - moe_share) + constants.expert_floor * moe_share
     launch = launch + constants.collective_floor * (layout.model > 1)
+    launch = np.where(inputs.workload.graphs_layers > 0, GRAPH_LAUNCH, launch)
     launch = np.asarray(launch * passes * (1 - inputs.hardware.tpu), dtype=np.float64)
     return constants.layer_overhead * passes + _longer(launch, device) - device
 

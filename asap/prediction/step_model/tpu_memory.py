@@ -11,12 +11,9 @@ import numpy as np
 
 from asap.prediction.step_model.activations import Activations, activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
-from asap.prediction.step_model.device_parameters import expert_parameters, layer_parameters
+from asap.prediction.step_model.device_parameters import layer_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.tpu_buffers import TpuBuffers
-
-LANES = 128
-"""Elements to which a TPU pads the last dimension of an array (JAX, "TPU Pallas pipelining", array layouts)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +51,15 @@ def tpu_peak(
     """
     layer, residual = activations(inputs), _residual(inputs)
     kept, scores = inputs.layers_per_stage * _kept(inputs, buffers, layer), inputs.layers_per_stage * layer.scores
-    gradients, accumulated = _gradients(inputs, owned), _accumulated(inputs, buffers, owned)
+    gradients, accumulated = inputs.workload.gradient_bytes * owned, _accumulated(inputs, buffers, owned)
     first, last = in_flight
+    batch = np.where(inputs.plan.stages > 1, inputs.plan.microbatches, 0.0)
     loss = TpuPeak(
         gradients=accumulated,
         moments=0.0,
         activations=last * kept,
         attention=last * scores,
-        temporaries=buffers.logits * layer.logits + buffers.loss_residuals * residual,
+        temporaries=np.maximum(batch, 1.0) * (buffers.logits * layer.logits + buffers.loss_residuals * residual),
         collectives=_head(inputs, buffers),
     )
     backward = TpuPeak(
@@ -69,12 +67,21 @@ def tpu_peak(
         moments=0.0,
         activations=first * kept,
         attention=first * scores,
-        temporaries=_of_layer(inputs, buffers) + buffers.residuals * residual + layer.scores_again + layer.of_block,
+        temporaries=_of_layer(inputs, buffers)
+        + (buffers.residuals + buffers.queued * batch) * residual
+        + layer.scores_again
+        + block_share(inputs, buffers) * layer.of_block,
         collectives=_gathered(inputs, buffers),
     )
-    update = TpuPeak(gradients, moments, 0.0, 0.0, 0.0, 0.0)
+    update = TpuPeak(gradients, buffers.streamed * moments, 0.0, 0.0, 0.0, 0.0)
     larger = _larger(loss, backward)
     return _larger(larger, update) if np.any(moments) else larger
+
+
+def block_share(inputs: StepInputs, buffers: TpuBuffers) -> Number:
+    """Of what the other layers of a block compute again, what is held at once beside a layer."""
+    moe_share = inputs.model.moe_share
+    return buffers.of_block * (1 - moe_share) + buffers.of_moe_block * moe_share
 
 
 def _larger(one: TpuPeak, other: TpuPeak) -> TpuPeak:
@@ -94,7 +101,9 @@ def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number
     layout = inputs.plan
     whole = (1 - (1 - buffers.kept_layer) * layout.kept_layer) * layer.kept
     size = ACTIVATION_BYTES * tokens_per_microbatch(inputs)
-    return whole + buffers.kept_keys * size * layout.kept_qkv * (layout.seq - 1) * inputs.held_key_value_width
+    kept = layout.kept_qkv + layout.recompute_attention * layout.kept_layer
+    keys = buffers.kept_keys * kept + (1 - layout.recompute_attention) * layout.kept_layer
+    return whole + size * keys * (layout.seq - 1) * inputs.held_key_value_width
 
 
 def _head(inputs: StepInputs, buffers: TpuBuffers) -> Number:
@@ -106,7 +115,7 @@ def _head(inputs: StepInputs, buffers: TpuBuffers) -> Number:
 def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     """What the backward pass of a layer has in hand, beside the residual stream."""
     model, degree = inputs.model, inputs.plan.model
-    moe_share, routed = model.moe_share, model.moe_share * model.experts_per_token
+    moe_share, routed = model.moe_share, model.moe_share * inputs.computed_experts
     dense = model.mlp_width * (1 - moe_share) + model.shared_mlp_width * moe_share
     hidden = (dense + routed * model.expert_mlp_width) / degree
     projections = inputs.held_qkv_width + model.out_width / degree
@@ -123,19 +132,7 @@ def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
 
 
 def _accumulated(inputs: StepInputs, buffers: TpuBuffers, owned: Number) -> Number:
-    """Gradients of earlier microbatches; a pipeline has no such loop around the step."""
+    """Gradients of earlier microbatches, or of earlier iterations of a pipeline's loop."""
     layout = inputs.plan
-    several = np.where((layout.microbatches > 1) & (layout.stages == 1), 1.0, 0.0)
+    several = np.where((layout.microbatches > 1) | (layout.stages > 1), 1.0, 0.0)
     return buffers.accumulators * inputs.workload.gradient_bytes * owned * several
-
-
-def _gradients(inputs: StepInputs, owned: Number) -> Number:
-    """Gradients, those of narrow slices of experts padded as a TPU lays them out."""
-    model, layout, work = inputs.model, inputs.plan, inputs.workload
-    if not np.any(model.moe_layers):
-        return work.gradient_bytes * owned
-    width = np.where(model.moe_layers > 0, model.expert_mlp_width / layout.model, LANES)
-    padding = (np.ceil(width / LANES) * LANES / width - 1) * model.up_projections / (model.up_projections + 1)
-    experts = inputs.layers_per_stage * expert_parameters(inputs) / layout.fsdp
-    experts = experts / np.where(work.weights_over_tokens > 0, layout.seq, 1.0)
-    return work.gradient_bytes * (owned + padding * experts)
