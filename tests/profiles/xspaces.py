@@ -35,6 +35,7 @@ class _Plane:
         self.name = name
         self.stats: dict[str, int] = defaultdict(lambda: len(self.stats) + 1)
         self.events: dict[str, str] = {}
+        self.numbers: dict[str, int] = {}
         self.lines: list[str] = []
         self.own: list[str] = []
 
@@ -49,11 +50,11 @@ class _Plane:
         return f"events {{ metadata_id: {number} {times} {self.stat(**stats)} }}"
 
     def metadata(self, name: str, display: str = "", **stats: int | str | bytes) -> int:
-        if name not in self.events:
-            number = len(self.events) + 1
+        if name not in self.numbers:
+            number = self.numbers[name] = len(self.events) + 1
             value = f"id: {number} name: {json.dumps(name)} display_name: {json.dumps(display)} {self.stat(**stats)}"
             self.events[name] = f"event_metadata {{ key: {number} value {{ {value} }} }}"
-        return [*self.events].index(name) + 1
+        return self.numbers[name]
 
     def line(self, number: int, name: str, events: Sequence[str]) -> None:
         self.lines.append(f"lines {{ id: {number} name: {json.dumps(name)} {' '.join(events)} }}")
