@@ -1,10 +1,10 @@
 """How long the chat takes to answer with the built-in model, once it is warm."""
 
 import statistics
-import time
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from benchmarks.timing import Result, home, time_of
 
 if TYPE_CHECKING:
     from asap.chat.chat import Chat
@@ -23,22 +23,21 @@ QUESTIONS = (
 )
 
 
-def warm_answers() -> Mapping[str, object]:
-    """Seconds of each of ten questions about a bundled run, in one conversation after another of the same questions."""
+def chat_answer() -> Result:
+    """An answer about a bundled run, and the slowest of ten: in the second of two conversations of the same questions."""
     from asap.chat import open_conversation
     from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
     from asap.sharding_memory import new_session_name
 
-    opened = open_conversation("llama-8b-tensor-16", ExperimentStore())
-    seconds: list[float] = []
-    for _ in range(2):
-        chat = Chat(replace(opened, session=new_session_name(), evidence=[], focus=None))
-        seconds = [_seconds(chat, question) for question in QUESTIONS]
+    with home():
+        opened = open_conversation("llama-8b-tensor-16", ExperimentStore())
+        seconds: list[float] = []
+        for _ in range(2):
+            chat = Chat(replace(opened, session=new_session_name(), evidence=[], focus=None))
+            seconds = [_seconds(chat, question) for question in QUESTIONS]
     return {"seconds": statistics.median(seconds), "slowest_seconds": max(seconds), "limit_seconds": 0.3}
 
 
 def _seconds(chat: "Chat", question: str) -> float:
-    start = time.perf_counter()
-    chat.turn(question, lambda piece: None)
-    return time.perf_counter() - start
+    return time_of(lambda: chat.turn(question, lambda piece: None))

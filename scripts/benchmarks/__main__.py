@@ -1,0 +1,53 @@
+"""Benchmarks by name. Every figure is a median; peers are measured in turn with us, in the same run."""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.conversation import chat_answer
+from benchmarks.engine import predict_one, predict_space, profile_adapter, step_model_rate
+from benchmarks.processes import analyze_bundled, ci_fifty, ci_one, knowledge_cold, start_help, start_version
+from benchmarks.searches import knowledge_build, knowledge_query, knowledge_query_large
+from benchmarks.timing import Result
+from mapping.language import mapping_check, mapping_fuzz
+from mapping.loop import mapping_loop
+from optimization.loop_benchmark import benchmark as optimize
+
+BENCHMARKS: dict[str, Callable[[], Result]] = {
+    "start_help": start_help,
+    "start_version": start_version,
+    "analyze_bundled": analyze_bundled,
+    "profile_adapter": profile_adapter,
+    "knowledge_cold": knowledge_cold,
+    "knowledge_build": knowledge_build,
+    "knowledge_query": knowledge_query,
+    "knowledge_query_large": knowledge_query_large,
+    "predict_one": predict_one,
+    "predict_space": predict_space,
+    "step_model_rate": step_model_rate,
+    "ci_one": ci_one,
+    "ci_fifty": ci_fifty,
+    "chat_answer": chat_answer,
+    "mapping_check": mapping_check,
+    "mapping_fuzz": mapping_fuzz,
+    "mapping_loop": mapping_loop,
+    "optimize": optimize,
+}
+
+
+def main(names: list[str]) -> None:
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        sys.exit(f"scripts/bench: unknown {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
+    results = {name: BENCHMARKS[name]() for name in names or BENCHMARKS}
+    print(json.dumps({"schema": "asap.bench/1", "machine": machine, "results": results}, indent=2))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,99 @@
+"""Predictions and profiles in one process."""
+
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.timing import Result, calls, median
+
+if TYPE_CHECKING:
+    from asap.hardware import Slice
+    from asap.models import Architecture, Workload
+    from asap.plans import Plan
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def profile_adapter() -> Result:
+    """Reading a profile of a TPU against the bare XProf conversion of the same tools, in one process.
+
+    600,000 events of four devices in 14 MB: real recordings are as large or larger. ``ASAP_BENCH_PROFILE`` is the
+    path of another one.
+    """
+    from asap.profiles import locate
+    from asap.profiles.reading import read_run
+    from asap.profiles.xprof.converter import convert_bare
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = locate(os.environ.get("ASAP_BENCH_PROFILE") or _synthetic_profile(Path(folder)))
+        return calls(lambda: read_run(run, lambda stage: None), lambda: convert_bare(run.files), 0.10, runs=3)
+
+
+def _synthetic_profile(folder: Path) -> Path:
+    sys.path.insert(0, str(ROOT / "tests" / "profiles"))
+    from xspaces import TRAINING, tpu_profile  # pyright: ignore[reportMissingImports]
+
+    copies = 50
+    operations = [
+        replace(operation, name=f"{operation.name}{copy}", us=operation.us // copies)
+        for copy in range(copies)
+        for operation in TRAINING
+    ]
+    path = folder / "host.xplane.pb"
+    path.write_bytes(tpu_profile(operations, devices=4, steps=600))
+    return path
+
+
+def predict_one() -> Result:
+    """One plan with its intervals and parts, warm."""
+    from asap.plans import Plan
+    from asap.prediction import predict
+
+    decoder = _decoder()
+    plan = Plan.parse("data=64 model=8 remat=full")
+    return {"seconds": median(lambda: predict(plan, *decoder)), "limit_seconds": 0.010}
+
+
+def predict_space() -> Result:
+    """Every plan of 512 devices over six axes as ``asap predict`` prints it, with parts and intervals, warm."""
+    from asap.prediction import predict
+
+    plans, decoder = _plans(), _decoder()
+    return {"plans": len(plans), "seconds": median(lambda: predict(plans, *decoder))}
+
+
+def step_model_rate() -> Result:
+    """The formulas of time and memory alone, over the same plans as arrays: plans a second on one core."""
+    from asap.prediction import load_calibration
+    from asap.prediction.step_model.encoding import step_inputs
+    from asap.prediction.step_model.groups import Groups
+    from asap.prediction.step_model.memory import memory
+    from asap.prediction.step_model.step import predict_step
+
+    plans, (architecture, workload, hardware) = _plans(), _decoder()
+    inputs = step_inputs(plans, architecture, workload, hardware)
+    constants = load_calibration().full.resolve_one(Groups.of(hardware, workload))
+    seconds = median(lambda: (predict_step(inputs, constants), memory(inputs)))
+    return {"plans": len(plans), "plans_per_second": len(plans) / seconds, "limit_plans_per_second": 1e6}
+
+
+def _plans() -> list["Plan"]:
+    from asap.plans import AXES, Plan, Remat
+    from asap.plans.enumeration import enumerate_plans
+    from asap.plans.validity import Constraints
+
+    like = Plan(remat=Remat.FULL)
+    return enumerate_plans(Constraints(devices_per_slice=512, slices=1), AXES, like=like)
+
+
+def _decoder() -> tuple["Architecture", "Workload", "Slice"]:
+    from asap.hardware import resolve_hardware
+    from asap.models import Architecture, Workload, find_architecture
+
+    architecture = find_architecture("llama2-70b")
+    assert isinstance(architecture, Architecture)
+    workload = Workload(global_batch=512, sequence_length=4096, framework="MaxText")
+    return architecture, workload, resolve_hardware("v5p", "8x8x8").slice

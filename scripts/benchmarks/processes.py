@@ -1,0 +1,81 @@
+"""Commands from cold: help, version, an analysis, a search, a check of a pull request."""
+
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.timing import ASAP, RUNS, Result, ratio, run
+
+
+def start_help() -> Result:
+    """``asap --help`` against a bare Typer program with as many commands."""
+    from asap.cli.app import app
+
+    groups = [group.typer_instance for group in app.registered_groups if group.typer_instance]
+    commands = len(app.registered_commands) + sum(1 + len(group.registered_commands) for group in groups)
+    bare = "import typer\napp = typer.Typer(no_args_is_help=True)\n" + "".join(
+        f"@app.command()\ndef command{i}(name: str = 'x'):\n    'A command.'\n" for i in range(commands)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "bare.py"
+        program.write_text(f"{bare}\napp()\n")
+        return ratio([str(ASAP), "--help"], [sys.executable, str(program), "--help"], 1.5)
+
+
+def start_version() -> Result:
+    """``asap --version`` against an interpreter that does nothing."""
+    return ratio([str(ASAP), "--version"], [sys.executable, "-c", "pass"], 5.0)
+
+
+def analyze_bundled() -> Result:
+    """``asap analyze`` of a bundled experiment from cold, with the built-in model; and on a machine with no index."""
+    command = [str(ASAP), "analyze", "paper-v5p-512", "--format", "json"]
+    with tempfile.TemporaryDirectory() as folder:
+        homes = [os.environ | {"ASAP_HOME": f"{folder}/{number}"} for number in range(3)]
+        first = statistics.median(run(command, home) for home in homes)
+        seconds = statistics.median(run(command, homes[0]) for _ in range(RUNS))
+    return {"seconds": seconds, "limit_seconds": 4.0, "new_machine_seconds": first}
+
+
+def knowledge_cold() -> Result:
+    """``asap knowledge search`` from cold, the index being written already."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"ASAP_HOME": folder}
+        command = [str(ASAP), "knowledge", "search", "all-reduce dominates the step"]
+        run(command, environment)
+        return {"seconds": statistics.median(run(command, environment) for _ in range(RUNS)), "limit_seconds": 1.0}
+
+
+def ci_one() -> Result:
+    """``asap ci`` of one changed configuration; on a new machine, where the index is not written yet, beside it."""
+    return _ci(1, 3.0)
+
+
+def ci_fifty() -> Result:
+    """``asap ci`` of fifty changed configurations of five models, without a profile."""
+    return _ci(50, 10.0)
+
+
+def _ci(count: int, limit: float) -> Result:
+    with tempfile.TemporaryDirectory() as folder:
+        _pull_request(Path(folder) / "repository", count)
+        environment = os.environ | {"ASAP_HOME": str(Path(folder) / "home")}
+        command = [str(ASAP), "ci", "--base", "HEAD~1", "--repository", str(Path(folder) / "repository")]
+        first = run(command, environment)
+        seconds = statistics.median(run(command, environment) for _ in range(3))
+    return {"seconds": seconds, "limit_seconds": limit, "new_machine_seconds": first}
+
+
+def _pull_request(folder: Path, count: int) -> None:
+    models = ("llama3.1-8b", "llama3.1-70b", "gemma2-27b", "llama2-70b", "mixtral-8x7b")
+    config = "model_name: {}\ncompile_topology: v5p-512\nper_device_batch_size: 2\nremat_policy: full\n"
+    folder.mkdir()
+    git = ["git", "-C", str(folder), "-c", "user.name=bench", "-c", "user.email=bench@example.org"]
+    run([*git, "init", "-q"])
+    for mesh in ("ici_fsdp_parallelism: 256\n", "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\n"):
+        for number in range(count):
+            (folder / f"{number}.yml").write_text(config.format(models[number % len(models)]) + mesh)
+        run([*git, "add", "-A"])
+        run([*git, "commit", "-q", "-m", "step"])
