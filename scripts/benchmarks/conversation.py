@@ -24,7 +24,7 @@ QUESTIONS = (
 
 
 def chat_answer() -> Result:
-    """An answer about a bundled run, and the slowest of ten: in the second of two conversations of the same questions."""
+    """An answer about a bundled run, and the slowest of ten; warm, as the same ten were asked before."""
     from asap.chat import open_conversation
     from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
