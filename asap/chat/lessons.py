@@ -12,18 +12,18 @@ from asap.core.units import format_seconds, significant
 from asap.plans import Plan
 from asap.reports.phrases import percent_change
 
-_NEAR = 0.01
-"""A step that follows from a stated MFU or throughput agrees with a stated one within so much."""
+_LEAST_CHANGE = 0.01
+"""Share of a step below which a change is not worth a line."""
 
 
-def anchored_to_step(conversation: Conversation, old: object) -> list[str]:
+def anchored_to_step(conversation: Conversation, old: Quantity | None) -> list[str]:
     """How a newly measured step of what runs now moves the predictions."""
     now = current_step_time(conversation.study, conversation.evidence)
     modelled = modelled_now(conversation.analysed_study)
     if now is None or now == old or modelled is None or modelled.step_time is None:
         return []
     factor = now.value / modelled.step_time.value
-    if abs(factor - 1) < _NEAR:
+    if abs(factor - 1) < _LEAST_CHANGE:
         return []
     return [
         f"Every prediction is anchored to it: {format_seconds(modelled.step_time.value)} was predicted for what runs"
@@ -39,7 +39,7 @@ def anchored_to_another(conversation: Conversation) -> list[str]:
     if study.plan is None or study.profile is None or before is None or before.step_time is None:
         return []
     (now,) = expect(study, [study.plan])
-    if now.step_time is None or abs(now.step_time.value / before.step_time.value - 1) < _NEAR:
+    if now.step_time is None or abs(now.step_time.value / before.step_time.value - 1) < _LEAST_CHANGE:
         return []
     return [
         f"Every prediction is anchored to it: what runs now is expected at {format_seconds(now.step_time.value)} a step"
@@ -65,7 +65,7 @@ def moved_with(conversation: Conversation, before: Mapping[Plan, Quantity]) -> l
         if plan in now and plan in before and now[plan].provenance is before[plan].provenance is Provenance.MODELLED
     }
     plan = max(moved, key=lambda each: moved[each], default=None)
-    if plan is None or moved[plan] < _NEAR:
+    if plan is None or moved[plan] < _LEAST_CHANGE:
         return []
     old, new = (percent_change(figures[plan]) for figures in (before, now))
     return [f"What was measured moves plans near it: {plan} was expected at {old} step time, and now at {new}."]

@@ -7,6 +7,7 @@ Ask about this run, for instance:
   what if the batch doubles / sequence 16384 and batch 64 / we use v6e-64 / int8 / adafactor / remat minimal?
   sweep the batch from 128 to 1024   step time with microbatches 1, 2, 4, 8
   does it fit?  tokens per second?  days for a trillion tokens?  top operations?  communication by axis?
+  what if we keep tensor at 4?  what is split over what?  is 3 s a step plausible?  what does P(faster) mean?
   what is the bottleneck?  has anybody done this before?  what should I capture next?  one sentence, please
 State facts, and they are used: "proposal 1 ran out of memory", "proposal 2 measured 2.1 s", "our batch is 512",
 "MFU is 41 %", "we cannot change the batch". "Undo that" takes one back."""
