@@ -25,10 +25,10 @@ _PARALLEL = r"(?:[- ]?parallel\w*|[- ]axis|[- ]degree|[- ]shard\w*)"
 _WAY = re.compile(rf"\b({_COUNT})[- ]?(?:way|x)[- ]{_AXIS}{_PARALLEL}?\b", re.IGNORECASE)
 _STAGES = re.compile(rf"\b({_COUNT})[- ](?:pipeline[- ])?(stages?)\b", re.IGNORECASE)
 _OF = re.compile(
-    rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+)?(?:(?:of|at|to|is|=|by)\s+)?(?:size\s+)?({_COUNT})\b(?![.,]?\d|\s*(?:%|x\b|times))",
+    rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+|size\s+)?(?:(?:of|at|to|is|=|by)\s+)?(?:size\s+)?({_COUNT})\b(?![.,]?\d|\s*(?:%|x\b|times))",
     re.IGNORECASE,
 )
-_COMPACT = re.compile(r"\b(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:of |size )?(\d+)\b", re.IGNORECASE)
+_COMPACT = re.compile(r"\b(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:of |at |size )?(\d+)\b(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))", re.IGNORECASE)
 _JOINED = re.compile(r"[\s,+×x*]*(?:and|with|plus|by|combined with|together with)?[\s,]*", re.IGNORECASE)
 
 

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
         ("is 3 s per step plausible here?", "more than any published run"),
         ("could a step take 10 s at all?", "within what is expected"),
         ("could we keep tensor parallelism at 4 and still gain?", "With model=4 kept, the best of"),
+        ("could we keep model=3?", "cannot run"),
         ("why do you want fewer pipeline stages in the first proposal?", "stage (pipeline stages) stays at 1"),
         ("what would a chip-hour budget of 5000 buy us in tokens?", "5,000 chip hours are 78.1 hours"),
         ("how many GPU hours per day does this burn?", "1,536 chip hours a day"),

@@ -1,6 +1,7 @@
 """Plans of which a direction or a part is named: "more tensor parallelism", "no pipeline", "keep tensor at 4"."""
 
 from asap.chat.answers.phrasing import line
+from asap.chat.answers.plans import why_not
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.references.wishes import Wish
@@ -39,6 +40,9 @@ def best_with(conversation: Conversation, answer: ReplyBuilder, kept: Plan) -> N
     named: list[Axis] = [axis for axis in MEANINGS if kept.degree(axis) > 1]
     ranked = conversation.revised.ranked.candidates
     left = [c for c in ranked if fits(c.prediction) and all(c.plan.degree(a) == kept.degree(a) for a in named)]
+    if not left:
+        why_not(conversation, answer, kept)
+        return
     best = choose(left, conversation.study.plan)
     degrees = " ".join(f"{axis}={kept.degree(axis)}" for axis in named)
     if not best:
