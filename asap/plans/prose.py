@@ -28,7 +28,10 @@ _OF = re.compile(
     rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+|size\s+)?(?:(?:of|at|to|is|=|by)\s+)?(?:size\s+)?({_COUNT})\b(?![.,]?\d|\s*(?:%|x\b|times))",
     re.IGNORECASE,
 )
-_COMPACT = re.compile(r"\b(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:of |at |size )?(\d+)\b(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))", re.IGNORECASE)
+_COMPACT = re.compile(
+    r"\b(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:of |at |size )?(\d+)\b(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))",
+    re.IGNORECASE,
+)
 _JOINED = re.compile(r"[\s,+×x*]*(?:and|with|plus|by|combined with|together with)?[\s,]*", re.IGNORECASE)
 
 
