@@ -4,7 +4,7 @@ On the CPU eight virtual devices form the mesh ``data=2 seq=2 model=2``, or the 
 form ``data``.
 
     python scripts/record_run.py --out build/cpu-8dev
-    python scripts/record_run.py --out build/data-8 --mesh 8x1x1
+    python scripts/record_run.py --out build/data-8 --mesh 8x1x1 --size wide
     python scripts/record_run.py --out build/gpu --device gpu
 
 Of a CPU profile only operations and steps are kept: the other four fifths of the events are the thread pools of the
@@ -18,16 +18,15 @@ import math
 import os
 import tempfile
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-LAYERS, D_MODEL, HEADS, KV_HEADS, HEAD_DIM, D_FF, VOCAB = 2, 256, 4, 2, 64, 512, 1024
-GROUP = HEADS // KV_HEADS
-BATCH, SEQUENCE = 8, 256
+HEAD_DIM = 64
 LEARNING_RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
 WARM_UP_STEPS = 2
 
@@ -39,12 +38,27 @@ DISPATCH = "PjitFunction"
 KEPT_STATS = ("hlo_op", "hlo_module", "run_id", "device_ordinal", "step_num", "_r")
 
 Tree = dict[str, Any]
-WEIGHTS = {
-    "embedding": ((VOCAB, D_MODEL), ("model", "data")),
-    "attention_in": ((LAYERS, D_MODEL, KV_HEADS, GROUP + 2, HEAD_DIM), (None, "data", "model", None, None)),
-    "attention_out": ((LAYERS, KV_HEADS, GROUP, HEAD_DIM, D_MODEL), (None, "model", None, None, "data")),
-    "mlp_in": ((LAYERS, D_MODEL, 2, D_FF), (None, "data", None, "model")),
-    "mlp_out": ((LAYERS, D_FF, D_MODEL), (None, "model", "data")),
+
+
+class Size(NamedTuple):
+    """Of the decoder and its batch."""
+
+    layers: int
+    d_model: int
+    heads: int
+    kv_heads: int
+    d_ff: int
+    vocab: int
+    batch: int
+    sequence: int
+
+
+SIZES = {
+    "small": Size(layers=2, d_model=256, heads=4, kv_heads=2, d_ff=512, vocab=1024, batch=8, sequence=256),
+    "wide": Size(layers=2, d_model=512, heads=8, kv_heads=4, d_ff=1024, vocab=2048, batch=8, sequence=64),
+    "middle": Size(layers=3, d_model=384, heads=6, kv_heads=2, d_ff=1024, vocab=1024, batch=8, sequence=128),
+    "deep": Size(layers=4, d_model=256, heads=4, kv_heads=4, d_ff=1024, vocab=512, batch=8, sequence=128),
+    "long": Size(layers=2, d_model=256, heads=4, kv_heads=2, d_ff=512, vocab=1024, batch=8, sequence=512),
 }
 
 
@@ -54,8 +68,10 @@ def main() -> None:
     parser.add_argument("--run", default="run", help="name of the run")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--mesh", type=degrees, default=CPU_MESH, help="degrees of data, seq and model on the CPU")
+    parser.add_argument("--size", choices=SIZES, default="small", help="of the decoder and its batch")
     parser.add_argument("--steps", type=int, default=3)
     arguments = parser.parse_args()
+    size = SIZES[arguments.size]
 
     on_cpu = arguments.device == "cpu"
     if on_cpu:
@@ -64,11 +80,11 @@ def main() -> None:
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
     shape = arguments.mesh if on_cpu else (jax.device_count(), 1, 1)
     with jax.set_mesh(jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES))):
-        profile = record(arguments.steps, with_hlo=not on_cpu)
+        profile = record(size, arguments.steps, with_hlo=not on_cpu)
     target = arguments.out / "plugins" / "profile" / arguments.run / "host.xplane.pb"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(trimmed(profile) if on_cpu else profile)
-    print(json.dumps(facts(shape), indent=2))
+    print(json.dumps(facts(size, shape), indent=2))
 
 
 def degrees(text: str) -> tuple[int, ...]:
@@ -79,12 +95,12 @@ def degrees(text: str) -> tuple[int, ...]:
     return found
 
 
-def record(steps: int, with_hlo: bool) -> bytes:
+def record(size: Size, steps: int, with_hlo: bool) -> bytes:
     """Compile, warm up, and record ``steps`` marked steps. XProf makes no use of the HLO of a CPU."""
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     options.enable_hlo_proto = with_hlo
-    state, tokens = initial_state()
+    state, tokens = initial_state(size)
     for _ in range(WARM_UP_STEPS):
         state = jax.block_until_ready(train_step(state, tokens))
     with tempfile.TemporaryDirectory() as folder:
@@ -127,16 +143,29 @@ def _line_text(line: Any, numbers: dict[str, int]) -> str:
     return f"lines {{ name: {json.dumps(line.name)} {' '.join(events)} }}"
 
 
-def initial_state() -> tuple[tuple[Tree, Tree, Tree, jax.Array], jax.Array]:
+def initial_state(size: Size) -> tuple[tuple[Tree, Tree, Tree, jax.Array], jax.Array]:
     """Weights, both Adam moments and the step count, sharded; and one batch of random tokens."""
-    keys = jax.random.split(jax.random.key(0), len(WEIGHTS) + 1)
+    shapes = weight_shapes(size)
+    keys = jax.random.split(jax.random.key(0), len(shapes) + 1)
     weights = {
         name: jax.device_put(0.02 * jax.random.normal(key, shape), sharding(*axes))
-        for key, (name, (shape, axes)) in zip(keys[1:], WEIGHTS.items(), strict=True)
+        for key, (name, (shape, axes)) in zip(keys[1:], shapes.items(), strict=True)
     }
-    tokens = jax.random.randint(keys[0], (BATCH, SEQUENCE), 0, VOCAB)
+    tokens = jax.random.randint(keys[0], (size.batch, size.sequence), 0, size.vocab)
     zeros = [jax.tree.map(jnp.zeros_like, weights) for _ in range(2)]
     return (weights, *zeros, jnp.zeros(())), jax.device_put(tokens, sharding("data", "seq"))
+
+
+def weight_shapes(size: Size) -> dict[str, tuple[tuple[int, ...], tuple[str | None, ...]]]:
+    """Shape of each weight, and the mesh axis that shards each of its dimensions."""
+    layers, width, groups, per_group = size.layers, size.d_model, size.kv_heads, size.heads // size.kv_heads
+    return {
+        "embedding": ((size.vocab, width), ("model", "data")),
+        "attention_in": ((layers, width, groups, per_group + 2, HEAD_DIM), (None, "data", "model", None, None)),
+        "attention_out": ((layers, groups, per_group, HEAD_DIM, width), (None, "model", None, None, "data")),
+        "mlp_in": ((layers, width, 2, size.d_ff), (None, "data", None, "model")),
+        "mlp_out": ((layers, size.d_ff, width), (None, "model", "data")),
+    }
 
 
 def sharding(*axes: str | None) -> NamedSharding:
@@ -149,7 +178,7 @@ def constrain(array: jax.Array, *axes: str | None) -> jax.Array:
     return jax.lax.with_sharding_constraint(array, PartitionSpec(*axes))
 
 
-@jax.jit
+@partial(jax.jit, donate_argnums=0)
 def train_step(state: tuple[Tree, Tree, Tree, jax.Array], tokens: jax.Array) -> Any:
     """One step of Adam on the next-token loss."""
     weights, mean, variance, count = state
@@ -169,17 +198,17 @@ def loss(weights: Tree, tokens: jax.Array) -> jax.Array:
     stream = constrain(table[tokens], "data", "seq", None)
     stream, _ = jax.lax.scan(layer, stream, layers)
     logits = constrain(normalise(stream) @ weights["embedding"].T, "data", "seq", "model")
-    target = jax.nn.one_hot(jnp.roll(tokens, -1, axis=1), VOCAB)
+    target = jax.nn.one_hot(jnp.roll(tokens, -1, axis=1), logits.shape[-1])
     return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * target, axis=-1))
 
 
 def layer(stream: jax.Array, weights: Tree) -> tuple[jax.Array, None]:
     """Attention with grouped queries, then a gated MLP; keys and values are gathered along the sequence."""
     projected = jnp.einsum("bsd,dgch->bsgch", normalise(stream), weights["attention_in"])
-    queries, keys, values = projected[..., :GROUP, :], projected[..., GROUP, :], projected[..., GROUP + 1, :]
+    queries, keys, values = projected[..., :-2, :], projected[..., -2, :], projected[..., -1, :]
     keys, values = (constrain(array, "data", None, "model", None) for array in (keys, values))
     scores = jnp.einsum("bsgqh,btgh->bgqst", queries, keys) * HEAD_DIM**-0.5
-    causal = jnp.tril(jnp.ones((SEQUENCE, SEQUENCE), bool))
+    causal = jnp.tril(jnp.ones(scores.shape[-2:], bool))
     attention = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf))
     mixed = jnp.einsum("bgqst,btgh->bsgqh", attention, values)
     stream += constrain(jnp.einsum("bsgqh,gqhd->bsd", mixed, weights["attention_out"]), "data", "seq", None)
@@ -193,23 +222,25 @@ def normalise(stream: jax.Array) -> jax.Array:
     return stream * jax.lax.rsqrt(jnp.mean(stream * stream, axis=-1, keepdims=True) + 1e-6)
 
 
-def facts(mesh: tuple[int, ...]) -> dict[str, Any]:
+def facts(size: Size, mesh: tuple[int, ...]) -> dict[str, Any]:
     """What the experiment record says about this run."""
     return {
         "model": {
-            "layers": LAYERS,
-            "d_model": D_MODEL,
-            "d_ff": D_FF,
-            "heads": HEADS,
-            "kv_heads": KV_HEADS,
+            **{name: getattr(size, name) for name in ("layers", "d_model", "d_ff", "heads", "kv_heads", "vocab")},
             "head_dim": HEAD_DIM,
-            "vocab": VOCAB,
             "gated_mlp": True,
             "tied_embeddings": True,
         },
-        "workload": {"global_batch": BATCH, "sequence_length": SEQUENCE, "precision": "fp32", "optimizer": "adam"},
+        "workload": {
+            "global_batch": size.batch,
+            "sequence_length": size.sequence,
+            "precision": "fp32",
+            "optimizer": "adam",
+            "attention": "dot_product",
+            "framework": "JAX",
+        },
         "plan": dict(zip(AXES, mesh, strict=True)),
-        "devices": jax.device_count(),
+        "devices": math.prod(mesh),
         "device_kind": jax.devices()[0].device_kind,
         "environment": {"jax": jax.__version__},
     }

@@ -1,116 +1,144 @@
 """How well a trace of one mesh tells the step time of others: recorded on eight virtual CPU devices, then predicted.
 
-    python scripts/trace_meshes.py build/meshes
+    python scripts/trace_meshes.py build/meshes --size wide
 
-Each mesh is recorded by scripts/record_run.py, unless it lies there already. Each trace then predicts every other mesh,
-and what was measured there is the truth. The rates of a virtual device are measured here, as no chip has them.
+Each mesh is recorded by scripts/record_run.py, twice in turn, unless it lies there already. Other work on the machine
+only adds time, so the faster recording counts, and pairs that differ by less than two recordings of one mesh are not
+ranked. Each trace then predicts every other mesh. The rates of a virtual device are measured here, as no chip has them.
 """
 
+import argparse
 import itertools
 import json
-import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from asap.experiments import ExperimentStore
 from asap.hardware import Slice
 from asap.hardware.chip import Chip, Network, Scaleup
-from asap.models import Architecture
+from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction import Measured, predict
-from asap.prediction.from_trace.predict import predict_run
-from asap.prediction.from_trace.run import Run, changed_run
+from asap.prediction.from_trace.predict import predict_runs
+from asap.prediction.from_trace.run import Run
 from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
 from asap.traces.load import load_trace
+from record_run import CPU_DEVICES, SIZES, Size, degrees, facts
 
 MESHES = ("8x1x1", "4x2x1", "4x1x2", "2x2x2", "2x4x1", "1x8x1", "1x4x2")
-DEVICES, STEPS = 8, 6
-ALIKE = 0.03
-"""Step times closer than this are not ranked: undisturbed steps of real runs vary by as much."""
+STEPS = 8
+PRECEDENCE = "-15"
+"""Of a recording over other sessions, which Linux gives the cores in turn (sched(7), autogroup)."""
+
+NO_LATENCY = 1e-9
+"""Seconds. A virtual device that waits for others takes nothing from the cores."""
 
 
-def main(folder: Path) -> None:
-    runs = {mesh: _run(mesh) for mesh in MESHES}
-    graphs = {mesh: _recorded(folder / mesh, mesh) for mesh in MESHES}
-    measured = {mesh: step_time(graph).measured_s for mesh, graph in graphs.items()}
-    errors: list[float] = []
-    anchored: list[float] = []
-    inside, right, pairs = 0, 0, 0
-    for base in MESHES:
-        found = {}
-        for other in (mesh for mesh in MESHES if mesh != base):
-            target = changed_run(runs[base], [f"plan:{runs[other].plan}"])
-            answer = predict_run(graphs[base], runs[base], target)
-            found[other] = answer.value
-            errors.append(answer.value / measured[other] - 1)
-            anchored.append(_anchored(runs[base], measured[base], target) / measured[other] - 1)
-            inside += answer.low <= measured[other] <= answer.high
-        for one, other in itertools.combinations(found, 2):
-            if abs(measured[one] / measured[other] - 1) > ALIKE:
-                pairs += 1
-                right += (found[one] < found[other]) == (measured[one] < measured[other])
-    result = {
-        "measured_s": {mesh: round(seconds, 4) for mesh, seconds in measured.items()},
+class Recorded(NamedTuple):
+    """The faster recording of a mesh, and how much slower the other one was."""
+
+    run: Run
+    graph: Graph
+    seconds: float
+    noise: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--size", choices=SIZES, default="small", help="of the decoder and its batch")
+    arguments = parser.parse_args()
+    for number, mesh in itertools.product(range(2), MESHES):
+        _record(arguments.folder / str(number) / mesh, arguments.size, mesh)
+    device = _device()
+    meshes = {mesh: _recorded(arguments.folder, SIZES[arguments.size], mesh, device) for mesh in MESHES}
+    print(json.dumps({"size": arguments.size, **compared(meshes)}, indent=2))
+
+
+def compared(meshes: Mapping[str, Recorded]) -> dict[str, object]:
+    """All predictions against all measurements."""
+    noise = statistics.median(found.noise for found in meshes.values())
+    errors, anchored, unchanged, inside, ranked = [], [], [], [], []
+    for base in meshes.values():
+        others = [found for found in meshes.values() if found is not base]
+        answers = predict_runs(base.graph, base.run, [other.run for other in others])
+        for other, answer in zip(others, answers, strict=True):
+            errors.append(abs(answer.value / other.seconds - 1))
+            anchored.append(abs(_anchored(base, other) / other.seconds - 1))
+            unchanged.append(abs(base.seconds / other.seconds - 1))
+            inside.append(answer.low <= other.seconds <= answer.high)
+        for (one, first), (two, second) in itertools.combinations(zip(others, answers, strict=True), 2):
+            if abs(one.seconds / two.seconds - 1) > noise:
+                ranked.append((first.value < second.value) == (one.seconds < two.seconds))
+    return {
+        "measured_s": {mesh: round(found.seconds, 4) for mesh, found in meshes.items()},
+        "recorded_again_median_difference": noise,
         "predictions": len(errors),
-        "median_error": statistics.median(map(abs, errors)),
-        "largest_error": max(map(abs, errors)),
-        "inside_interval": inside / len(errors),
-        "architecture_median_error": statistics.median(map(abs, anchored)),
-        "unchanged_median_error": statistics.median(
-            abs(measured[base] / measured[other] - 1) for base, other in itertools.permutations(MESHES, 2)
-        ),
-        "pairs": pairs,
-        "ranked_right": right / pairs if pairs else None,
+        "median_error": statistics.median(errors),
+        "largest_error": max(errors),
+        "inside_interval": statistics.fmean(inside),
+        "architecture_median_error": statistics.median(anchored),
+        "unchanged_median_error": statistics.median(unchanged),
+        "pairs": len(ranked),
+        "ranked_right": statistics.fmean(ranked) if ranked else None,
     }
-    print(json.dumps(result, indent=2))
 
 
-def _anchored(run: Run, seconds: float, target: Run) -> float:
-    """What the architecture alone says of the target, from the measured step of the run."""
-    known = run.architecture, run.workload, run.hardware
-    (found,) = predict(target.plan, *known, baseline=Measured(run.plan, seconds))
+def _anchored(base: Recorded, other: Recorded) -> float:
+    """What the architecture alone says of the other, from the measured step of the run."""
+    known = base.run.architecture, base.run.workload, base.run.hardware
+    (found,) = predict(other.run.plan, *known, baseline=Measured(base.run.plan, base.seconds))
     assert found.step_time is not None
     return found.step_time.value
 
 
-def _recorded(log: Path, mesh: str) -> Graph:
-    if not log.exists():
-        script = Path(__file__).with_name("record_run.py")
-        command = [sys.executable, str(script), "--out", str(log), "--mesh", mesh, "--steps", str(STEPS)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return build_graph(load_trace([log]))
+def _record(log: Path, size: str, mesh: str) -> None:
+    if log.exists():
+        return
+    script = Path(__file__).with_name("record_run.py")
+    command = [sys.executable, str(script), "--out", str(log), "--size", size, "--mesh", mesh, "--steps", str(STEPS)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process, suppress(OSError):
+        Path(f"/proc/{process.pid}/autogroup").write_text(PRECEDENCE)
+    if process.returncode:
+        sys.exit(f"{mesh} was not recorded")
 
 
-def _run(mesh: str) -> Run:
-    record = ExperimentStore().get("cpu-8dev")
-    data, sequence, model = (int(degree) for degree in mesh.split("x"))
-    plan = Plan.parse(f"data={data} seq={sequence} model={model} remat=none")
-    return Run(record.model or Architecture(), record.workload, Slice(_device(), DEVICES), plan)
+def _recorded(folder: Path, size: Size, mesh: str, device: Chip) -> Recorded:
+    known = facts(size, degrees(mesh))
+    plan = Plan.parse(" ".join(f"{axis}={degree}" for axis, degree in known["plan"].items()) + " remat=none")
+    run = Run(Architecture(**known["model"]), Workload(**known["workload"]), Slice(device, CPU_DEVICES), plan)
+    graphs = [build_graph(load_trace([log / mesh])) for log in sorted(folder.iterdir())]
+    fast, slow = sorted(graphs, key=lambda graph: step_time(graph).measured_s)
+    seconds = step_time(fast).measured_s
+    return Recorded(run, fast, seconds, step_time(slow).measured_s / seconds - 1)
 
 
 def _device() -> Chip:
     """One of the virtual devices, which share the cores and the memory of this machine."""
-    flops, memory, latency = _RATES
-    share = (os.cpu_count() or 1) / DEVICES
+    side, size = 512, 2**27
+    matrix, block = np.ones((side, side), np.float32), np.ones(size, np.uint8)
+    flops = 2 * side**3 / _fastest(lambda: matrix @ matrix) / CPU_DEVICES
+    bandwidth = 2 * size / _fastest(block.copy) / CPU_DEVICES
     return Chip(
         name="cpu",
         title="virtual CPU device",
         kind="gpu",
-        peak_flops={"fp32": share * flops, "bf16": share * flops},
+        peak_flops={"fp32": flops, "bf16": flops},
         matmul_tile=8,
         hbm_bytes=2**34,
-        hbm_bandwidth=memory / DEVICES,
+        hbm_bandwidth=bandwidth,
         onchip_bytes=2**20,
-        scaleup=Scaleup(domain=DEVICES, bandwidth=memory / DEVICES / 2, latency=latency),
-        network=Network(bandwidth=memory / DEVICES / 2, latency=latency),
+        scaleup=Scaleup(domain=CPU_DEVICES, bandwidth=bandwidth / 2, latency=NO_LATENCY),
+        network=Network(bandwidth=bandwidth / 2, latency=NO_LATENCY),
         sources=dict.fromkeys(
             ("peak_flops", "matmul_tile", "hbm_bytes", "hbm_bandwidth", "onchip_bytes", "scaleup", "network"),
             "measured by this script, or does not matter to the step time",
@@ -118,30 +146,14 @@ def _device() -> Chip:
     )
 
 
-def _rates() -> tuple[float, float, float]:
-    """FLOP/s of a core, bytes/s of the memory, and seconds until eight threads have met."""
-    side, size, meetings = 512, 2**27, 50
-    matrix, block = np.ones((side, side), np.float32), np.ones(size, np.uint8)
-    product = min(_timed(lambda: matrix @ matrix) for _ in range(5))
-    copy = min(_timed(block.copy) for _ in range(3))
-    barrier = threading.Barrier(DEVICES)
-    threads = [threading.Thread(target=lambda: [barrier.wait() for _ in range(meetings)]) for _ in range(DEVICES)]
-    begin = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    cores = os.cpu_count() or 1
-    return 2 * side**3 / product / cores, 2 * size / copy, (time.perf_counter() - begin) / meetings
+def _fastest(work: Callable[[], object]) -> float:
+    def timed() -> float:
+        begin = time.perf_counter()
+        work()
+        return time.perf_counter() - begin
 
+    return min(timed() for _ in range(20))
 
-def _timed(work: object) -> float:
-    begin = time.perf_counter()
-    work()  # type: ignore[operator]
-    return time.perf_counter() - begin
-
-
-_RATES = _rates()
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

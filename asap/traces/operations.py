@@ -12,7 +12,8 @@ ANY_COLLECTIVE = "collective"
 _COMMUNICATION_LIBRARY = re.compile(r"[nr]ccl", re.IGNORECASE)
 _LOADING = re.compile(r"enumerate\(DataLoader\)#.*|_(?:Single|Multi)Process\w*DataLoaderIter.*__next__")
 _MATMUL = re.compile(
-    r"gemm|gemv|splitk|cublas|cutlass|xmma|Cijk_|tensile|matmul|\bdot\b|dot_general|nvjet|wgmma", re.IGNORECASE
+    r"gemm|gemv|splitk|cublas|cutlass|xmma|Cijk_|tensile|matmul|\bdot\b|dot_general|nvjet|wgmma|[xy]nn_fusion|onednn",
+    re.IGNORECASE,
 )
 _CONVOLUTION = re.compile(
     r"conv(?!ert)|cudnn.*(?:winograd|implicit)|[dw]grad_|scudnn|winograd|miopenSp3|igemm", re.IGNORECASE

@@ -52,6 +52,12 @@ def test_a_trace_without_gpu_says_so(read, events):
         read({"traceEvents": [event for event in events if event["cat"] == "cuda_runtime"]})
 
 
+def test_a_trace_of_another_accelerator_says_what_it_holds(read):
+    event = {"ph": "X", "cat": "mtia_ccp_events", "name": "dma_request", "ts": 1, "dur": 2}
+    with pytest.raises(InsufficientEvidenceError, match="its events are mtia_ccp_events"):
+        read({"traceEvents": [event]})
+
+
 def test_two_files_of_one_rank_are_refused(tmp_path, events):
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text(json.dumps({"distributedInfo": {"rank": 3}, "traceEvents": events}))

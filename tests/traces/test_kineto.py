@@ -36,6 +36,14 @@ def test_rocm_names_give_the_same_graph(read, events):
     assert reports[0].ranks[0].breakdown == reports[1].ranks[0].breakdown
 
 
+@pytest.mark.parametrize("device", ["xpu", "privateuse1"])
+def test_launches_of_other_devices_are_launches(read, events, device):
+    other = [event | {"cat": event["cat"].replace("cuda", device)} for event in events]
+    (cuda,), (rank,) = (read({"traceEvents": each}).ranks for each in (events, other))
+    assert len(rank.calls) == len(cuda.calls) > 0
+    assert rank.notes == cuda.notes
+
+
 @pytest.mark.parametrize("form", ["list", "gzip", "fields after the events", "byte order mark"])
 def test_forms_of_the_file(read, events, form):
     text = json.dumps({"traceEvents": events})

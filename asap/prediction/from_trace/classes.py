@@ -1,7 +1,6 @@
 """Classes of a trace's operations that another run changes alike, and the graph with each of them scaled."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +23,11 @@ class Classes:
 
     names: Sequence[str]
     edge: Integers
-    transfer_share: float
 
 
 def classes_of(graph: Graph) -> Classes:
     """The classes of a graph: matrix products, what is bound by HBM, each kind of collective, what hosts do."""
-    labels = [_labels(rank) for rank in graph.trace.ranks]
+    labels = [class_labels(rank) for rank in graph.trace.ranks]
     names = sorted({name for each in labels for name in np.unique(each).tolist()} | {HOST})
     started, ended = (np.full(len(graph.measured), _NONE) for _ in range(2))
     for mine, nodes in zip(labels, graph.nodes, strict=True):
@@ -40,19 +38,25 @@ def classes_of(graph: Graph) -> Classes:
     from_start = np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM))
     found = np.where(own, ended[edges.target], np.where(from_start, started[edges.source], _NONE))
     found = np.where(edges.cause == Cause.HOST, names.index(HOST), found)
-    return Classes(names, found, _transfer_share(graph))
+    return Classes(names, found)
 
 
 def scaled_by(changed: Changed, classes: Classes, factors: Factors) -> Changed:
     """Each class takes its time times its factor."""
-    factor = np.array([*(_factor(factors, name, classes.transfer_share) for name in classes.names), 1.0])
+    factor = np.array([*(factor_of(factors, name, classes.names) for name in classes.names), 1.0])
     graph = changed.graph
     weight = np.rint(graph.edges.weight * factor[classes.edge]).astype(np.int64)
     return Changed(graph.with_weights(weight), changed.scaled | (classes.edge != _NONE))
 
 
-def _labels(rank: RankTrace) -> NDArray[np.str_]:
-    """The class of each operation. Where no name says what a product is, all computation is one class."""
+def scaled_alike(changed: Changed, factor: float) -> Changed:
+    """Everything takes its time times one factor."""
+    weight = np.rint(changed.graph.edges.weight * factor).astype(np.int64)
+    return Changed(changed.graph.with_weights(weight), np.ones_like(changed.scaled))
+
+
+def class_labels(rank: RankTrace) -> NDArray[np.str_]:
+    """The class of each operation of a rank. Where no name says what a product is, all computation is one class."""
     computing = rank.operations.kind == OperationKind.COMPUTE
     kinds = [compute_class(name) for name in rank.names]
     named = any(kinds[number] in _PRODUCTS for number in np.unique(rank.operations.name[computing]).tolist())
@@ -64,27 +68,8 @@ def _labels(rank: RankTrace) -> NDArray[np.str_]:
     return np.where(computing, compute, found)
 
 
-def _transfer_share(graph: Graph) -> float:
-    """Of the time of collectives, what moves data; the rest waits for other ranks, and follows what they compute.
-
-    Matched collectives hold their transfer alone. Of others, what takes the shortest of all ranks is the transfer. From
-    one rank alone it cannot be told, and all of it counts as transfer.
-    """
-    ranks = graph.trace.ranks
-    if graph.matched or len(ranks) < 2:
-        return 1.0
-    times: dict[str, list[Integers]] = defaultdict(list)
-    for rank in ranks:
-        events = rank.operations
-        for number in np.unique(events.name[events.kind == OperationKind.COMMUNICATION]).tolist():
-            mine = events.name == number
-            times[str(rank.names[number])].append((events.end - events.start)[mine])
-    alike = [found for found in times.values() if len({len(each) for each in found}) == 1 and len(found) == len(ranks)]
-    whole = sum(float(np.mean(found, axis=0).sum()) for found in alike)
-    return sum(float(np.min(found, axis=0).sum()) for found in alike) / whole if whole else 1.0
-
-
-def _factor(found: Factors, name: str, share: float) -> float:
+def factor_of(factors: Factors, name: str, names: Collection[str]) -> float:
+    """The target over the traced run, for one of the classes of a trace."""
     if name in (PRODUCTS, MEMORY, COMPUTE, HOST):
-        return float(getattr(found, name))
-    return share * found.collective(name) + (1 - share) * found.compute
+        return float(getattr(factors, name))
+    return factors.collective(name, names)

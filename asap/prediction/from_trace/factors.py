@@ -1,6 +1,6 @@
 """How the time of each class of kernels changes from one run to another, by the step model."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,16 +79,20 @@ class Factors:
         """Launches."""
         return _ratio(self.after.launches, self.before.launches)
 
-    def collective(self, kind: str) -> float:
-        """Collectives of a kind: of the axes that may be behind it. Unchanged where none of them was in use."""
+    def collective(self, kind: str, recorded: Collection[str]) -> float:
+        """Collectives of a kind: of the axes that may be behind it. Unchanged where none of them was in use.
+
+        Gradients of sharded parameters are all-reduced where the recorded kinds lack a reduce-scatter.
+        """
         possible = AXES_BEHIND.get(kind) or tuple(_BUSY)
+        if kind == "all-reduce" and "reduce-scatter" not in recorded:
+            possible = (*possible, "data")
         axes: list[Axis] = [axis for axis in possible if self.before.axes[axis] > 0]
         return _ratio(sum(self.after.axes[axis] for axis in axes), sum(self.before.axes[axis] for axis in axes))
 
-    @property
-    def new_axes_s(self) -> float:
-        """Exposed seconds of axes that the traced run did not use."""
-        return sum(self.after.exposed[axis] for axis in _BUSY if self.before.axes[axis] == 0)
+    def on_new_axes(self, after: Mapping[Axis, float]) -> float:
+        """Of what each axis takes in the target, that of axes that the traced run did not use."""
+        return sum(after[axis] for axis in _BUSY if self.before.axes[axis] == 0)
 
 
 def factors(before: Modelled, traced: Run, target: Run) -> Factors:

@@ -2,21 +2,25 @@
 
 Each kernel of the trace takes its time times the factor of its class, and the graph is replayed: overlap, waits and
 idle time follow. Time of collectives that no kernel of the trace stands for, and the bubble of a pipeline, come from
-the step model, scaled by how the traced kernels of their class compare with it.
+the step model, scaled by how the traced kernels of their class compare with it. Virtual devices of a CPU share its
+cores: there the step is as long as all that they do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from asap.plans import Plan
-from asap.prediction.from_trace.classes import classes_of, scaled_by
+from asap.prediction.from_trace.classes import classes_of, scaled_alike, scaled_by
 from asap.prediction.from_trace.factors import Factors, factors, modelled
 from asap.prediction.from_trace.run import Run, changed_run, is_setting
+from asap.prediction.from_trace.shared_cores import CoreTime
 from asap.study.study import Study
+from asap.traces.analysis.core_times import share_cores
+from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.graph import Graph
 from asap.traces.trace import NS, OperationKind
-from asap.traces.what_if.apply import apply
+from asap.traces.what_if.apply import Changed, apply
 from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Baseline, WhatIfPrediction, predict_change, predict_changed
 
@@ -41,15 +45,11 @@ def predict_runs(
     graph: Graph, traced: Run, targets: Sequence[Run], changes: Sequence[Change] = ()
 ) -> list[WhatIfPrediction]:
     """Several other runs; arguments and errors as of :func:`predict_run`."""
-    baseline, changed = Baseline.of(graph), apply(graph, changes)
-    classes, before = classes_of(changed.graph), modelled(traced)
+    baseline, changed, before = Baseline.of(graph), apply(graph, changes), modelled(traced)
+    scale = _scale_shared if share_cores(graph.trace.ranks) else _scale_classes
+    scaled = scale(graph, changed)
     found = [factors(before, traced, target) for target in targets]
-    return [
-        predict_changed(
-            baseline, scaled_by(changed, classes, each), _added(graph, each, classes.transfer_share), each.doubt
-        )._replace(of_another_run=True)
-        for each in found
-    ]
+    return [predict_changed(baseline, *scaled(each), each.doubt)._replace(of_another_run=True) for each in found]
 
 
 def what_if(
@@ -75,15 +75,36 @@ def what_if(
     return predict_run(graph, traced, changed_run(traced, settings), parsed)
 
 
-def _added(graph: Graph, found: Factors, share: float) -> float:
+_Scaled = Callable[[Factors], tuple[Changed, float]]
+"""The changed graph of another run, and the seconds that come on top."""
+
+
+def _scale_classes(graph: Graph, changed: Changed) -> _Scaled:
+    """Devices of their own: each class by its factor."""
+    classes = classes_of(changed.graph)
+    return lambda found: (scaled_by(changed, classes, found), _added(graph, found))
+
+
+def _scale_shared(graph: Graph, changed: Changed) -> _Scaled:
+    """Devices that share cores: everything by how the time of all of them changes."""
+    cores, seconds = CoreTime.of(graph.trace.ranks), step_time(graph).measured_s
+
+    def scaled(found: Factors) -> tuple[Changed, float]:
+        kept, added = cores.ratios(found)
+        return scaled_alike(changed, kept), added * seconds
+
+    return scaled
+
+
+def _added(graph: Graph, found: Factors) -> float:
     """Seconds of new collectives, and what the bubble grows or shrinks by."""
     known = sum(time for axis, time in found.before.axes.items())
-    measured = _per_step(graph, communication=True) * share
+    measured = _per_step(graph, communication=True)
     calibrated = measured / known if known and measured else 1.0
     working = _per_step(graph, communication=False)
     modelled = found.before.products + found.before.memory
     bubble = (found.after.bubble - found.before.bubble) * (working / modelled if modelled else 1.0)
-    return found.new_axes_s * calibrated + bubble
+    return found.on_new_axes(found.after.exposed) * calibrated + bubble
 
 
 def _per_step(graph: Graph, communication: bool) -> float:

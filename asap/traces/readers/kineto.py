@@ -1,4 +1,4 @@
-"""Kineto, the profiler of PyTorch: CUDA and ROCm, with the category names of before and after 2022.
+"""Kineto, the profiler of PyTorch: CUDA, ROCm and XPU, with the category names of before and after 2022.
 
 Format: https://github.com/pytorch/kineto (libkineto/src/output_json.cpp). One file a rank.
 """
@@ -23,10 +23,16 @@ from asap.traces.readers.waits import Synchronisation, exact_waits
 from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
 
 US = 1000
+SAID_CATEGORIES = 8
 EXACT_BELOW = 2.0**43
 """Microseconds: from here on a double no longer tells nanoseconds apart."""
 
-_CALLS = ("cuda_runtime", "cuda_driver", "Runtime")
+_CALLS = (
+    *("cuda_runtime", "cuda_driver", "Runtime"),
+    *("xpu_runtime", "xpu_driver", "privateuse1_runtime", "privateuse1_driver"),
+)
+"""Of CUDA and ROCm; of Intel's XPU and of devices that vendors add (libkineto/src/ActivityType.cpp)."""
+
 _OPERATIONS = {
     "kernel": OperationKind.COMPUTE,
     "Kernel": OperationKind.COMPUTE,
@@ -103,6 +109,7 @@ class _Builder:
         self.operations: list[Integers] = []
         self.spans: list[Integers] = []
         self.synchronisations: list[Synchronisation] = []
+        self.categories: set[str] = set()
 
     def add(self, events: list[_Event], text: bytes) -> None:
         """The events of a slice, sort by sort."""
@@ -114,6 +121,8 @@ class _Builder:
         ]
         wanted, sort = [events[row] for row in rows], np.array([sorts[row] for row in rows], dtype=np.int64)
         start, end = _times(wanted, rows, text)
+        if not self.operations:
+            self.categories.update(event.cat or "" for event in events if event.ph == "X")
         for table, which in ((self.calls, _CALL), (self.spans, _SPAN), (self.operations, _OPERATION)):
             if len(mine := np.flatnonzero(sort == which)):
                 found = [wanted[row] for row in mine.tolist()]
@@ -150,8 +159,9 @@ class _Builder:
 
     def build(self, path: Path, fields: dict[str, Any]) -> RankTrace:
         if not self.operations:
+            found = ", ".join(plain(category, 30) for category in sorted(self.categories - {""})[:SAID_CATEGORIES])
             raise InsufficientEvidenceError(
-                "holds no GPU activity, so there is nothing to replay",
+                "holds no GPU activity, so there is nothing to replay" + (f"; its events are {found}" if found else ""),
                 where=plain(path),
                 hint="record with ProfilerActivity.CUDA; a CPU or TPU run is profiled otherwise",
             )
