@@ -11,6 +11,7 @@ from made_runs import Run, simulate, write
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.traces.analysis.iterations import device_iterations
+from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.load import load_trace
 from asap.traces.summary import describe, report_replay
@@ -50,6 +51,36 @@ def test_what_is_no_trace_is_named(read, document, message):
 def test_a_trace_without_gpu_says_so(read, events):
     with pytest.raises(InsufficientEvidenceError, match="no GPU activity"):
         read({"traceEvents": [event for event in events if event["cat"] == "cuda_runtime"]})
+
+
+def test_names_in_another_encoding_are_read(read):
+    event = {"ph": "X", "cat": "kernel", "name": "caf@", "ts": 1, "dur": 2}
+    trace = read(json.dumps({"traceEvents": [event]}).encode().replace(b"@", b"\xe9"))
+    assert trace.ranks[0].names == ["caf\N{REPLACEMENT CHARACTER}"]
+
+
+@pytest.mark.parametrize("change", [{"ts": 2**63}, {"ts": 1e18}, {"dur": 1e18}, {"args": {"correlation": 2**64}}])
+def test_numbers_that_no_trace_has_are_refused(read, change):
+    event = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2}
+    with pytest.raises(BadInputError):
+        read({"traceEvents": [event | change]})
+
+
+def test_steps_in_which_the_device_did_nothing_last_as_marked(read):
+    kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 900, "dur": 2}
+    marks = [
+        {
+            "ph": "X",
+            "cat": "user_annotation",
+            "name": f"ProfilerStep#{step}",
+            "pid": 1,
+            "tid": 1,
+            "ts": 10 * step,
+            "dur": 9,
+        }
+        for step in (1, 2)
+    ]
+    assert step_time(build_graph(read({"traceEvents": [*marks, kernel]}))).measured_s == pytest.approx(9e-6)
 
 
 def test_a_trace_of_another_accelerator_says_what_it_holds(read):

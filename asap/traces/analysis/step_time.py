@@ -10,12 +10,13 @@ def iterations(graph: Graph) -> list[list[Times]]:
     """For each rank the times that stand for its step.
 
     Iterations of the device where there are several, for a device may run behind its host; a single marked step as it
-    was marked.
+    was marked, and steps in which the device did nothing.
     """
     found = []
     for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True):
         several = rank.executions or len(rank.steps) > 1
-        found.append(device_iterations(graph, rank, nodes) if several or not rank.steps else step_times(graph, nodes))
+        iterations_of_device = device_iterations(graph, rank, nodes) if several or not rank.steps else []
+        found.append(iterations_of_device or step_times(graph, nodes))
     return found
 
 

@@ -120,7 +120,7 @@ class EventStream(Generic[Event]):
             events = self._decoder.decode(text)
         except msgspec.ValidationError:
             raise
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             events = self._decoder.decode(_clean(text))
         self._read += len(events)
         return events
@@ -145,5 +145,6 @@ def _last_ends(text: bytes) -> list[int]:
 
 
 def _clean(text: bytes) -> bytes:
-    """What msgspec does not read and other tools write: control characters in names, and numbers that are none."""
+    """What msgspec does not read and other tools write: control characters, bytes of other encodings, no numbers."""
+    text = text.decode(errors="replace").encode()
     return _NOT_A_NUMBER.sub(b":null", text.translate(_CONTROLS_TO_SPACES))

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.traces.operations import ANY_COLLECTIVE, collective_kind, is_loading
 from asap.traces.readers.json_stream import EventStream
@@ -23,6 +23,9 @@ from asap.traces.readers.waits import Synchronisation, exact_waits
 from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
 
 US = 1000
+LATEST = 2.0**52
+"""Microseconds, of which twice as many do not overflow 64 bits as nanoseconds: the year 2112."""
+
 SAID_CATEGORIES = 8
 EXACT_BELOW = 2.0**43
 """Microseconds: from here on a double no longer tells nanoseconds apart."""
@@ -96,8 +99,11 @@ def read_kineto(path: Path) -> RankTrace:
     """
     stream = EventStream(path, _Event)
     builder = _Builder()
-    for events, text in stream.slices():
-        builder.add(events, text)
+    try:
+        for events, text in stream.slices():
+            builder.add(events, text)
+    except OverflowError as error:
+        raise BadInputError("has an event with a time or a correlation that is too large", where=plain(path)) from error
     return builder.build(path, stream.fields)
 
 
@@ -216,6 +222,8 @@ def _tells_something(name: str) -> bool:
 def _times(events: Sequence[_Event], rows: Sequence[int], text: bytes) -> tuple[Integers, Integers]:
     start = np.array([event.ts for event in events])
     duration = np.array([event.dur for event in events])
+    if np.any(np.abs(start) >= LATEST) or np.any(np.abs(duration) >= LATEST):
+        raise OverflowError
     if len(events) and start.max() >= EXACT_BELOW and np.any(start % 1):
         every = msgspec.json.decode(text, type=list[_Exact])
         exact = [every[row] for row in rows]
