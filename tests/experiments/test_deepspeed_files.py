@@ -1,0 +1,107 @@
+"""DeepSpeed: its JSON beside a model, scripts that start it, and Megatron-DeepSpeed."""
+
+import json
+
+import pytest
+
+from asap.core.errors import ConfigError
+from asap.plans import Plan
+from asap.plans.launchers import launch_lines
+from tests.experiments.stack_configurations import (
+    DEEPSPEED,
+    HUGGING_FACE,
+    LLAMA3_8B,
+    MEGATRON,
+    read,
+    size,
+)
+
+__all__ = ["read"]
+
+
+def test_deepspeed_with_a_model_beside_it(read, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(HUGGING_FACE))
+    run = read("ds_config.json", json.dumps(DEEPSPEED), hardware="a100-16")
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "data=16 microbatches=2 offload=optimizer"
+    assert (run.workload.global_batch, run.workload.zero_stage, run.workload.precision) == (128, 3, "bf16")
+
+
+def test_a_deepspeed_file_to_be_tuned(read):
+    run = read("ds_config.json", '{"train_micro_batch_size_per_gpu": "auto", "autotuning": {}}', hardware="a100-16")
+    assert (str(run.plan), run.workload.global_batch) == ("replica=16", None)
+    assert any("the batch is not said" in note for note in run.notes)
+
+
+def test_deepspeed_without_a_model_says_what_to_give(read):
+    run = read("ds_config.json", json.dumps(DEEPSPEED), "model=llama3.1-8b", hardware="a100-16")
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    silent = read("ds_config.json", json.dumps(DEEPSPEED), hardware="a100-16")
+    assert any("has no model" in note for note in silent.notes)
+
+
+CHAT = """
+ZERO=$1
+if [ "$ZERO" == "" ]; then ZERO=3; fi
+deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 4 \\
+  --max_seq_len 512 --gradient_accumulation_steps 2 --gradient_checkpointing --zero_stage $ZERO --deepspeed
+"""
+TRAINER = """
+DS=/tmp/ds.json
+cat <<EOT > $DS
+{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": ${STAGE:-2}}, "bf16": {"enabled": true}}
+EOT
+torchrun --nproc_per_node 8 train.py --deepspeed $DS --per_device_train_batch_size 2 --model_name_or_path llama3.1-8b
+"""
+
+
+def test_a_script_that_starts_deepspeed(read):
+    chat = read("run.sh", CHAT)
+    assert (str(chat.plan), chat.workload.global_batch) == ("data=8 microbatches=2 remat=full", 64)
+    assert (chat.model and chat.model.layers, chat.workload.sequence_length) == (32, 512)
+    trainer = read("run.sh", TRAINER, hardware="h100-16")
+    assert (str(trainer.plan), trainer.workload.zero_stage, trainer.workload.global_batch) == (
+        "replica=16 microbatches=1", 2, 32,
+    )  # fmt: skip
+    assert trainer.workload.precision == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "deepspeed train.py --deepspeed_config there/ds.json",
+            r"starts DeepSpeed with there/ds.json, which is not beside",
+        ),
+        ("deepspeed train.py --epochs 3", "without naming its configuration"),
+        ("cat <<E > ds.json\n{oops\nE\ndeepspeed train.py --deepspeed ds.json", "writes a DeepSpeed configuration"),
+        (MEGATRON.replace("--bf16", "--bf16 --deepspeed --zero-stage 2"), "ZeRO stage 2 is not read"),
+    ],
+)
+def test_a_script_of_deepspeed_that_is_not_read_says_so(read, script, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", script)
+
+
+def test_megatron_deepspeed_has_arguments_of_its_own(read):
+    arguments = "--bf16 --deepspeed --zero-stage 1 --num-key-value-heads 4 --deepspeed-activation-checkpointing"
+    run = read("run.sh", MEGATRON.replace("--bf16", arguments).replace("--recompute-granularity full", ""))
+    assert run.model is not None
+    assert (run.model.kv_heads, run.workload.framework, run.workload.zero_stage) == (4, "Megatron-DeepSpeed", 1)
+    assert "remat=full" in str(run.plan)
+
+
+def test_ulysses_of_deepspeed_is_context_parallelism(read):
+    script = MEGATRON.replace("--bf16", "--bf16 --deepspeed --ds-sequence-parallel-size 4")
+    run = read("run.sh", script)
+    assert (run.plan.degree("seq"), run.workload.context_parallel) == (4, "ulysses")
+    wider = Plan.parse("replica=2 model=4 seq=8 remat=full")
+    assert "--ds-sequence-parallel-size 8" in launch_lines(wider, "megatron", run.hyperparameters)
+    unknown = read("run.sh", script.replace("size 4", "size $(cat sp)"))
+    assert any("the plan is unknown: it hangs on ds_sequence_parallel_size" in note for note in unknown.notes)
+
+    zero = DEEPSPEED | {"sequence_parallel_size": 4}
+    run = read("ds_config.json", json.dumps(zero), "model=llama3.1-8b", hardware="a100-16")
+    assert str(run.plan) == "data=4 seq=4 microbatches=2 offload=optimizer"
+    assert run.workload.global_batch == 32
+    assert '"sequence_parallel_size": 1' in launch_lines(Plan.parse("data=16"), "deepspeed", run.hyperparameters)

@@ -1,0 +1,183 @@
+"""Scripts and argument files of Megatron-LM, and what NeMo and torchtitan say in other words."""
+
+import json
+
+import pytest
+
+from asap.core.errors import ConfigError
+from tests.experiments.stack_configurations import (
+    LLAMA3_8B,
+    MEGATRON,
+    NEMO,
+    TITAN,
+    read,
+    size,
+)
+
+__all__ = ["read"]
+
+
+def test_a_megatron_script(read):
+    run = read("train.sh", MEGATRON)
+    assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
+    assert str(run.plan) == "replica=8 model=4 stage=2 microbatches=16 remat=full"
+    assert run.hardware.devices == 64
+    work = run.workload
+    assert (work.global_batch, work.sequence_length, work.precision) == (256, 8192, "bf16")
+    assert (work.zero_stage, work.sequence_parallel, work.framework) == (1, True, "Megatron-Core")
+    assert run.environment == {"NCCL_IB_TIMEOUT": "19"}
+    assert run.provenance["model.layers"] == "train.sh:9: num_layers"
+
+
+@pytest.mark.parametrize(
+    ("more", "precision"),
+    [("", "fp32"), ("--grad-reduce-in-bf16", "bf16"), ("--accumulate-allreduce-grads-in-fp32", "fp32")],
+)
+def test_gradients_of_megatron_are_fp32_unless_told_otherwise(read, more, precision):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {more}"))
+    assert run.workload.gradient_precision == precision
+
+
+def test_said_hardware_and_overrides_win_over_the_script(read):
+    run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
+    assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"
+    assert run.workload.optimizer == "sgd"
+    assert "the launcher starts 64 processes; 128 were said" in run.notes
+
+
+def test_a_branch_that_the_script_decides_is_taken(read):
+    sharded = read("train.sh", MEGATRON.replace("${FSDP:-0}", "1"))
+    assert str(sharded.plan).startswith("data=8 model=4")
+    assert sharded.workload.zero_stage == 3
+
+
+def test_a_branch_that_it_does_not_decide_is_left_out_and_named(read):
+    run = read("train.sh", MEGATRON.replace('"$FSDP" == "1"', '"$(hostname)" == "a"'))
+    assert run.workload.zero_stage is None
+    assert any("--use-distributed-optimizer (line" in note and "under conditions" in note for note in run.notes)
+
+
+def test_only_what_the_command_is_given_is_read(read):
+    small = "SMALL_ARGS=(\n  --num-layers 2 --hidden-size 64 --tensor-model-parallel-size 1\n)\ntorchrun"
+    assert size(read("train.sh", MEGATRON.replace("torchrun", small))) == pytest.approx(LLAMA3_8B, rel=0.01)
+    twice = MEGATRON + "python pretrain_gpt.py --num-layers 2 --micro-batch-size 1 --num-attention-heads 2\n"
+    assert "train.sh starts 2 runs; the one of line 20 is read" in read("train.sh", twice).notes
+
+
+def test_a_sourced_file_beside_it_is_followed_and_another_leaves_precision_unknown(read, tmp_path):
+    script = (
+        MEGATRON.replace("--bf16", "")
+        .replace("TP=", "source ./common.sh\nTP=")
+        .replace("pretrain_gpt.py", "pretrain_gpt.py ${EXTRA[@]}")
+    )
+    run = read("train.sh", script)
+    assert run.workload.precision is None
+    (tmp_path / "common.sh").write_text("EXTRA=(\n    --fp16\n)\n")
+    assert read("train.sh", script).workload.precision == "fp16"
+
+
+def test_arguments_in_json_and_in_a_test_case(read):
+    values = {
+        "num_layers": 12, "hidden_size": 512, "num_attention_heads": 8, "micro_batch_size": 4, "world_size": 8,
+        "tensor_model_parallel_size": 2, "global_batch_size": 32, "seq_length": 1024,
+    }  # fmt: skip
+    assert str(read("args.json", json.dumps(values)).plan) == "replica=4 model=2 microbatches=2 remat=none"
+    block = {"MODEL_ARGS": {f"--{key.replace('_', '-')}": value for key, value in values.items()}}
+    assert str(read("model_config.json", json.dumps(block)).plan) == "replica=4 model=2 microbatches=2 remat=none"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "layers"),
+    [("[0]*2+[1]*30", 30), ("'([0]*2+[1]*30)'", 30), ("'([0,1]*16)'", 16), ("[[0]*4+[0,0,1,0]*7]", 7), ("2", 16)],
+)
+def test_layers_with_experts_as_megatron_writes_them(read, pattern, layers):
+    moe = f"--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq {pattern}"
+    assert read("train.sh", MEGATRON.replace("--bf16", moe)).model.moe_layers == layers
+
+
+def test_experts_as_megatron_lays_them(read):
+    moe = MEGATRON.replace("--bf16", "--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq [0]*2+[1]*30")
+    moe = moe.replace("--bf16", "--bf16 --expert-model-parallel-size 8")
+    run = read("moe.sh", moe)
+    assert run.model is not None
+    assert (run.model.experts, run.model.leading_dense_layers, run.model.expert_d_ff) == (64, 2, 1024)
+    assert str(run.plan) == "model=4 expert=8 stage=2 microbatches=16 remat=full"
+    whole = read("moe.sh", moe.replace("--bf16", "--bf16 --expert-tensor-parallel-size 1"))
+    assert str(whole.plan) == "replica=4 model=4 expert=2 stage=2 microbatches=16 remat=full"
+    assert any("lie whole over 8 devices" in note for note in whole.notes)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("", "ring"), ("--cp-comm-type a2a", "ulysses"), ("--cp-comm-type all_gather p2p", "all_gather")],
+)
+def test_the_way_of_context_parallelism_as_megatron_says_it(read, said, kind):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 --context-parallel-size 2 {said}"))
+    assert run.workload.context_parallel == kind
+    assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {said}")).workload.context_parallel is None
+
+
+def test_a_way_of_context_parallelism_that_megatron_does_not_have_is_refused(read):
+    with pytest.raises(ConfigError, match="cp_comm_type must be one of p2p"):
+        read("train.sh", MEGATRON.replace("--bf16", "--bf16 --context-parallel-size 2 --cp-comm-type nccl"))
+
+
+def test_the_way_of_context_parallelism_in_yaml_and_toml(read):
+    nemo = NEMO.replace("sequence_parallel: true", "context_parallel_size: 2\n  cp_comm_type: a2a+p2p")
+    run = read("llama3.yaml", nemo)
+    assert run.workload.context_parallel == "ring"
+    assert any("cp_comm_type a2a+p2p" in note for note in run.notes)
+    degree = "parallelism.context_parallel_degree=2"
+    titan = read("llama3_8b.toml", TITAN, degree, hardware="h100-64")
+    assert titan.workload.context_parallel == "all_gather"
+    rotated = read(
+        "llama3_8b.toml", TITAN, degree, "parallelism.context_parallel_rotate_method=alltoall", hardware="h100-64"
+    )
+    assert rotated.workload.context_parallel == "ring"
+
+
+def test_experts_that_are_padded_to_their_capacity(read):
+    factor = "--num-experts 64 --moe-ffn-hidden-size 1024 --moe-expert-capacity-factor"
+    dropping = MEGATRON.replace("--bf16", f"--bf16 {factor} 1.5")
+    assert read("moe.sh", dropping).workload.capacity_factor is None
+    padded = dropping.replace("1.5", "1.5 --moe-pad-expert-input-to-capacity")
+    assert read("moe.sh", padded).workload.capacity_factor == 1.5
+    with pytest.raises(ConfigError, match="moe_expert_capacity_factor must be a number above zero"):
+        read("moe.sh", padded.replace("1.5", "-1"))
+
+
+@pytest.mark.parametrize(
+    ("said", "graphs"),
+    [
+        ("", None), ("--cuda-graph-impl none", "none"), ("--cuda-graph-impl local", "layer"),
+        ("--cuda-graph-impl full_iteration", "step"), ("--enable-cuda-graph --cuda-graph-scope full_iteration", "step"),
+        ("--external-cuda-graph", "layer"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp", "layer"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router", "module"),
+    ],
+)  # fmt: skip
+def test_cuda_graphs_as_megatron_says_them(read, said, graphs):
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {said}"))
+    assert run.workload.cuda_graphs == graphs
+    assert any("CUDA graphs of some modules" in note for note in run.notes) == (graphs == "module")
+
+
+def test_cuda_graphs_in_yaml_and_unknown_ones(read):
+    nemo = NEMO.replace("sequence_parallel: true", "enable_cuda_graph: true\n  cuda_graph_scope: full_iteration")
+    assert read("llama3.yaml", nemo).workload.cuda_graphs == "step"
+    with pytest.raises(ConfigError, match="cuda_graph_impl must be one of none, local"):
+        read("train.sh", MEGATRON.replace("--bf16", "--bf16 --cuda-graph-impl nccl"))
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("TP=$(cat tp)", "the plan is unknown: it hangs on tensor_model_parallel_size"),
+        ("if grep a b; then MODEL_ARGS+=(--context-parallel-size 2); fi", "it hangs on context_parallel_size"),
+        ("if grep a b; then MODEL_ARGS+=(--qk-layernorm); fi", "the model is unknown: it hangs on qk_layernorm"),
+    ],
+)
+def test_what_hangs_on_an_undecided_argument_is_unknown(read, line, note):
+    run = read("run.sh", MEGATRON.replace("torchrun", f"{line}\ntorchrun"))
+    assert any(note in said for said in run.notes)
+    assert run.plan is None or run.model is None or run.model.missing()
