@@ -41,9 +41,10 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
         return ()
     stack = stack_of(study.experiment.workload.framework)
     new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack) for each in (plan, study.plan))
-    return tuple(
-        f"{key}={new[key]}" for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"
-    )
+    same = [key for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"]
+    if stack == "megatron":
+        return tuple(f"--{key.replace('_', '-')} {new[key]}" for key in same)
+    return tuple(f"{key}={new[key]}" for key in same)
 
 
 def why_not_launched(study: Study, plan: Plan) -> str | None:

@@ -1,6 +1,14 @@
 """Questions that need more than a topic: what a word means, what is split, what is kept, what is taken for granted."""
 
+from dataclasses import replace
+
 import pytest
+
+from asap.chat import open_conversation
+from asap.chat.chat import Chat
+from asap.experiments import ExperimentStore
+from asap.experiments.create import Statement, create_experiment
+from asap.sharding_memory import new_session_name
 
 pytestmark = pytest.mark.slow
 
@@ -48,3 +56,43 @@ def test_a_plan_that_was_named_in_part_stays_whole_in_the_next_question(start, s
 def test_proposals_that_are_level_are_called_level(start, say):
     answer = say("which one needs the least memory?", start()).text
     assert "has the lowest HBM use of the 3" in answer
+
+
+@pytest.fixture(scope="module")
+def megatron(home):
+    """A decoder under Megatron-LM without FSDP, in a pipeline."""
+    script = (
+        "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096"
+        " --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention --num-query-groups 8"
+        " --seq-length 8192 --max-position-embeddings 8192 --position-embedding-type rope --swiglu"
+        " --untie-embeddings-and-output-weights --vocab-size 128256 --use-distributed-optimizer"
+        " --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2 --micro-batch-size 1"
+        " --global-batch-size 128 --bf16 --recompute-granularity full --recompute-method uniform"
+        " --recompute-num-layers 1"
+    )
+    path = home / "pretrain.sh"
+    path.write_text(script)
+    store = ExperimentStore()
+    store.add(create_experiment("pretrain", Statement(hardware="h100-32"), config=path), replace=True)
+    return open_conversation("pretrain", store)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("what if micro batch size 2?", "With microbatches=16"),
+        ("do 16 GPUs make sense?", "what runs now (replica=2 model=4 stage=2"),
+        ("give me the flags for replica=8 model=4", "as now: --tensor-model-parallel-size 4"),
+        ("what does my pipeline bubble cost?", "pipeline bubble 3 %"),
+        ("is ZeRO-1 enough here?", "optimizer: 3.20 GiB"),
+    ],
+)
+def test_megatrons_words_are_understood(megatron, say, text, said):
+    answer = say(text, Chat(replace(megatron, session=new_session_name())))
+    assert said in answer.text
+
+
+def test_no_pipeline_means_the_best_plan_without_one(megatron, say):
+    answer = say("how much faster with pp=1?", Chat(replace(megatron, session=new_session_name())))
+    assert answer.focus is not None
+    assert answer.focus.degree("stage") == 1

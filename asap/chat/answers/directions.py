@@ -8,6 +8,7 @@ from asap.chat.understanding.references.wishes import Wish
 from asap.core.units import format_percent, format_seconds
 from asap.plans import AXES, Plan
 from asap.plans.axes import MEANINGS, Axis
+from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fits
@@ -23,11 +24,14 @@ def wished_plans(conversation: Conversation, wish: Wish) -> list[Plan]:
         return []
     if wish.sense == "only":
         return [Plan().with_ici(**{wish.axis: devices})]
+    ranked = [candidate.plan for candidate in conversation.revised.ranked.candidates]
     if wish.sense == "none":
-        rest = study.plan.with_ici(**{wish.axis: 1})
         missing = study.plan.degree(wish.axis)
-        return [rest.with_ici(data=rest.ici.data * missing)] if missing > 1 else []
-    ranked = (candidate.plan for candidate in conversation.revised.ranked.candidates)
+        rest = study.plan.with_ici(**{wish.axis: 1})
+        instead = rest.with_ici(data=rest.ici.data * missing)
+        possible = [instead, *(plan for plan in ranked if plan.degree(wish.axis) == 1)]
+        valid = [plan for plan in possible if not violations(plan, study.constraints)]
+        return (valid or [instead])[:1] if missing > 1 else []
     found = next((plan for plan in ranked if _lies_in_direction(plan, study.plan, wish)), None)
     if found is None:
         wider = [plan for plan in candidate_plans(study, AXES) if _lies_in_direction(plan, study.plan, wish)]

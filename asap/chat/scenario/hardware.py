@@ -53,14 +53,15 @@ def _slices_with(now: Slice, devices: int) -> int | None:
 
 
 def _stretched(plan: Plan, before: int, after: int, slices: int) -> Plan:
-    """A plan on another number of devices: slices replicate it, else its FSDP axis takes the difference."""
+    """A plan on another number of devices: slices replicate it, else data parallelism takes the difference."""
     if slices > 1 and plan.dcn.devices == 1 and after == before * slices:
         return plan.model_copy(update={"dcn": Mesh(replica=slices)})
     per_slice = after // slices
-    rest = plan.ici.devices // plan.ici.data
+    replicated = plan.ici.data == 1 and plan.ici.replica > 1
+    rest = plan.ici.devices // (plan.ici.replica if replicated else plan.ici.data)
     if per_slice % rest:
         raise InsufficientEvidenceError(
             f"{plan} cannot be stretched to {after} chips", where="plan", hint="name the plan to run there"
         )
     dcn = Mesh(replica=slices) if slices > 1 else Mesh()
-    return plan.with_ici(data=per_slice // rest).model_copy(update={"dcn": dcn})
+    return plan.with_ici(**{"replica" if replicated else "data": per_slice // rest}).model_copy(update={"dcn": dcn})

@@ -56,7 +56,7 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     experiment = with_workload(study, experiment, change, changes)
     experiment = with_model(experiment, change, changes)
     settings_only = experiment == study.experiment
-    after = plan_settings(change, stretched)
+    after = plan_settings(change, stretched, experiment.workload.global_batch)
     if after != stretched:
         changes.append(_settings(stretched, after))
     if settings_only:

@@ -89,13 +89,15 @@ def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
     return tuple(sorted(counts.items(), key=lambda pair: pair[0]))
 
 
-def plan_settings(change: Change, plan: Plan) -> Plan:
-    """A plan with the settings of a change."""
+def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
+    """A plan with the settings of a change; a microbatch of so many sequences needs the global batch."""
     fields: dict[str, object] = {}
     if isinstance(change.remat, Remat):
         fields["remat"] = change.remat
     if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):
         fields["microbatches"] = count
+    elif (size := change.get("micro_batch_size")) and batch and not size.factor:
+        fields["microbatches"] = max(round(batch / (size.value * plan.batch_shards)), 1)
     return plan.model_copy(update=fields) if fields else plan
 
 

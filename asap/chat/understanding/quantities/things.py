@@ -13,8 +13,8 @@ from asap.chat.understanding.quantities.amounts import Amount, thousands
 from asap.chat.understanding.quantities.comparatives import direction
 
 Thing = Literal[
-    "batch", "per_device_batch", "sequence", "chips", "slices", "layers", "experts", "experts_per_token", "d_model",
-    "microbatches",
+    "batch", "per_device_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
+    "experts_per_token", "d_model", "microbatches",
 ]  # fmt: skip
 
 
@@ -37,9 +37,10 @@ class To(BaseModel):
 _THINGS: tuple[tuple[Thing, str], ...] = (
     (
         "per_device_batch",
-        r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?|micro[_ -]batch[_ -]size"
+        r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?"
         r"|batch(?: size)? (?:per|of each|a) (?:device|chip|gpu|core)",
     ),
+    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs"),
     ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
     (
         "batch",

@@ -98,7 +98,9 @@ def references(
         found.append(Mention(incumbent, now.start(), now.end(), "baseline"))
     if not found and not missing and focus is not None and (pointing := _POINTING.search(rest)):
         found.append(Mention(focus, pointing.start(), pointing.end(), "pointing"))
-    return References(tuple(sorted(found, key=lambda m: m.start)), wish_in(rest), missing, settings)
+    only_settings = not any(plan.devices > 1 for _, _, plan in spans)
+    wish = wish_in(text if only_settings else rest)
+    return References(tuple(sorted(found, key=lambda m: m.start)), wish, missing, settings)
 
 
 def speaks_of_baseline(text: str) -> bool:

@@ -18,6 +18,7 @@ _WISH = re.compile(
     rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
     re.I,
 )
+_SINGLE = re.compile(rf"\b{_AXIS}(?:[\s-]+parallel\w*)?\s*(?:=|:|of|at)\s*1\b(?![.,]?\d)", re.I)
 _WHOLLY = re.compile(r"\b(?:pure|plain|only|just|full)\b", re.I)
 _NONE = re.compile(r"\b(?:without|no|drop\w*|remov\w+|get rid of)\b", re.I)
 _LESS = re.compile(r"\b(?:less|lower|fewer|smaller|reduc\w+)\b", re.I)
@@ -32,7 +33,9 @@ class Wish:
 
 
 def wish_in(text: str) -> Wish | None:
-    """An axis without a degree, and how much of it is asked for."""
+    """An axis without a degree, or with a degree of one, and how much of it is asked for."""
+    if single := _SINGLE.search(text):
+        return next(Wish(axis, "none") for axis in get_args(Axis) if axis == WORDS[single["axis"].lower()])
     match = _WISH.search(text)
     if match is None:
         return None
