@@ -82,7 +82,7 @@ def megatron(home):
     [
         ("what if micro batch size 2?", "With microbatches=16"),
         ("do 16 GPUs make sense?", "what runs now (replica=2 model=4 stage=2"),
-        ("give me the flags for replica=8 model=4", "as now: --tensor-model-parallel-size 4"),
+        ("give me the flags for replica=8 model=4 microbatches=16", "as now: --tensor-model-parallel-size 4"),
         ("what does my pipeline bubble cost?", "pipeline bubble 3 %"),
         ("is ZeRO-1 enough here?", "optimizer: 3.20 GiB"),
     ],
