@@ -27,6 +27,8 @@ def check_expressible(model: Architecture, workload: Workload, plan: Plan) -> tu
     ]
     if missing:
         raise InsufficientEvidenceError(f"the reference step needs to know {', '.join(missing)}", where=model.name)
+    if plan.pipeline_repeats > 1:
+        raise PlanError("the reference step has no interleaved pipeline", where=str(plan))
     if plan.degree("stage") > 1:
         _check_pipeline(model, workload, plan)
     _check_loss_chunks(workload, plan)
@@ -39,7 +41,6 @@ def _check_pipeline(model: Architecture, workload: Workload, plan: Plan) -> None
     microbatches, shards, batch = plan.microbatches or stages, plan.batch_shards, workload.global_batch or 0
     divided = f"{batch} sequences into {microbatches} microbatches on {shards} batch shards"
     reasons = {
-        "has no interleaved pipeline": plan.pipeline_repeats > 1,
         "pipelines only decoders with identical layers": model.leading_dense_layers > 0 or model.moe_every > 1,
         "pipelines only scanned layers": workload.scan_layers is False,
         "pipelines no experts that lie on several devices": plan.degree("expert") > 1,
