@@ -81,6 +81,10 @@ def megatron(home):
     ("text", "said"),
     [
         ("what if micro batch size 2?", "With microbatches=16"),
+        ("what if we double the micro batch size?", "With microbatches=16"),
+        ("what if the micro batch size is 1?", "That is so already"),
+        ("is the optimizer state sharded?", "- optimizer state: over replica (4, ZeRO stage 1)"),
+        ("are the parameters sharded?", "- 4 copies over replica (plain data parallelism) of gradients and parameters"),
         ("do 16 GPUs make sense?", "what runs now (replica=2 model=4 stage=2"),
         ("give me the flags for replica=8 model=4 microbatches=16", "as now: --tensor-model-parallel-size 4"),
         ("what does my pipeline bubble cost?", "pipeline bubble 3 %"),

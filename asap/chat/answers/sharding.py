@@ -8,11 +8,8 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
 
-_SPLIT_BY_ZERO = {
-    1: ("optimizer state",),
-    2: ("optimizer state", "gradients"),
-    3: ("optimizer state", "gradients", "parameters"),
-}
+_STATE = ("optimizer state", "gradients", "parameters")
+"""In the order in which ZeRO's stages split them."""
 _WHAT: tuple[tuple[str, tuple[Axis, ...]], ...] = (
     ("weights inside a layer (heads, MLP width, vocabulary)", ("model",)),
     ("experts", ("expert",)),
@@ -36,15 +33,15 @@ def sharding(conversation: Conversation, answer: ReplyBuilder, question: Questio
         over = [f"{axis} ({MEANINGS[axis]}, {plan.degree(axis)})" for axis in axes if plan.degree(axis) > 1]
         if over:
             answer.add(f"- {what}: over {' and '.join(over)}")
-    if plan.degree("replica") > 1:
-        answer.add(f"- nothing else over replica: {plan.degree('replica')} copies of parameters and optimizer state")
 
 
 def _state(plan: Plan, zero_stage: int | None) -> list[str]:
-    """What data parallelism with sharding splits, and what each device holds of it."""
-    split, degree = _SPLIT_BY_ZERO.get(zero_stage or 3, ()), plan.degree("data")
-    if degree == 1:
-        return ["- parameters, gradients and optimizer state: not over data (no FSDP)"]
-    kept = [name for name in _SPLIT_BY_ZERO[3] if name not in split]
-    whole_ones = f"; {' and '.join(kept)} stay whole (ZeRO stage {zero_stage})" if kept else ""
-    return [f"- {', '.join(split)}: over data ({MEANINGS['data']}, {degree}){whole_ones}"]
+    """What each kind of data parallelism splits of the training state: FSDP all, plain one what ZeRO's stage says."""
+    shards, copies = plan.degree("data"), plan.degree("replica")
+    by_zero = min(zero_stage or 0, 2)
+    lines = [f"- {', '.join(_STATE)}: over data ({MEANINGS['data']}, {shards})"] if shards > 1 else []
+    if copies > 1 and by_zero:
+        lines.append(f"- {' and '.join(_STATE[:by_zero])}: over replica ({copies}, ZeRO stage {by_zero})")
+    if copies > 1:
+        lines.append(f"- {copies} copies over replica ({MEANINGS['replica']}) of {' and '.join(_STATE[by_zero:])}")
+    return lines or [f"- {', '.join(_STATE)}: over no data parallelism"]

@@ -71,7 +71,8 @@ def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenar
     found = predict_scenario(scenario)
     study, before = conversation.study, scenario.before
     (now,) = expect(study, [before]) if before is not None else (None,)
-    answer.add(f"With {' and '.join(scenario.changes) or 'nothing changed'}, {_subject(conversation, scenario)}:")
+    changed = f"With {' and '.join(scenario.changes)}" if scenario.changes else "That is so already"
+    answer.add(f"{changed}, {_subject(conversation, scenario)}:")
     answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
     if now is not None and now.plan != found.plan:
         answer.add(f"- instead of {now.plan}: {figures_of(now)}")

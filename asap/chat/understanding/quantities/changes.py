@@ -96,8 +96,10 @@ def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
         fields["remat"] = change.remat
     if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):
         fields["microbatches"] = count
-    elif (size := change.get("micro_batch_size")) and batch and not size.factor:
-        fields["microbatches"] = max(round(batch / (size.value * plan.batch_shards)), 1)
+    elif (size := change.get("micro_batch_size")) and batch:
+        sequences = batch / plan.batch_shards
+        own = size.of(round(sequences / (plan.microbatches or 1))) or 1
+        fields["microbatches"] = max(round(sequences / own), 1)
     return plan.model_copy(update=fields) if fields else plan
 
 
