@@ -10,6 +10,10 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.HANG: ("it reached its time limit", "look for a collective that waits, or raise --time-limit"),
     Code.PREEMPTED: ("it was preempted", "it is tried again"),
     Code.INTERRUPTED: ("it was interrupted", "asap optimize resume SESSION tries it again"),
+    Code.BUDGET_SPENT: (
+        "the budget was spent before it ended",
+        "asap optimize resume SESSION goes on with a larger --budget",
+    ),
     Code.CRASHED: ("it crashed", "read the log of the try"),
     Code.NO_STEP_TIME: (
         "its log has no step time that can be read",

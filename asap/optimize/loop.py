@@ -63,11 +63,12 @@ def _evaluate(
     repaired: Repaired,
 ) -> Stopped | None:  # fmt: skip
     began, interrupted = time.monotonic(), None
+    left = rule.seconds_left(session.tries)
     try:
         if isinstance(evaluator, SeveralAtOnce):
-            outcomes = evaluator.evaluate_all([each.configuration for each in running])
+            outcomes = evaluator.evaluate_all([each.configuration for each in running], left)
         else:
-            outcomes = [evaluator.evaluate(each.configuration, session.place(each.number)) for each in running]
+            outcomes = [evaluator.evaluate(each.configuration, session.place(each.number), left) for each in running]
     except KeyboardInterrupt:
         lost = Outcome(
             status="lost", provenance=Provenance.MEASURED, seconds=(time.monotonic() - began) / len(running),

@@ -1,5 +1,6 @@
 """The two sides of the loop: what evaluates a configuration, and what proposes the next."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -15,13 +16,15 @@ class Evaluator(Protocol):
         """``model``, ``compiler`` or ``run``."""
         ...
 
-    def evaluate(self, configuration: Configuration, place: Path) -> Outcome:
+    def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """What comes of a configuration.
 
         Args:
             configuration: its text.
             place: a folder of this try alone. Called with it again, after a kill, an evaluator continues what it began
                 there: what was paid for is never paid for twice.
+            seconds: what is left of the budget; an evaluation that needs more is stopped, and is lost. Infinite: no
+                limit.
         """
         ...
 
@@ -40,8 +43,8 @@ class SeveralAtOnce(Protocol):
         """How many."""
         ...
 
-    def evaluate_all(self, configurations: Sequence[Configuration]) -> list[Outcome]:
-        """What comes of each, in their order."""
+    def evaluate_all(self, configurations: Sequence[Configuration], seconds: float = math.inf) -> list[Outcome]:
+        """What comes of each, in their order, with so many seconds left for all of them."""
         ...
 
 

@@ -1,5 +1,6 @@
 """When the loop ends: what the next evaluation is expected to save against what it costs, and the budget."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -95,21 +96,28 @@ class StoppingRule:
         """Why nothing more is even proposed: the budget is spent, or tries fail alike."""
         if self.evaluations is not None and len(tries) >= self.evaluations:
             return Stopped(reason="budget", statement=f"The budget of {self.evaluations} evaluation(s) is spent.")
+        if not self.seconds_left(tries):
+            return Stopped(reason="budget", statement=f"The budget of {format_seconds(self.seconds or 0.0)} is spent.")
         return self._failing(tries)
+
+    def seconds_left(self, tries: Sequence[Try]) -> float:
+        """What is left of a budget of time, after the tries that have ended; infinite without one."""
+        if self.seconds is None:
+            return math.inf
+        return max(self.seconds - sum(outcome.seconds for _, outcome in ended(tries)), 0.0)
 
     def judge(self, tries: Sequence[Try], suggestion: Suggestion) -> Stopped | None:
         """Why the suggestion is not evaluated; ``None`` if it is."""
         return self._time(tries, self.worth(tries, suggestion)) or self._gain(tries, suggestion)
 
     def _time(self, tries: Sequence[Try], worth: Worth) -> Stopped | None:
-        spent = sum(outcome.seconds for _, outcome in ended(tries))
-        under_way = sum(each.outcome is None for each in tries) * worth.cost.seconds
-        if self.seconds is not None and spent + under_way + worth.cost.seconds > self.seconds:
-            left = format_seconds(max(self.seconds - spent, 0.0))
-            takes = format_seconds(worth.cost.seconds)
-            statement = f"The budget of {format_seconds(self.seconds)} is spent: {left} left, and a try takes {takes}."
-            return Stopped(reason="budget", statement=statement)
-        return None
+        left = self.seconds_left(tries)
+        under_way = sum(each.outcome is None for each in tries)
+        if self.seconds is None or (under_way + 1) * worth.cost.seconds <= left:
+            return None
+        budget, takes = format_seconds(self.seconds), format_seconds(worth.cost.seconds)
+        statement = f"The budget of {budget} is spent: {format_seconds(left)} left, and a try takes {takes}."
+        return Stopped(reason="budget", statement=statement)
 
     def _failing(self, tries: Sequence[Try]) -> Stopped | None:
         last = [outcome for _, outcome in ended(tries)][-SAME_FAILURES:]

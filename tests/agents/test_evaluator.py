@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ class ByDegree:
     def __init__(self):
         self.asked: list[str] = []
 
-    def evaluate(self, configuration, place):
+    def evaluate(self, configuration, place, seconds=math.inf):
         self.asked.append(configuration)
         plan = Plan.parse(configuration)
         if plan.remat is not None and plan.remat.value == "none":

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from asap.compiler.assess import assess
+from asap.compiler.programs.options import CompileOptions
 from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
 from asap.compiler.programs.request import make_request
 from asap.core.provenance import Provenance
@@ -13,11 +14,13 @@ from asap.models import Architecture, Workload
 from asap.optimize.by_evaluation import open_session, report_of
 from asap.optimize.codes import Code
 from asap.optimize.evaluators.compiled import outcome_of
+from asap.optimize.evaluators.compiler import CompilerEvaluator
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Cost, Outcome, Suggestion
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
 from asap.plans import Plan
+from asap.study.open_study import open_study
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "hlo"
 SLICE = resolve_hardware("v5e-16").slice
@@ -100,6 +103,15 @@ def test_a_loop_that_cannot_be_counted_makes_no_time():
     found = outcome(compiled("fsdp_scan_v5e_4x4").model_copy(update={"program": program}))
     assert (found.status, codes(found)) == ("failed", ["NO_STEP_TIME"])
     assert "the trip count of" in found.feedback[0].explanation
+
+
+@pytest.mark.process
+def test_a_compilation_that_the_budget_ends_is_lost(home):
+    study = open_study("llama-8b-tensor-16", ExperimentStore())
+    evaluator = CompilerEvaluator(study, CompileOptions())
+    assert study.plan is not None
+    (found,) = evaluator.evaluate_all([str(study.plan)], 0.5)
+    assert (found.status, codes(found)) == ("lost", ["BUDGET_SPENT"])
 
 
 def report(*tries: tuple[str, float, tuple[Code, ...]]):

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,10 +24,11 @@ class Counting:
     name = "list"
 
     def __init__(self, *answers: Outcome | None):
-        self.answers, self.places = list(answers), []
+        self.answers, self.places, self.left = list(answers), [], []
 
-    def evaluate(self, configuration, place):
+    def evaluate(self, configuration, place, seconds=math.inf):
         self.places.append(place.name)
+        self.left.append(seconds)
         answer = self.answers.pop(0)
         if answer is None:
             raise KeyboardInterrupt
@@ -40,7 +43,7 @@ class InPairs:
     def __init__(self, most: int = 9):
         self.asked, self.most = [], most
 
-    def evaluate_all(self, configurations):
+    def evaluate_all(self, configurations, seconds=math.inf):
         if len(self.asked) == self.most:
             raise KeyboardInterrupt
         self.asked.append(list(configurations))
@@ -116,6 +119,13 @@ def test_nothing_is_spent_where_it_cannot_be_written_down(home):
         optimize(Session(Worklog("s"), {}, []), InTurn(), evaluator, StoppingRule())
     assert evaluator.places == []
     assert session.tries == []
+
+
+def test_a_budget_of_time_is_what_an_evaluation_has_left(home):
+    session, evaluator = Session.start("s", {}), Counting(took(3, wall=40.0), took(2, wall=30.0), took(1, wall=50.0))
+    stopped = optimize(session, InTurn(), evaluator, StoppingRule(seconds=110.0))
+    assert evaluator.left == [110.0, 70.0, 40.0]
+    assert stopped.statement == "The budget of 110 s is spent."
 
 
 def test_a_session_of_another_kind_is_refused(home):

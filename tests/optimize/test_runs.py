@@ -149,6 +149,12 @@ def test_a_hang_ends_with_everything_that_was_started(tmp_path):
     assert _group_is_gone(tmp_path)
 
 
+def test_a_run_that_the_budget_ends_is_lost_and_says_so(tmp_path):
+    outcome = evaluator("hangs", seconds=20.0).evaluate(PLAN, tmp_path, 0.5)
+    assert (outcome.status, outcome.codes) == ("lost", {Code.BUDGET_SPENT})
+    assert _group_is_gone(tmp_path)
+
+
 def test_a_child_that_a_run_leaves_is_ended_too(tmp_path):
     assert evaluator("leaves a child").evaluate(PLAN, tmp_path).status == "done"
     assert _group_is_gone(tmp_path)

@@ -1,6 +1,8 @@
 """What is compiled and where: by default the reference step, by this Python on this machine."""
 
+import math
 import os
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +22,22 @@ PYTHON_VARIABLE = "ASAP_PYTHON"
 
 @dataclass(frozen=True)
 class CompileLimits:
-    """Limits on one compilation, in seconds and in bytes of resident host memory."""
+    """Limits on one compilation.
+
+    Args:
+        seconds: it may take.
+        memory_bytes: of resident host memory.
+        until: reading of ``time.monotonic()`` on this machine at which it ends in any case.
+    """
 
     seconds: float = 900.0
     memory_bytes: float = 8 * 2**30
+    until: float = math.inf
+
+    @property
+    def seconds_left(self) -> float:
+        """For a compilation that starts now."""
+        return max(min(self.seconds, self.until - time.monotonic()), 0.0)
 
 
 DEFAULT_LIMITS = CompileLimits()

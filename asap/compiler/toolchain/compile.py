@@ -27,7 +27,7 @@ def compile_all(
 ) -> list[CompileOutcome]:
     """The answer to each request, in their order.
 
-    What does not finish in time is compiled again with reduced effort.
+    What does not finish in time is compiled again with reduced effort, if there is time left.
 
     Raises:
         ConfigError: the compiler is missing, or is not the one that jax pins.
@@ -39,7 +39,7 @@ def compile_all(
         for index, (request, answer) in enumerate(zip(requests, answers, strict=True))
         if answer.status == "timed_out" and request.effort == "full" and not request.on_cpu
     ]
-    if unfinished:
+    if unfinished and limits.seconds_left:
         progress(f"{len(unfinished)} did not finish; compiling with reduced effort")
         retries = [requests[index].model_copy(update={"effort": "reduced"}) for index in unfinished]
         second = _outcomes(retries, engine, limits, progress)

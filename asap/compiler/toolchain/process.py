@@ -35,7 +35,7 @@ class ChildProcess:
     """
 
     def __init__(self, request: CompileRequest, limits: CompileLimits) -> None:
-        self._limits = limits
+        self._seconds, self._memory_bytes = limits.seconds_left, limits.memory_bytes
         self._begin = time.monotonic()
         self._cleanup = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
@@ -68,9 +68,9 @@ class ChildProcess:
         """The outcome, or None while the child compiles."""
         if self._process.poll() is not None:
             return _read(self._folder, self._process.returncode)
-        if (elapsed := time.monotonic() - self._begin) > self._limits.seconds:
+        if (elapsed := time.monotonic() - self._begin) > self._seconds:
             return CompileOutcome(status="timed_out", message=f"stopped after {elapsed:.0f} s", seconds=elapsed)
-        if (resident := _resident(self._process.pid)) > self._limits.memory_bytes:
+        if (resident := _resident(self._process.pid)) > self._memory_bytes:
             reason = f"stopped at {format_bytes(resident)} of host memory"
             return CompileOutcome(status="out_of_host_memory", message=reason, seconds=elapsed)
         return None

@@ -1,7 +1,9 @@
 """Compilations on a Ray cluster. What a lost worker was compiling is given to another one."""
 
 import logging
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from asap.compiler.programs.options import CompileLimits
 from asap.compiler.programs.outcome import CompileOutcome
@@ -40,7 +42,8 @@ def compile_on_ray(
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise ServiceError("the Ray cluster cannot be reached", where=address) from error
     remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_compile_on_worker)
-    waiting = {remote.remote(request, limits): key for key, request in requests.items()}
+    there = replace(limits, seconds=limits.seconds_left, until=math.inf)
+    waiting = {remote.remote(request, there): key for key, request in requests.items()}
     try:
         while waiting:
             done, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL_S)

@@ -1,10 +1,11 @@
 """Evaluates configurations with the real TPU compiler: least effort to reject, full effort to time."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asap.compiler.programs.options import LOCAL_ENGINE, CompileOptions
+from asap.compiler.programs.options import LOCAL_ENGINE, CompileLimits, CompileOptions
 from asap.compiler.programs.request import Effort
 from asap.compiler.toolchain.compile import max_workers
 from asap.compiler.verification import Verification
@@ -47,16 +48,19 @@ class CompilerEvaluator:
         """As many as this machine carries, or a cluster."""
         return max_workers() if self.options.engine == LOCAL_ENGINE else ON_RAY
 
-    def evaluate_all(self, configurations: Sequence[Configuration]) -> list[Outcome]:
+    def evaluate_all(self, configurations: Sequence[Configuration], seconds: float = math.inf) -> list[Outcome]:
         """Compile them together: with least effort first, which tells sooner what does not fit."""
         began = time.monotonic()
+        limits = replace(self.options.limits, until=began + seconds)
         valid, refused = self._read(configurations)
-        found = self._compile(valid, "least")
+        found = self._compile(valid, "least", limits)
         fitting = {name: valid[name] for name, each in found.items() if each.status == "compiled"}
-        timed = self._compile(fitting, "full")
+        timed = self._compile(fitting, "full", limits)
         found |= {name: each for name, each in timed.items() if each.status != "timed_out"}
-        seconds = (time.monotonic() - began) / len(configurations)
-        outcomes = refused | {name: outcome_of(each, seconds) for name, each in found.items()}
+        each_took = (time.monotonic() - began) / len(configurations)
+        outcomes = refused | {name: outcome_of(each, each_took) for name, each in found.items()}
+        if not limits.seconds_left:
+            outcomes |= {name: _cut_off(outcomes[name]) for name, each in found.items() if _is_unfinished(each)}
         return [outcomes[name] for name in configurations]
 
     def _read(
@@ -74,13 +78,23 @@ class CompilerEvaluator:
                 refused[name] = Outcome(status="rejected", provenance=Provenance.COMPILED, feedback=said)
         return valid, refused
 
-    def _compile(self, asked: Mapping[Configuration, Meaning], effort: Effort) -> dict[Configuration, Verification]:
+    def _compile(
+        self, asked: Mapping[Configuration, Meaning], effort: Effort, limits: CompileLimits
+    ) -> dict[Configuration, Verification]:
         """Plans all at once, and each program on its own."""
         found: dict[Configuration, Verification] = {}
         for mapping in dict.fromkeys(program for _, program in asked.values()):
             plans = {name: plan for name, (plan, program) in asked.items() if program == mapping}
             self.report(f"compiling {len(plans)} with {effort} effort")
-            options = replace(self.options, effort=effort, mapping=mapping)
+            options = replace(self.options, effort=effort, limits=limits, mapping=mapping)
             verified = verify(self.study.experiment, list(plans.values()), options, self.report)
             found |= dict(zip(plans, verified, strict=True))
         return found
+
+
+def _is_unfinished(found: Verification) -> bool:
+    return found.status == "timed_out" or (found.status == "compiled" and found.effort == "least")
+
+
+def _cut_off(outcome: Outcome) -> Outcome:
+    return outcome.model_copy(update={"status": "lost", "feedback": (feedback(Code.BUDGET_SPENT),)})

@@ -68,7 +68,7 @@ class RunEvaluator:
     report: Callable[[str], None] = lambda line: None
     name: str = "run"
 
-    def evaluate(self, configuration: Configuration, place: Path) -> Outcome:
+    def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """Start the command, or find it started, and follow it to its end."""
         overrides, name = self.overrides(configuration), f"{self.session}-{place.name}"
         process = Process(place)
@@ -77,26 +77,26 @@ class RunEvaluator:
         process.start(self.command.script(overrides, configuration, name, place), self.folder)
         over = None
         try:
-            over = self._follow(process, log)
+            over = self._follow(process, log, seconds)
         finally:
             cut_short = process.runs
             process.stop()
             if cut_short and (cancellation := self.command.cancellation(name, place)):
                 _cancel(cancellation, place, self.folder)
         log.read(to_end=True)
-        seconds = max((process.ended or time.time()) - (process.began or began), 0.0)
+        lasted = max((process.ended or time.time()) - (process.began or began), 0.0)
         tracked = self.command.tracked(name, place) if not log.times and process.code == 0 else None
         profile = profile_in(place)
         measured = tracked_step(tracked) if tracked else None
         if measured is None and profile is not None and not log.times and process.code == 0:
             measured = profiled_step(profile)
-        outcome = self._outcome(process, log, over, cut_short, seconds, measured)
+        outcome = self._outcome(process, log, over, cut_short, lasted, measured)
         if profile is None or outcome.status != "done":
             return outcome
         return outcome.model_copy(update={"feedback": (*outcome.feedback, *profile_feedback(profile))})
 
-    def _follow(self, process: Process, log: RunLog) -> Feedback | None:
-        """Wait for enough steps or the end; what was wrong if it had to be stopped."""
+    def _follow(self, process: Process, log: RunLog, left: float) -> Feedback | None:
+        """Wait for enough steps or the end; what was wrong if it had to be stopped. ``left``: seconds of the budget."""
         began = process.began or time.time()
         while True:
             running = process.runs
@@ -110,6 +110,8 @@ class RunEvaluator:
                 return feedback(Code.CRASHED, "it wrote a log of gigabytes", "let it log less")
             if not running:
                 return None
+            if time.time() - began > left:
+                return feedback(Code.BUDGET_SPENT)
             if time.time() - began > self.limits.seconds:
                 return feedback(Code.HANG, f"it was stopped after {format_seconds(self.limits.seconds)}")
             if not log.is_behind:
@@ -125,7 +127,7 @@ class RunEvaluator:
         elif tracked is not None:
             steady = tracked
         said: list[Feedback] = []
-        if steady is not None and over is not None and over.code == Code.HANG:
+        if steady is not None and over is not None and over.code in (Code.HANG, Code.BUDGET_SPENT):
             said, wrong = [over], None
         enough = steady is not None and (steady.steps or 0) >= self.limits.steps
         died = not cut_short and not (process.code == 0 or (process.code is None and enough))
@@ -135,7 +137,7 @@ class RunEvaluator:
             status, reason = why_it_died(log.tail, code, len(log.times))
             said = [reason]
         elif wrong is not None:
-            status, said = "failed", [wrong]
+            status, said = "lost" if wrong.code == Code.BUDGET_SPENT else "failed", [wrong]
         elif steady is not None and (grown := _growth(steady, log.times)) > _THROTTLED:
             status, said = "failed", [feedback(Code.THROTTLED, f"its steps grew by {format_percent(grown - 1, 0)}")]
         timed = steady if status == "done" else None
