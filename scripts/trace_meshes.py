@@ -4,7 +4,7 @@
 
 Each mesh is recorded by scripts/record_run.py, twice in turn, unless it lies there already. Other work on the machine
 only adds time, so the faster recording counts, and pairs that differ by less than two recordings of one mesh are not
-ranked. Each trace then predicts every other mesh. The rates of a virtual device are measured here, as no chip has them.
+ranked. Each trace then predicts every other mesh.
 """
 
 import argparse
@@ -13,21 +13,17 @@ import json
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from asap.hardware import Slice
-from asap.hardware.chip import Chip, Network, Scaleup
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction import Measured, predict
 from asap.prediction.from_trace.predict import predict_runs
 from asap.prediction.from_trace.run import Run
+from asap.prediction.from_trace.virtual_devices import virtual_devices
 from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
@@ -38,9 +34,6 @@ MESHES = ("8x1x1", "4x2x1", "4x1x2", "2x2x2", "2x4x1", "1x8x1", "1x4x2")
 STEPS = 8
 PRECEDENCE = "-15"
 """Of a recording over other sessions, which Linux gives the cores in turn (sched(7), autogroup)."""
-
-NO_LATENCY = 1e-9
-"""Seconds. A virtual device that waits for others takes nothing from the cores."""
 
 
 class Recorded(NamedTuple):
@@ -59,8 +52,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for number, mesh in itertools.product(range(2), MESHES):
         _record(arguments.folder / str(number) / mesh, arguments.size, mesh)
-    device = _device()
-    meshes = {mesh: _recorded(arguments.folder, SIZES[arguments.size], mesh, device) for mesh in MESHES}
+    meshes = {mesh: _recorded(arguments.folder, SIZES[arguments.size], mesh) for mesh in MESHES}
     print(json.dumps({"size": arguments.size, **compared(meshes)}, indent=2))
 
 
@@ -112,47 +104,14 @@ def _record(log: Path, size: str, mesh: str) -> None:
         sys.exit(f"{mesh} was not recorded")
 
 
-def _recorded(folder: Path, size: Size, mesh: str, device: Chip) -> Recorded:
+def _recorded(folder: Path, size: Size, mesh: str) -> Recorded:
     known = facts(size, degrees(mesh))
     plan = Plan.parse(" ".join(f"{axis}={degree}" for axis, degree in known["plan"].items()) + " remat=none")
-    run = Run(Architecture(**known["model"]), Workload(**known["workload"]), Slice(device, CPU_DEVICES), plan)
+    run = Run(Architecture(**known["model"]), Workload(**known["workload"]), virtual_devices(CPU_DEVICES), plan)
     graphs = [build_graph(load_trace([log / mesh])) for log in sorted(folder.iterdir())]
     fast, slow = sorted(graphs, key=lambda graph: step_time(graph).measured_s)
     seconds = step_time(fast).measured_s
     return Recorded(run, fast, seconds, step_time(slow).measured_s / seconds - 1)
-
-
-def _device() -> Chip:
-    """One of the virtual devices, which share the cores and the memory of this machine."""
-    side, size = 512, 2**27
-    matrix, block = np.ones((side, side), np.float32), np.ones(size, np.uint8)
-    flops = 2 * side**3 / _fastest(lambda: matrix @ matrix) / CPU_DEVICES
-    bandwidth = 2 * size / _fastest(block.copy) / CPU_DEVICES
-    return Chip(
-        name="cpu",
-        title="virtual CPU device",
-        kind="gpu",
-        peak_flops={"fp32": flops, "bf16": flops},
-        matmul_tile=8,
-        hbm_bytes=2**34,
-        hbm_bandwidth=bandwidth,
-        onchip_bytes=2**20,
-        scaleup=Scaleup(domain=CPU_DEVICES, bandwidth=bandwidth / 2, latency=NO_LATENCY),
-        network=Network(bandwidth=bandwidth / 2, latency=NO_LATENCY),
-        sources=dict.fromkeys(
-            ("peak_flops", "matmul_tile", "hbm_bytes", "hbm_bandwidth", "onchip_bytes", "scaleup", "network"),
-            "measured by this script, or does not matter to the step time",
-        ),
-    )
-
-
-def _fastest(work: Callable[[], object]) -> float:
-    def timed() -> float:
-        begin = time.perf_counter()
-        work()
-        return time.perf_counter() - begin
-
-    return min(timed() for _ in range(20))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from asap.core.errors import UsageError
 from asap.experiments import ExperimentStore
-from asap.hardware import resolve_hardware
 from asap.plans import Plan
-from asap.prediction.from_trace.predict import predict_run
+from asap.prediction.from_trace.predict import predict_run, what_if
 from asap.prediction.from_trace.run import Run, changed_run
+from asap.prediction.from_trace.virtual_devices import virtual_devices
+from asap.study.open_study import open_study
 from asap.traces.analysis.core_times import core_times
 from asap.traces.graph.build import build_graph
 from asap.traces.load import load_trace
@@ -49,7 +51,7 @@ def traced():
     record = ExperimentStore().get("cpu-8dev")
     assert record.model is not None
     plan = Plan.parse("data=2 seq=2 model=2 remat=none")
-    return Run(record.model, record.workload, resolve_hardware("a100-80gb", devices=8).slice, plan)
+    return Run(record.model, record.workload, virtual_devices(8), plan)
 
 
 def test_times_of_all_devices_add_up_to_the_time_in_which_anything_ran(graph):
@@ -71,3 +73,17 @@ def test_products_and_gradients_follow_the_batch_and_the_plan(graph, traced):
     (alone,) = {found.modelled for found in (predict_run(graph, traced, sharded),)}
     assert alone == 0
     assert predict_run(graph, sharded, traced).modelled > 0
+
+
+def test_a_run_of_a_cpu_needs_no_chip_on_record(graph):
+    study = open_study("cpu-8dev", ExperimentStore())
+    assert study.slice is None
+    found = what_if(graph, ["plan:data=4 seq=2"], study, Plan.parse("data=2 seq=2 model=2 remat=none"))
+    assert 0 < found.low < found.value < found.high
+    with pytest.raises(UsageError, match="what another chip takes"):
+        what_if(graph, ["chip:v5e"], study)
+
+
+def test_more_devices_do_not_make_the_cores_faster(graph, traced):
+    more = predict_run(graph, traced, changed_run(traced, ["ranks=16"]))
+    assert more.value > 0.95 * more.measured

@@ -55,6 +55,8 @@ class Factors:
 
     before: Modelled
     after: Modelled
+    devices: float
+    """How many there are."""
     doubt: float
     """Relative half-width at 90 % of what the step model says of two plans, of which one was measured."""
 
@@ -114,7 +116,7 @@ def factors(before: Modelled, traced: Run, target: Run) -> Factors:
     )
     distance = plan_distance(target.plan, traced.plan) if same else max(1.0, plan_distance(target.plan, traced.plan))
     doubt = float(np.expm1(widths.at(distance))) if target != traced else 0.0
-    return Factors(before, modelled(target), doubt)
+    return Factors(before, modelled(target), target.hardware.devices / traced.hardware.devices, doubt)
 
 
 def modelled(run: Run) -> Modelled:

@@ -15,6 +15,7 @@ from asap.prediction.from_trace.classes import classes_of, scaled_alike, scaled_
 from asap.prediction.from_trace.factors import Factors, factors, modelled
 from asap.prediction.from_trace.run import Run, changed_run, is_setting
 from asap.prediction.from_trace.shared_cores import CoreTime
+from asap.prediction.from_trace.virtual_devices import virtual_devices
 from asap.study.study import Study
 from asap.traces.analysis.core_times import share_cores
 from asap.traces.analysis.step_time import step_time
@@ -71,7 +72,8 @@ def what_if(
     parsed = [parse_change(change) for change in changes if change not in settings]
     if study is None or not settings:
         return predict_change(graph, parsed)
-    traced = Run.of(study, plan)
+    ranks = graph.trace.ranks
+    traced = Run.of(study, plan, virtual_devices(len(ranks)) if share_cores(ranks) else None)
     return predict_run(graph, traced, changed_run(traced, settings), parsed)
 
 

@@ -10,6 +10,7 @@ from asap.hardware import Slice, resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.axes import Axis
+from asap.prediction.from_trace.virtual_devices import VIRTUAL_DEVICE, virtual_devices
 from asap.prediction.step_model.encoding import require
 from asap.study.study import Study
 
@@ -34,19 +35,19 @@ class Run:
     schedule: Schedule = Schedule.ONE_F_ONE_B
 
     @classmethod
-    def of(cls, study: Study, plan: Plan | None = None) -> "Run":
-        """The run of a study; ``plan`` replaces the plan on record.
+    def of(cls, study: Study, plan: Plan | None = None, hardware: Slice | None = None) -> "Run":
+        """The run of a study; ``plan`` and ``hardware`` replace those on record.
 
         Raises:
             InsufficientEvidenceError: the model, the batch, the hardware or the plan is not known.
         """
         where = study.experiment.id
         architecture = require(study.experiment.model, study.experiment.workload)
-        plan = plan or study.plan
-        if study.slice is None or plan is None:
-            what = "the hardware" if study.slice is None else "the plan"
+        plan, hardware = plan or study.plan, hardware or study.slice
+        if hardware is None or plan is None:
+            what = "the hardware" if hardware is None else "the plan"
             raise InsufficientEvidenceError(f"{what} of the traced run is not known", where=where)
-        return cls(architecture, study.experiment.workload, study.slice, plan)
+        return cls(architecture, study.experiment.workload, hardware, plan)
 
 
 def is_setting(text: str) -> bool:
@@ -70,7 +71,7 @@ def changed_run(run: Run, settings: list[str]) -> Run:
         elif name == "schedule":
             run = _scheduled(run, text, value)
         elif name == "chip":
-            run = replace(run, hardware=resolve_hardware(value, devices=run.hardware.devices).slice)
+            run = replace(run, hardware=_another_chip(run.hardware, text, value))
         else:
             run = _ranked(run, text, _count(text, value))
     return run
@@ -122,11 +123,19 @@ def _ranked(run: Run, text: str, count: int) -> Run:
     return _planned(run, run.plan.with_ici(**{axis: count // rest}))
 
 
+def _another_chip(hardware: Slice, text: str, name: str) -> Slice:
+    if hardware.chip is VIRTUAL_DEVICE:
+        raise UsageError("a trace of a CPU does not tell what another chip takes", where=plain(text, 80))
+    return resolve_hardware(name, devices=hardware.devices).slice
+
+
 def _planned(run: Run, chosen: Plan) -> Run:
     hardware = run.hardware
-    if chosen.devices != hardware.devices:
-        hardware = resolve_hardware(hardware.chip.name, devices=chosen.devices).slice
-    return replace(run, plan=chosen, hardware=hardware)
+    if chosen.devices == hardware.devices:
+        return replace(run, plan=chosen)
+    if hardware.chip is VIRTUAL_DEVICE:
+        return replace(run, plan=chosen, hardware=virtual_devices(chosen.devices))
+    return replace(run, plan=chosen, hardware=resolve_hardware(hardware.chip.name, devices=chosen.devices).slice)
 
 
 def _count(text: str, value: str) -> int:

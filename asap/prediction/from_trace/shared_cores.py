@@ -34,11 +34,12 @@ class CoreTime:
     def ratios(self, found: Factors) -> tuple[float, float]:
         """What the traced classes, and what new axes take in the target; both over the step of the traced run.
 
-        The traced collectives tell how far the step model is off for axes that they do not serve.
+        More devices share the same cores. The traced collectives tell how far the step model is off for axes that they
+        do not serve.
         """
         whole = sum(self.by_class.values())
         kept = sum(time * factor_of(found, name, self.by_class) for name, time in self.by_class.items())
         moving = sum(time for name, time in self.by_class.items() if name not in (PRODUCTS, MEMORY, COMPUTE))
         known = sum(found.before.axes.values())
         added = found.on_new_axes(found.after.axes) * moving / known if known else 0.0
-        return kept / whole, added / whole
+        return found.devices * kept / whole, found.devices * added / whole
