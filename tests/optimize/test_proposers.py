@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.provenance import Provenance
+from asap.experiments.create import Statement, create_experiment
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Outcome, Status, Try
@@ -13,11 +15,13 @@ from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
 from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
 from asap.optimize.proposers.prior import Prior, plans_apart
 from asap.optimize.proposers.step_belief import Kernel, believe
+from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.proposals.test_worth import expected_share
+from asap.study.study import study_of
 
 KERNEL = Kernel.of(load_calibration().full)
 MEMORY = MemoryKernel(0.0, 0.2)
@@ -218,3 +222,17 @@ def test_a_repair_lowers_the_degree_of_the_axis_that_is_waited_for():
     found = ModelGuided(prior, KERNEL, MEMORY).repaired(outcome, names[0], [])
     assert found.feedback[0].repair is not None
     assert found.feedback[0].repair.text == names[1]
+
+
+def test_what_only_saves_hbm_is_not_tried_where_everything_fits_without(home):
+    decoder = Path(__file__).resolve().parents[2] / "scripts" / "optimization" / "decoder.yml"
+    record = create_experiment("small", Statement(hardware="v5e-8"), config=decoder)
+    study = study_of(record)
+    proposer, tries = Searched.of(study).proposer(), list[Try]()
+    for number in range(1, 7):
+        suggestion = proposer.propose(tries)
+        assert suggestion is not None
+        plan = Plan.parse(suggestion.configuration)
+        assert (plan.offload, plan.loss_chunks) == ((), None)
+        slow = done(number, 0, 0.681 - 0.001 * number)
+        tries.append(slow.model_copy(update={"configuration": suggestion.configuration}))

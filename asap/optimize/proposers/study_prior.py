@@ -99,7 +99,8 @@ class Searched:
 
     def _places(self) -> Places:
         evaluation = self.found.evaluation
-        places = np.argwhere(evaluation.valid & (evaluation.hbm <= _HOPELESS * self.capacity))
+        hopeless = evaluation.hbm > _HOPELESS * self.capacity
+        places = np.argwhere(evaluation.valid & ~hopeless & ~self.found.saves_hbm_in_vain)
         worth = self.found.worth(places)
         kept = np.argsort(-worth, kind="stable")[:MOST]
         now, others = np.zeros((1, places.shape[1]), dtype=np.int64), places[kept]

@@ -116,6 +116,21 @@ class SearchResult:
             idle[changed] |= (gains <= gain[present] + ROUNDING) & runs[present]
         return idle.T
 
+    @cached_property
+    def saves_hbm_in_vain(self) -> NDArray[np.bool_]:
+        """Where a lever saves HBM at best, and another of its values, which does not, fits and is as fast."""
+        grid, runs = self.evaluation.grid, self._runs
+        gain = np.broadcast_to(self.evaluation.gain, runs.shape)
+        vain = np.zeros(runs.shape, dtype=bool)
+        for axis, (_, values) in enumerate(grid.levers, 1):
+            saves = np.array([_saves_hbm_at_best(value.change(grid.incumbent), grid.incumbent) for value in values])
+            if saves.all() or not saves.any():
+                continue
+            others = np.where(runs, gain, -np.inf).compress(~saves, axis).max(axis, keepdims=True)
+            saves = saves.reshape([-1 if other == axis else 1 for other in range(runs.ndim)])
+            vain |= saves & (gain <= others + ROUNDING)
+        return vain
+
     def _best_first(self, where: NDArray[np.bool_], most: int | None = None) -> Places:
         """Places of the grid, best first, and so many of them."""
         places = np.stack(np.unravel_index(np.flatnonzero(where.T), where.T.shape)[::-1], axis=1)
@@ -131,6 +146,11 @@ class SearchResult:
         table = self.evaluation.grid.meshes
         new = np.count_nonzero((table > 1) & (table[0] == 1), axis=1)
         return np.maximum(np.log2(table / table[0]), 0).sum(axis=1) + new
+
+
+def _saves_hbm_at_best(plan: Plan, incumbent: Plan) -> bool:
+    """Whether something waits in host memory, or the loss comes in more parts: neither makes a step faster."""
+    return bool(plan.offload) or plan.moves_activations or (plan.loss_chunks or 1) > (incumbent.loss_chunks or 1)
 
 
 def _unrepeated(array: NDArray[np.float64]) -> NDArray[np.float64]:
