@@ -11,7 +11,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.conversation import chat_answer
 from benchmarks.engine import predict_one, predict_space, profile_adapter, step_model_rate
-from benchmarks.processes import analyze_bundled, ci_fifty, ci_one, knowledge_cold, start_help, start_version
+from benchmarks.processes import (
+    analyze_bundled,
+    ci_fifty,
+    ci_one,
+    knowledge_cold,
+    optimize_overhead,
+    start_help,
+    start_version,
+)
 from benchmarks.searches import knowledge_build, knowledge_query, knowledge_query_large
 from benchmarks.timing import Result
 from mapping.language import mapping_check, mapping_fuzz
@@ -37,6 +45,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "mapping_fuzz": mapping_fuzz,
     "mapping_loop": mapping_loop,
     "optimize": optimize,
+    "optimize_overhead": optimize_overhead,
 }
 
 

@@ -1,4 +1,4 @@
-"""Commands from cold: help, version, an analysis, a search, a check of a pull request."""
+"""Commands from cold: help, version, an analysis, a search, a check of a pull request, a loop of runs."""
 
 import os
 import statistics
@@ -66,6 +66,32 @@ def _ci(count: int, limit: float) -> Result:
         first = run(command, environment)
         seconds = statistics.median(run(command, environment) for _ in range(3))
     return {"seconds": seconds, "limit_seconds": limit, "new_machine_seconds": first}
+
+
+def optimize_overhead() -> Result:
+    """What ``asap optimize`` adds to each run of a command that logs its steps at once, its own start left out."""
+    log = "for word in {overrides}; do echo Config param ${word%%=*}: ${word#*=}; done"
+    steps = 'for i in $(seq 0 29); do echo "completed step: $i, seconds: 0.5$((i % 9)), loss: 3.0"; done'
+    decoder = Path(__file__).parents[1] / "optimization" / "decoder.yml"
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"ASAP_HOME": folder}
+        run([str(ASAP), "experiments", "add", "small", "--config", str(decoder), "--hardware", "v5e-8"], environment)
+        command = [
+            str(ASAP),
+            "--quiet",
+            "optimize",
+            "small",
+            "--evaluate",
+            "run",
+            "--command",
+            f"{log}; {steps}",
+            "--yes",
+        ]
+        one, nine = (
+            statistics.median(run([*command, "--budget", budget], environment) for _ in range(RUNS))
+            for budget in ("1", "9")
+        )
+    return {"seconds": (nine - one) / 8, "limit_seconds": 0.2}
 
 
 def _pull_request(folder: Path, count: int) -> None:
