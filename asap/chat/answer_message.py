@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from asap.chat.answers.phrasing import insufficient_evidence
-from asap.chat.answers.small_talk import hostile, unknown
+from asap.chat.answers.talk.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
 from asap.chat.ledger import record, retract

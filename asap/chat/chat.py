@@ -2,8 +2,8 @@
 
 from asap.agents.settings import BUILTIN
 from asap.chat.answer_message import answer_message
-from asap.chat.answers.less_recomputation import less_recomputation
 from asap.chat.answers.phrasing import figures_of
+from asap.chat.answers.single_plans.less_recomputation import less_recomputation
 from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore

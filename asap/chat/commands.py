@@ -5,12 +5,12 @@ from collections.abc import Callable
 from asap.agents.llm.preflight import check_model
 from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
-from asap.chat.answers import plans as plan_answers
-from asap.chat.answers import ranking as ranking_answers
-from asap.chat.answers import run as run_answers
-from asap.chat.answers.help_text import COMMANDS, QUESTIONS
 from asap.chat.answers.phrasing import list_proposals
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.single_plans import plans as plan_answers
+from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.answers.talk.help_text import COMMANDS, QUESTIONS
+from asap.chat.answers.this_run import run as run_answers
 from asap.chat.evidence.fact import compiled_evidence
 from asap.chat.ledger import retract
 from asap.chat.reply import Reply, ReplyBuilder

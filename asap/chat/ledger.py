@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from asap.chat.answers.measurements import against_prediction
 from asap.chat.answers.phrasing import list_proposals
+from asap.chat.answers.proposals.measurements import against_prediction
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import implied_step
 from asap.chat.evidence.claims import Claim

@@ -1,10 +1,11 @@
 """Which answer a question gets: by its topic, and by the plans, the change and the numbers in it."""
 
-from asap.chat.answers import changes, named_plans
-from asap.chat.answers import profile as profile_answers
-from asap.chat.answers import ranking as ranking_answers
+from asap.chat.answers import named_plans
 from asap.chat.answers.by_topic import ANSWERS
-from asap.chat.answers.sweep import sweep
+from asap.chat.answers.other_runs import changes
+from asap.chat.answers.other_runs.sweep import sweep
+from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder

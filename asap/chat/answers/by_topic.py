@@ -2,25 +2,19 @@
 
 from collections.abc import Callable
 
-from asap.chat.answers import (
-    beyond,
-    changes,
-    figures,
-    flags,
-    hearsay,
-    measurements,
-    named_plans,
-    next_test,
-    small_talk,
-    verdicts,
-)
-from asap.chat.answers import profile as profile_answers
-from asap.chat.answers import ranking as ranking_answers
-from asap.chat.answers import run as run_answers
-from asap.chat.answers.criteria import rank_by
-from asap.chat.answers.plausible import plausible
-from asap.chat.answers.sharding import sharding
-from asap.chat.answers.terms import term
+from asap.chat.answers import named_plans
+from asap.chat.answers.other_runs import changes
+from asap.chat.answers.proposals import measurements, next_test, verdicts
+from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.criteria import rank_by
+from asap.chat.answers.single_plans import figures
+from asap.chat.answers.single_plans.plausible import plausible
+from asap.chat.answers.single_plans.sharding import sharding
+from asap.chat.answers.talk import beyond, hearsay, small_talk
+from asap.chat.answers.this_run import flags
+from asap.chat.answers.this_run import profile as profile_answers
+from asap.chat.answers.this_run import run as run_answers
+from asap.chat.answers.this_run.terms import term
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

@@ -2,9 +2,10 @@
 
 import re
 
-from asap.chat.answers import directions, verdicts
-from asap.chat.answers import plans as plan_answers
-from asap.chat.answers import ranking as ranking_answers
+from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals import verdicts
+from asap.chat.answers.single_plans import directions
+from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

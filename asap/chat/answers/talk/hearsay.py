@@ -1,6 +1,6 @@
 """Answers to what sounds like a report or an opinion and holds no fact."""
 
-from asap.chat.answers import ranking as ranking_answers
+from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim
 from asap.chat.reply import ReplyBuilder

@@ -1,7 +1,7 @@
 """Plans of which a direction or a part is named: "more tensor parallelism", "no pipeline", "keep tensor at 4"."""
 
 from asap.chat.answers.phrasing import line
-from asap.chat.answers.plans import why_not
+from asap.chat.answers.single_plans.plans import why_not
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.references.wishes import Wish

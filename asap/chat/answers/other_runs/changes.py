@@ -1,9 +1,9 @@
 """Answers to a question that names a change, or numbers that no reading of it uses."""
 
-from asap.chat.answers import small_talk
 from asap.chat.answers.named_plans import about_plans
-from asap.chat.answers.what_if import what_if
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.other_runs.what_if import what_if
+from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.answers.talk import small_talk
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT

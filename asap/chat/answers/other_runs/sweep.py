@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.scenario import Scenario, predict_scenario, scenario_of

@@ -1,6 +1,6 @@
 """Answers to what is no question about the run: greetings, thanks, other subjects, attempts to forge facts."""
 
-from asap.chat.answers.help_text import QUESTIONS
+from asap.chat.answers.talk.help_text import QUESTIONS
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 

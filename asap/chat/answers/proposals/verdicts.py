@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from asap.chat.answers.figures import prediction_of
 from asap.chat.answers.phrasing import expectation, list_proposals
+from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder

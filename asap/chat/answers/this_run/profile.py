@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from asap.chat.answers.figures import prediction_of
+from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

@@ -3,10 +3,10 @@
 import re
 from dataclasses import replace
 
-from asap.chat.answers.figures import prediction_of
 from asap.chat.answers.phrasing import drafted, seconds
-from asap.chat.answers.small_talk import unknown
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.answers.talk.small_talk import unknown
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.step_time import current_step_time

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from asap.chat.answers import ranking
-from asap.chat.answers.measurements import against_prediction
 from asap.chat.answers.phrasing import line
+from asap.chat.answers.proposals import ranking
+from asap.chat.answers.proposals.measurements import against_prediction
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import EXCLUDING_CLAIMS, Claim
 from asap.chat.evidence.fact import StatedFact

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.step_time import current_step_time

@@ -3,7 +3,7 @@
 from typing import get_args
 
 from asap.chat.answers.phrasing import drafted, line
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.core.errors import PlanError

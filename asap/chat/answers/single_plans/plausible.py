@@ -1,7 +1,7 @@
 """Whether a step time that somebody names is plausible: beside the prediction, and as an MFU."""
 
-from asap.chat.answers.figures import prediction_of
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
 from asap.chat.reply import ReplyBuilder

@@ -1,7 +1,7 @@
 """Answers in figures of one plan: HBM and its parts, step time, MFU, tokens a second, days and money."""
 
 from asap.chat.answers.phrasing import figures_of
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.step_time import current_step_time

@@ -1,6 +1,6 @@
 """What is split over which axis of a plan, and what every device holds whole."""
 
-from asap.chat.answers.whole_plan import whole
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

@@ -5,7 +5,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from asap.chat.answers.run import principle
+from asap.chat.answers.this_run.run import principle
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 
