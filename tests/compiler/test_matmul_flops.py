@@ -28,6 +28,8 @@ def module_of(kernel, attributes):
         ("bf16[4,16,32]", "window={size=4}, dim_labels=0bf_0io->0bf", 4 * 16),
         ("bf16[4,64,32]", "window={size=4 pad=3_3 rhs_reversal=1}, dim_labels=0bf_0io->0bf", 64),
         ("bf16[8,4,16,32]", "window={size=8x4 pad=7_7x0_0 rhs_reversal=1x0}, dim_labels=01bf_01io->01bf", 4 * 16),
+        ("bf16[8,64,32]", "window={size=8 stride=7 lhs_dilate=8}, dim_labels=0bf_0io->0bf", 64),
+        ("bf16[4,2,64,32]", "window={size=4x2 lhs_dilate=1x2}, dim_labels=01bf_01io->01bf", 4 * 64),
     ],
 )
 def test_a_product_has_two_flops_for_each_element_of_its_result_and_of_what_that_sums(kernel, attributes, summed):

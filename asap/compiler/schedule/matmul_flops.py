@@ -9,6 +9,7 @@ from asap.compiler.schedule.hlo import Computation, Instruction, Module
 _LABELS = re.compile(r"dim_labels=\w+?_(\w+)->")
 _SIZES = re.compile(r"window=\{size=([\dx]+)")
 _PADS = re.compile(r"pad=([-\d_x]+)")
+_DILATIONS = re.compile(r"lhs_dilate=([\dx]+)")
 
 _PRECISIONS = {"s8": "int8", "u8": "int8", "f8e4m3fn": "fp8", "f8e5m2": "fp8"}
 """Matmuls of any other type run at the rate of bf16."""
@@ -26,13 +27,21 @@ def matmul_flops(module: Module, instruction: Instruction, computation: Computat
 
 
 def _flops(convolution: Instruction, computation: Computation) -> Counter[str]:
-    """The contraction runs over the input features and the window dimensions without padding; padded ones are batch."""
+    """The contraction runs over the input features and over what of the window meets data.
+
+    A dimension of the window that is padded is batch. Of one whose input is dilated only one place in so many holds
+    data: so the products of several experts are written, each of which meets its own weights alone.
+    """
     kernel = computation.by_name[convolution.operands[1]].shapes[0]
     labels = _LABELS.search(convolution.attributes)
     sizes, pads = _SIZES.search(convolution.attributes), _PADS.search(convolution.attributes)
     lengths = [int(length) for length in sizes.group(1).split("x")] if sizes else []
     padded = [pad != "0_0" for pad in pads.group(1).split("x")] if pads else [False] * len(lengths)
-    contracted = [length for length, pad in zip(lengths, padded, strict=True) if not pad]
+    dilations = _DILATIONS.search(convolution.attributes)
+    apart = [int(places) for places in dilations.group(1).split("x")] if dilations else [1] * len(lengths)
+    contracted = [
+        math.ceil(length / places) for length, pad, places in zip(lengths, padded, apart, strict=True) if not pad
+    ]
     features = kernel.dims[labels.group(1).index("i")] if labels else 1
     flops = 2 * math.prod(convolution.shapes[0].dims) * features * math.prod(contracted)
     return Counter({_PRECISIONS.get(kernel.dtype, "bf16"): flops})
