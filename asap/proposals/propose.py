@@ -33,7 +33,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         draft(study, candidate, number, cite(study, candidate.plan), ranked.incumbent)
         for number, candidate in enumerate(chosen, 1)
     )
-    situation = situation_of(study, ranked.incumbent, proposals, ranked.considered)
+    situation = situation_of(study, ranked.incumbent, proposals[0].prediction if proposals else None, ranked.considered)
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,

@@ -1,6 +1,5 @@
 """The situation that a run is in, which decides what advice it needs."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.prediction import MemoryPrediction, Prediction
-from asap.proposals.proposal import Proposal
 from asap.study.study import Study
 
 SituationName = Literal[
@@ -38,22 +36,20 @@ class Situation(BaseModel):
     statement: str
 
 
-def situation_of(
-    study: Study, incumbent: Prediction | None, proposals: Sequence[Proposal], considered: int
-) -> Situation:
+def situation_of(study: Study, incumbent: Prediction | None, best: Prediction | None, considered: int) -> Situation:
     """The situation of a run.
 
     Args:
         study: the run.
         incumbent: the prediction of the plan that runs.
-        proposals: best first.
+        best: the prediction of the first proposal.
         considered: configurations that were evaluated.
     """
     also: list[SituationName] = []
     if study.profile is None:
         also.append("no_profile")
     if incumbent is None:
-        name: SituationName = "no_plan" if study.plan is None and proposals else "unknown"
+        name: SituationName = "no_plan" if study.plan is None and best is not None else "unknown"
         return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
     memory = incumbent.memory
     if memory is not None and not memory.fits:
@@ -63,11 +59,11 @@ def situation_of(
         return Situation(name="no_architecture", also=tuple(also), statement=_NOTHING["no_architecture"])
     if memory is not None and _spare(memory) >= SPARE:
         also.insert(0, "spare_memory")
-    gain = _gain(proposals[0]) if proposals else 0.0
+    gain = _gain(best) if best is not None else 0.0
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
     better = f"Of {considered:,} other configurations the best is expected to take {format_percent(gain)} less time"
-    if also[:1] == ["spare_memory"] and memory is not None and _uses_more(proposals[0], memory):
+    if also[:1] == ["spare_memory"] and memory is not None and best is not None and _uses_more(best, memory):
         room = f"{format_bytes(memory.capacity_bytes - memory.total.value)} of HBM are free"
         statement = f"{room}, and time can be bought with them. {better}."
         return Situation(name="spare_memory", also=tuple(also[1:]), statement=statement)
@@ -105,11 +101,11 @@ def _spare(memory: MemoryPrediction) -> float:
     return 1 - memory.total.value / memory.capacity_bytes
 
 
-def _uses_more(proposal: Proposal, memory: MemoryPrediction) -> bool:
-    held = proposal.prediction.memory
+def _uses_more(best: Prediction, memory: MemoryPrediction) -> bool:
+    held = best.memory
     return held is not None and held.total.value > memory.total.value
 
 
-def _gain(proposal: Proposal) -> float:
-    relative = proposal.prediction.relative_step_time
+def _gain(best: Prediction) -> float:
+    relative = best.relative_step_time
     return 1 - relative.value if relative else 0.0

@@ -4,16 +4,20 @@ from collections.abc import Callable
 
 from asap.chat.answers import named_plans
 from asap.chat.answers.other_runs import changes
+from asap.chat.answers.other_runs.largest import largest
 from asap.chat.answers.proposals import measurements, next_test, verdicts
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import rank_by
+from asap.chat.answers.proposals.target import target
 from asap.chat.answers.single_plans import figures
+from asap.chat.answers.single_plans.numerics import numerics
 from asap.chat.answers.single_plans.plausible import plausible
 from asap.chat.answers.single_plans.sharding import sharding
 from asap.chat.answers.talk import beyond, hearsay, small_talk
 from asap.chat.answers.this_run import flags
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run import run as run_answers
+from asap.chat.answers.this_run.review import review
 from asap.chat.answers.this_run.terms import term
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -70,4 +74,9 @@ ANSWERS: dict[Topic, _Answer] = {
     Topic.SHARDING: sharding,
     Topic.PLAUSIBLE: plausible,
     Topic.REPORTED: hearsay.unrecorded,
+    Topic.NUMERICS: numerics,
+    Topic.LARGEST: largest,
+    Topic.TARGET: target,
+    Topic.REVIEW: _short(review),
+    Topic.AFTERWARDS: _short(next_test.what_comes_after),
 }

@@ -36,7 +36,9 @@ def expectation(prediction: Prediction) -> str:
     if quantity.provenance is Provenance.STATED:
         change = f"{(quantity.value - 1) * 100:+.1f} %" if quantity.unit == "fraction" else phrases.interval(quantity)
         return f"step time {change}, {quantity.source}"
-    return f"step time {phrases.relative_change(prediction)}, {quantity.provenance.value}"
+    step = prediction.step_time
+    measured = f", measured {format_seconds(step.value)}" if step and step.provenance is Provenance.STATED else ""
+    return f"step time {phrases.relative_change(prediction)}, {quantity.provenance.value}{measured}"
 
 
 def line(conversation: Conversation, candidate: Candidate, rank: int | None = None) -> str:

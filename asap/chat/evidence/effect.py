@@ -10,14 +10,18 @@ from dataclasses import dataclass, replace
 from asap.chat.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.learning import learned
-from asap.chat.evidence.step_time import current_step_time, stated
+from asap.chat.evidence.step_time import WORKED_OUT, current_step_time, stated
 from asap.core.provenance import Quantity
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.candidate import Candidate, fits, with_prediction
 from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.study.study import Study
+
+_RAN = {Claim.STEP_TIME, Claim.RELATIVE, Claim.FITS, Claim.FASTER, Claim.SLOWER}
+"""What is said of plans that ran."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> 
         if item.plan is None or item.claim in RUN_CLAIMS:
             continue
         if item.claim in EXCLUDING_CLAIMS:
-            excluded |= {candidate.plan: item for candidate in candidates if _takes_out(item, candidate, candidates)}
+            excluded |= dict.fromkeys(_taken_out(item, ranked, evidence), item)
         else:
-            candidates = [_with_fact(item, c, now) if c.plan == item.plan else c for c in candidates]
+            candidates = [_with_fact(item, c, now, ranked.study) if c.plan == item.plan else c for c in candidates]
             excluded.pop(item.plan, None)
     left = [candidate for candidate in candidates if candidate.plan not in excluded]
     left.sort(key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
@@ -69,29 +73,46 @@ def _taught(ranked: RankedCandidates, evidence: Sequence[StatedFact], now: Quant
     return learned(ranked.candidates, ranked.study.plan, measured)
 
 
-def _takes_out(item: StatedFact, candidate: Candidate, candidates: Sequence[Candidate]) -> bool:
-    """The plan itself, and after an out-of-memory whatever is modelled to need as much or more."""
-    if candidate.plan == item.plan:
-        return True
-    known = next((c.prediction.memory for c in candidates if c.plan == item.plan), None)
-    own = candidate.prediction.memory
-    if item.claim is not Claim.OUT_OF_MEMORY or known is None or own is None:
-        return False
-    return own.total.value >= known.total.value
+def _taken_out(item: StatedFact, ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> list[Plan]:
+    """The plan itself, and after an out-of-memory what is modelled to need as much or more.
+
+    Modelled HBM errs: what was seen to run stays, and with it what is modelled to need no more than that.
+    """
+    assert item.plan is not None
+    held = {c.plan: c.prediction.memory.total.value for c in ranked.candidates if c.prediction.memory is not None}
+    if item.claim is not Claim.OUT_OF_MEMORY or item.plan not in held:
+        return [item.plan]
+    ran = [one.plan for one in evidence if one.claim in _RAN and one.plan != item.plan]
+    incumbent = ranked.incumbent.memory if ranked.incumbent else None
+    fitted = [size for plan, size in held.items() if plan in ran]
+    fitted += [incumbent.total.value] if incumbent is not None and incumbent.fits else []
+    least, proven = held[item.plan], max(fitted, default=0.0)
+    return [item.plan, *(plan for plan, size in held.items() if size >= least and size > proven and plan not in ran)]
 
 
-def _with_fact(item: StatedFact, candidate: Candidate, now: Quantity | None) -> Candidate:
+def _with_fact(item: StatedFact, candidate: Candidate, now: Quantity | None, study: Study) -> Candidate:
     prediction = candidate.prediction
     if item.claim is Claim.FITS and prediction.memory is not None:
         memory = prediction.memory.model_copy(update={"fits": True})
         return replace(candidate, prediction=prediction.model_copy(update={"memory": memory}))
     ratio = _ratio(item, now)
     if ratio is None and item.claim is Claim.STEP_TIME and item.value:
-        fields = {"step_time": stated(item, item.value, "s")}
-        return replace(candidate, prediction=prediction.model_copy(update=fields))
+        return with_prediction(candidate, _anchored(item, prediction, study))
     if ratio is None:
         return candidate
     return replace(candidate, prediction=_measured(item, prediction, ratio), score=-math.log(ratio), precedent=0.0)
+
+
+def _anchored(item: StatedFact, prediction: Prediction, study: Study) -> Prediction:
+    """The prediction with its measured step, relative to what the run as it is would take by all measurements."""
+    assert item.value is not None
+    fields: dict[str, Quantity] = {"step_time": stated(item, item.value, "s")}
+    known, relative = study.profile, prediction.relative_step_time
+    if known is not None and known.source == WORKED_OUT and known.kpis.step_time_s and relative is not None:
+        factor = item.value / known.kpis.step_time_s / relative.value
+        ends = {name: end * factor for name in ("value", "low", "high") if (end := getattr(relative, name))}
+        fields["relative_step_time"] = relative.model_copy(update=ends)
+    return prediction.model_copy(update=fields)
 
 
 def _ratio(item: StatedFact, now: Quantity | None) -> float | None:

@@ -4,6 +4,7 @@ from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import Thing
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment
+from asap.prediction.step_model.encoding import OPTIMIZERS
 from asap.study.study import Study
 
 
@@ -35,6 +36,10 @@ def with_workload(study: Study, experiment: Experiment, change: Change, changes:
         new = (each.of(None) or 1) * devices
         fields["global_batch"] = new
         changes.append(f"a global batch of {new} ({each.value:g} for each of {devices} devices)")
+    if change.optimizer is not None and change.optimizer not in OPTIMIZERS:
+        reason = f"what {change.optimizer} keeps for each parameter is not on record"
+        hint = f"known are {', '.join(OPTIMIZERS)}; asap analyze --allow second_moment tries narrower moments of Adam"
+        raise InsufficientEvidenceError(reason, where=experiment.id, hint=hint)
     for field, value in (("precision", change.precision), ("optimizer", change.optimizer)):
         if value is not None:
             now = getattr(workload, field)

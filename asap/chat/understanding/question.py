@@ -39,6 +39,10 @@ _HYPOTHETICAL = re.compile(
     re.I,
 )
 _ABOUT_OPERATIONS = {Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES}
+_INTERJECTIONS = re.compile(
+    r"^\s*(?:(?:h+m+|u[hm]+|a+h+|oh|er+|well|right|alright|listen|look)\b[\s,.!…-]*|ok(?:ay)?(?:,\s*|\s+(?=so\b)))+(?=\w)",
+    re.I,
+)
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
@@ -133,7 +137,7 @@ def _topic(text: str, found: Sequence[Amount], named: Sequence[str], lone: Seque
     """What a text is about: by its numbers where money or a training run is among them, else by the examples."""
     if any(a.unit in {"$", "chip-hours"} or (a.unit == "tokens" and a.value >= _TRAINING) for a in found):
         return Topic.THROUGHPUT
-    best = retrieval().matches(masked(text, found, named, lone))[0]
+    best = retrieval().matches(_INTERJECTIONS.sub("", masked(text, found, named, lone)))[0]
     return best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN
 
 

@@ -26,6 +26,8 @@ from asap.prediction.step_model.remat_shares import RematShares, remat_shares
 FP32_MASTER = 4.0
 ADAM_MOMENTS = 8.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
+"""Optimizers whose state is known; those of Adam's kind keep two moments."""
 STATE_BYTES = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes")
 """Fields that follow from the training state."""
 OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer")

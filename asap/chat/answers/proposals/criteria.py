@@ -13,6 +13,7 @@ from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import MEASURABLE
 
 _Criterion = tuple[str, Callable[[Conversation, Candidate], float | None], Callable[[float], str]]
+"""Its name, what is compared, least first, and that figure in words; empty where the expectation beside it says it."""
 
 
 def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
@@ -32,7 +33,8 @@ def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None
     answer.add(f"proposal {first} ({answer.focus}) has the {name} of the {len(current)}{beside}:")
     for amount, rank in known:
         prediction = current[rank - 1].prediction
-        answer.add(f"- proposal {rank}, {prediction.plan}: {write(amount)}; {expectation(prediction)}{fit(prediction)}")
+        figure = f"{said}; " if (said := write(amount)) else ""
+        answer.add(f"- proposal {rank}, {prediction.plan}: {figure}{expectation(prediction)}{fit(prediction)}")
     answer.add(f"The ranking itself stays: {', '.join(str(plan) for plan in conversation.order)}.")
 
 
@@ -90,5 +92,5 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
         r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|change|distance|smallest)\b",
         ("smallest distance from what runs", _distance, lambda value: f"{value:g} doubling(s)"),
     ),
-    (r"", ("shortest step", _step, lambda value: f"{value:.3f} of the step (s, where nothing runs now)")),
+    (r"", ("shortest step", _step, lambda value: "")),
 )  # fmt: skip

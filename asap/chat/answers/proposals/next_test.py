@@ -22,6 +22,18 @@ def what_to_test(conversation: Conversation, answer: ReplyBuilder) -> None:
         ranking.first(conversation, answer)
 
 
+def what_comes_after(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """What to test after the plan to test now: the proposals behind it, while nothing was measured."""
+    current = conversation.proposals
+    if len(current) < 2 or _outcomes(conversation):
+        what_to_test(conversation, answer)
+        return
+    answer.add(f"Report what {current[0].plan} measures; the order may change with it. As it stands, next:")
+    for rank, candidate in enumerate(current[1:], 2):
+        answer.add(line(conversation, candidate, rank))
+    answer.focus = current[1].plan
+
+
 def _next(conversation: Conversation, answer: ReplyBuilder, found: Sequence[StatedFact]) -> None:
     """What the tests gained against what was predicted, and which proposal is worth testing after them."""
     measured = [fact for fact in found if fact.claim not in EXCLUDING_CLAIMS]

@@ -80,12 +80,21 @@ def no_such_plan(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -
     """Say that no valid plan lies in the direction that was asked for."""
     plan = conversation.study.plan
     if plan is not None:
-        change = "more" if wish.sense == "more" else "less"
+        change = "less" if wish.sense in {"less", "none", "half"} else "more"
         answer.add(f"No valid plan has {change} {NAMES[wish.axis]} than what runs now ({plan}), as far as is known.")
 
 
 def _lies_in_direction(plan: Plan, incumbent: Plan, wish: Wish) -> bool:
-    change = plan.degree(wish.axis) - incumbent.degree(wish.axis)
+    degree = plan.degree(wish.axis)
+    if wish.sense in {"half", "twice"}:
+        return (
+            degree * 2 == incumbent.degree(wish.axis)
+            if wish.sense == "half"
+            else degree == 2 * incumbent.degree(wish.axis)
+        )
+    if wish.sense == "some":
+        return degree > 1
+    change = degree - incumbent.degree(wish.axis)
     return change > 0 if wish.sense == "more" else change < 0
 
 

@@ -1,5 +1,9 @@
 """Answers in figures of one plan: HBM and its parts, step time, MFU, tokens a second, days and money."""
 
+import re
+
+import numpy as np
+
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
@@ -12,9 +16,13 @@ from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_bytes, format_percent, format_seconds, significant
 from asap.plans import Plan
+from asap.prediction.evaluate_plans import evaluate_plans
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.prediction.step_model.compute import model_flops
+from asap.prediction.uncertainty.calibration import load_calibration
 
+_FLOPS = re.compile(r"\b\w?flop(?:s|/s)?\b", re.I)
 DAY, HOUR = 86400, 3600
 
 
@@ -74,11 +82,25 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
             f"on {chips} chips"
         )
         answer.add_figure(f"{prediction.plan}: tokens per second", rate)
+        answer.add(*_flops(conversation, question, prediction))
         _bill(answer, question, rate.value, chips)
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")
     answer.context = question.context.model_copy(update={"tokens": question.tokens})
+
+
+def _flops(conversation: Conversation, question: Question, prediction: Prediction) -> list[str]:
+    """FLOPs of the model in a step, as MFU counts them, where they are asked for."""
+    study, step = conversation.study, prediction.step_time
+    experiment = study.experiment
+    if not _FLOPS.search(question.text) or study.slice is None or step is None or experiment.model is None:
+        return []
+    fit = load_calibration().full
+    found = evaluate_plans([prediction.plan], experiment.model, experiment.workload, study.slice, fit)
+    flops = float(np.asarray(model_flops(found.inputs)).flat[0])
+    said = f"{significant(flops / 1e15)} PFLOP a step, without what is computed again"
+    return [f"- {said}; {significant(flops / step.value / study.slice.chips / 1e12)} TFLOP/s a chip"]
 
 
 def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> None:

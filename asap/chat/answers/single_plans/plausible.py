@@ -1,8 +1,11 @@
 """Whether a step time that somebody names is plausible: beside the prediction, and as an MFU."""
 
+import re
+
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
+from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -10,12 +13,21 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, format_seconds
 from asap.reports.phrases import interval
 
+_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)
+
 
 def plausible(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """A step time of a plan, or of what runs now; nothing is recorded."""
     study = conversation.study
     seconds = next((amount.value for amount in question.amounts if amount.unit == "s" and amount.value > 0), None)
     named = next(iter(question.plans), study.plan)
+    share = next((a.value / 100 for a in question.amounts if a.unit == "%" and _MFU.search(question.text)), None)
+    if seconds is None and share:
+        answer.add(_of_mfu(share))
+        now = modelled_now(study)
+        if now is not None and now.mfu is not None:
+            answer.add(f"What runs now is expected at {format_percent(now.mfu.value)} ({now.mfu.provenance.value}).")
+        return
     if seconds is None:
         answer.add('Which step time? Ask it like "is 3 s a step plausible for proposal 1?".')
         return
@@ -29,7 +41,15 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
         answer.add_figure(f"{plan}: step time", step)
     mfu = mfu_of_step(study, seconds)
     if mfu is not None:
-        verdict = f"more than any published run ({HIGHEST_PUBLISHED_MFU:.0%})" if mfu > IMPLAUSIBLE_MFU else "possible"
-        answer.add(f"With this model and batch it would be an MFU of {format_percent(mfu, 0)}: {verdict}.")
+        answer.add(f"With this model and batch it would be an MFU of {format_percent(mfu, 0)}: {_verdict(mfu)}.")
     if not answer.lines:
         answer.add("I cannot tell: that follows from the architecture, batch and sequence, not all on record.")
+
+
+def _of_mfu(mfu: float) -> str:
+    return f"An MFU of {format_percent(mfu, 0)} is {_verdict(mfu)}."
+
+
+def _verdict(mfu: float) -> str:
+    best = f"the best published run reached {HIGHEST_PUBLISHED_MFU:.0%}"
+    return f"more than any run has published: {best}" if mfu > IMPLAUSIBLE_MFU else f"possible: {best}"

@@ -17,6 +17,8 @@ from asap.profiles.gaps import MAXTEXT_SETTINGS
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.selection.precedents import similar_runs
 
+_SLOW = re.compile(r"\b(?:slow|so long)\b", re.I)
+"""Said of what runs: a plan that has not run is not slow."""
 UNKNOWN = "not on record"
 MOST_PRECEDENTS = 4
 LONGEST_TITLE, LONGEST_NOTE = 160, 500
@@ -25,7 +27,8 @@ LONGEST_TITLE, LONGEST_NOTE = 160, 500
 def bottleneck(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What holds the run back, and the evidence; by the model where no profile shows it, and for another plan."""
     study, diagnosis = conversation.study, conversation.study.diagnosis
-    others = [plan for plan in question.plans if plan != study.plan]
+    named = [] if _SLOW.search(question.text) and not question.refs.ranked else question.plans
+    others = [plan for plan in named if plan != study.plan]
     for plan in others:
         step = modelled_step(replace(study, profile=None), prediction_of(conversation, whole(conversation, plan)))
         answer.add(f"{plan}: {step.statement if step else 'what holds it back is not predicted.'}")

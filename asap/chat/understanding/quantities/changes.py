@@ -35,7 +35,11 @@ class Change(BaseModel):
 _HARDWARE = re.compile(r"\b((?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:-\d+)?|trillium|ironwood)s?\b", re.I)
 _CHIP_ONLY = re.compile(r"\d*\s*\b(v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:s\b|\s+(?:chips?|devices?|tpus?|gpus?))", re.I)
 _PRECISION = re.compile(r"\b(int8|int4|fp8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
-_OPTIMIZER = re.compile(r"\b(adamw|adafactor|adam_pax|adam|sgd|muon|lion|shampoo)\b", re.I)
+_OPTIMIZER = re.compile(
+    r"\b(adamw|adafactor|adam_pax|(?:8|eight)-?bit[- ](?:adam\w*|optimi[sz]er)|adam|sgd|muon|lion|shampoo|soap"
+    r"|sophia)\b",
+    re.I,
+)
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|from|replac\w+|away from)\s+(?:the\s+)?$", re.I)
 _REMAT = re.compile(
     r"\b(?:remat\w*|(?:re)?comput\w* (?:nothing|everything|policy)|recomput\w*|(?:activation"

@@ -104,6 +104,10 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
         if thing is not None and index not in used and thing not in counts and not (sized and thing == "chips"):
             counts[thing] = new_value(thing, amount)
             used.append(index)
+    for index, amount in enumerate(amounts):
+        if index not in used and "sequence" not in counts and _looks_like_a_sequence(amount):
+            counts["sequence"] = new_value("sequence", amount)
+            used.append(index)
     for thing, start, end in things:
         factor = direction(text, start, end)
         if thing not in counts and factor is not None:
@@ -118,6 +122,11 @@ def nearest_thing(text: str, place: int) -> Thing | None:
     found = _things(text)
     near: list[tuple[int, Thing]] = [(abs(place - (end if end <= place else start)), one) for one, start, end in found]
     return next((thing for distance, thing in sorted(near) if distance < _FAR), None)
+
+
+def things_named(text: str) -> list[Thing]:
+    """The things that a text names."""
+    return [thing for thing, _, _ in _things(text)]
 
 
 def new_value(thing: Thing, amount: Amount) -> To:
@@ -135,6 +144,11 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
             if not taken and not _PER.search(text[: match.start()]):
                 found.append((thing, match.start(), match.end()))
     return found
+
+
+def _looks_like_a_sequence(amount: Amount) -> bool:
+    """``8k`` or ``128k`` of nothing that is named."""
+    return not amount.unit and re.fullmatch(r"\d{1,4} ?k", amount.text, re.I) is not None
 
 
 def _distance(text: str, start: int, end: int, amount: Amount) -> int:

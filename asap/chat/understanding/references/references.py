@@ -31,6 +31,9 @@ _NOW = re.compile(
     re.I,
 )
 
+_AGAINST = re.compile(r"\b(?:it|that|this)\b[^.?!]*\b(?:than|versus|vs|compared (?:to|with)|against)\b", re.I)
+_OWN_FIGURE = re.compile(r"\b(?:our|my) (?:mfu|throughput|step(?: time)?|hbm|memory|utili[sz]ation|tokens)\b", re.I)
+
 
 @dataclass(frozen=True)
 class Mention:
@@ -56,6 +59,11 @@ class References:
     def plans(self) -> list[Plan]:
         """Plans in the order of their mention, each once."""
         return list(dict.fromkeys(mention.plan for mention in self.mentions))
+
+    @property
+    def ranked(self) -> list[Plan]:
+        """Plans that are named by their number."""
+        return [mention.plan for mention in self.mentions if mention.way == "rank"]
 
     @property
     def written(self) -> list[Plan]:
@@ -96,8 +104,12 @@ def references(
         found += [Mention(plan, len(text), len(text), "all", n) for n, plan in enumerate(order[first:], first + 1)]
     if incumbent is not None and (now := _NOW.search(rest)):
         found.append(Mention(incumbent, now.start(), now.end(), "baseline"))
+    if not found and not missing and incumbent is not None and (own := _OWN_FIGURE.search(rest)):
+        found.append(Mention(incumbent, own.start(), own.end(), "baseline"))
     if not found and not missing and focus is not None and (pointing := _POINTING.search(rest)):
         found.append(Mention(focus, pointing.start(), pointing.end(), "pointing"))
+    if len(found) == 1 and focus not in (None, found[0].plan) and (against := _AGAINST.search(rest)):
+        found.append(Mention(focus, against.start(), against.start(), "pointing"))
     only_settings = not any(plan.devices > 1 for _, _, plan in spans)
     wish = wish_in(text if only_settings else rest)
     return References(tuple(sorted(found, key=lambda m: m.start)), wish, missing, settings)

@@ -13,7 +13,7 @@ _MUCH = (
 )
 _WISH = re.compile(
     rf"\b{_MUCH}\s+(?:of\s+|any\s+|the\s+|use\s+|using\s+|more\s+)*{_AXIS}(?:[\s-]+(?:parallel\w*|stages?|axis|sharding|shards))?\b"
-    rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding)\b"
+    rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding|degrees?)\b"
     r"|\b(?P<alone>pipelining)\b"
     rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
     re.I,
@@ -21,6 +21,12 @@ _WISH = re.compile(
 _SINGLE = re.compile(rf"\b{_AXIS}(?:[\s-]+parallel\w*)?\s*(?:=|:|of|at)\s*1\b(?![.,]?\d)", re.I)
 _WHOLLY = re.compile(r"\b(?:pure|plain|only|just|full)\b", re.I)
 _NONE = re.compile(r"\b(?:without|no|drop\w*|remov\w+|get rid of)\b", re.I)
+_SOME = re.compile(r"\b(?:use|using|do|try)\b", re.I)
+_FACTOR = re.compile(
+    r"\b(?:(?P<half>halv\w*|half)|doubl\w*|twice)\s+(?:of\s+|the\s+|our\s+|as\s+much\s+)*"
+    rf"{_AXIS.replace('?P<axis>', '?:')}(?:[\s-]+(?:parallel\w*|axis|sharding|shards|degree))+",
+    re.I,
+)
 _LESS = re.compile(r"\b(?:less|lower|fewer|smaller|reduc\w+)\b", re.I)
 
 
@@ -29,7 +35,7 @@ class Wish:
     """An axis that is named without a degree, and how much of it is asked for."""
 
     axis: Axis
-    sense: Literal["more", "less", "only", "none"]
+    sense: Literal["more", "less", "only", "none", "some", "half", "twice"]
 
 
 def wish_in(text: str) -> Wish | None:
@@ -49,9 +55,19 @@ def wish_in(text: str) -> Wish | None:
         else WORDS[name.removesuffix("s")]
     )
     much = match["much"] or ""
+    if factor := _FACTOR.search(text):
+        return next(Wish(axis, "half" if factor["half"] else "twice") for axis in get_args(Axis) if axis == name)
     if match["wide"] or _WHOLLY.search(much):
         sense = "only"
     else:
-        sense = "none" if _NONE.search(much) else "less" if _LESS.search(much) else "more"
+        sense = (
+            "none"
+            if _NONE.search(much)
+            else "less"
+            if _LESS.search(much)
+            else "some"
+            if _SOME.search(match.group())
+            else "more"
+        )
     axes: tuple[Axis, ...] = get_args(Axis)
     return next(Wish(axis, sense) for axis in axes if axis == name)
