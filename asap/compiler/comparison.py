@@ -20,7 +20,8 @@ def differences_from_prediction(found: Verification, expected: Prediction) -> tu
         sentences.append(
             f"step time: {format_seconds(compiled)} compiled, {format_seconds(predicted)} predicted ({sign}{change})"
         )
-        sentences += _part_differences(found, expected, _SMALLEST * compiled)
+        if expected.parts:
+            sentences += _part_differences(found, expected, _SMALLEST * compiled)
     if found.memory and found.memory.hbm_peak and expected.memory:
         compiled_size, predicted_size = format_bytes(found.memory.hbm_peak), format_bytes(expected.memory.total.value)
         sentences.append(f"HBM: {compiled_size} compiled, {predicted_size} predicted")

@@ -1,26 +1,34 @@
 """What a mapping program is checked against: the model and the machine of an experiment, or of their names."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from asap.compiler.reference.target import mapping_target
 from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
+from asap.mapping.explain import Explanation, explain
 from asap.mapping.language.nearest import nearest
+from asap.mapping.language.program import Program
 from asap.mapping.target import Target
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.catalogue import known_architectures
 from asap.plans.validity import Constraints
 
+if TYPE_CHECKING:
+    from asap.prediction.prediction import Prediction
+
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """A model's tensors, a machine, and what limits the mesh; ``None`` is unknown."""
+    """A model with its tensors, a machine, what limits the mesh, and what a step works on; ``None`` is unknown."""
 
     target: Target | None
     hardware: Slice | None
     constraints: Constraints
+    model: Architecture | None
+    workload: Workload
 
     def both(self, where: str) -> tuple[Target, Slice]:
         """Model and machine, for what needs both.
@@ -32,6 +40,25 @@ class ProgramFacts:
             hint = "give --model and --on, or --experiment"
             raise InsufficientEvidenceError("it needs a model and a machine", where=where, hint=hint)
         return self.target, self.hardware
+
+    def explained(self, program: Program) -> Explanation:
+        """A checked program in words, with its prediction where model, machine, batch and sequence are known."""
+        found, predicted = explain(program, self.target), self._predicted(program)
+        if predicted is None:
+            return found
+        hbm = predicted.memory.total if predicted.memory else None
+        said = {"step_time": predicted.step_time, "hbm": hbm, "notes": predicted.notes}
+        return found.model_copy(update=said)
+
+    def _predicted(self, program: Program) -> "Prediction | None":
+        from asap.prediction.predict_program import predict_program
+
+        if self.target is None or self.hardware is None or program.mesh is None:
+            return None
+        try:
+            return predict_program(program, self.target, self.model, self.workload, self.hardware)
+        except InsufficientEvidenceError:
+            return None
 
 
 def program_facts(
@@ -53,6 +80,8 @@ def program_facts(
         Constraints.of(
             known, workload, machine.devices_per_slice if machine else None, machine.slices if machine else 1
         ),
+        known,
+        workload,
     )
 
 

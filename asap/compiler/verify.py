@@ -18,9 +18,8 @@ from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
-from asap.mapping.policies import layers_by_policy
 from asap.models import Architecture
-from asap.plans import Plan, Remat
+from asap.plans import Plan
 from asap.plans.workload import workload_under
 from asap.prediction.prediction import Prediction
 
@@ -109,13 +108,12 @@ def _hardware(experiment: Experiment) -> Slice:
 
 def _expected(experiment: Experiment, hardware: Slice, plan: Plan, options: CompileOptions) -> Prediction | None:
     from asap.prediction import predict
-    from asap.prediction.predict_layers import predict_layers
+    from asap.prediction.predict_program import predict_program
 
     model, workload = experiment.model, experiment.workload
     try:
         if options.mapping is not None and options.is_reference and model is not None:
-            policies = layers_by_policy(options.mapping, mapping_target(model, workload), plan.remat or Remat.FULL)
-            return predict_layers(plan, policies, model, workload, hardware)
+            return predict_program(options.mapping, mapping_target(model, workload), model, workload, hardware)
         return predict(plan, model, workload, hardware)[0]
     except (BadInputError, InsufficientEvidenceError):
         return None

@@ -87,6 +87,14 @@ def contradictions(lines: Iterable[tuple[Line, int]]) -> list[tuple[Line, Line]]
     ]
 
 
+def layers_of(place: Place) -> list[int | None]:
+    """The layers of a place that have its tensor; ``None`` stands for outside of layers."""
+    if place.layers is None:
+        return [None]
+    first, last = place.layers
+    return [layer for layer in place.tensor.layers if first <= layer <= last]
+
+
 def value_of(line: Line) -> tuple[str, ...]:
     """What a line decides."""
     return tuple(axis.text for axis in line.axes) if isinstance(line, Sharding) else (line.value.text,)

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import PlanError
-from asap.core.units import format_bytes
+from asap.core.provenance import Quantity
+from asap.core.units import format_bytes, format_seconds
 from asap.mapping.coverage import Place
 from asap.mapping.kept_state import kept_state
 from asap.mapping.language.format import format_decision
@@ -76,6 +77,13 @@ class Explanation(BaseModel):
     parameters: tuple[Laid, ...] = Field(description="empty without a model")
     activations: tuple[Laid, ...] = Field(description="empty without a model")
     kept: tuple[KeptTensor, ...] = Field(description="between two steps, exact; empty without a model and a mesh")
+    step_time: Quantity | None = Field(
+        default=None, description="predicted, seconds; null where batch or machine is not known"
+    )
+    hbm: Quantity | None = Field(default=None, description="predicted for the peak of a step, bytes of one device")
+    notes: tuple[str, ...] = Field(
+        default=(), description="what the prediction says of the program, and what it leaves out"
+    )
     maxtext_rules: tuple[tuple[str, tuple[str, ...]], ...] | None = Field(
         description="logical_axis_rules for MaxText that lay the tensors so; null where MaxText cannot say it"
     )
@@ -113,6 +121,16 @@ def kept_in_words(kept: Sequence[KeptTensor]) -> str:
     named = ", ".join(f"{each.tensor} {format_bytes(each.hbm_bytes)}" for each in largest if each.hbm_bytes)
     beside = f", and {format_bytes(host)} in memory of the host" if host else ""
     return f"Parameters and Adam moments on a device: {format_bytes(hbm)} of HBM ({named or 'none'}){beside}."
+
+
+def predicted_in_words(found: Explanation) -> Iterator[str]:
+    """The predicted step and its HBM; a line of its own for each note."""
+    step, hbm = found.step_time, found.hbm
+    if step is not None:
+        ends = " to ".join(format_seconds(end) for end in (step.low, step.high) if end is not None)
+        held = f", {format_bytes(hbm.value)} of HBM at its peak" if hbm else ""
+        yield f"Predicted: {format_seconds(step.value)} a step{f' ({ends})' if ends else ''}{held}."
+        yield from found.notes
 
 
 def meaning(decision: Decision) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
 
-from asap.mapping.coverage import Coverage, Place, value_of
+from asap.mapping.coverage import Coverage, Place, layers_of, value_of
 from asap.mapping.language.program import Program
 from asap.mapping.sharding import shardings
 from asap.mapping.target import Target
@@ -33,7 +33,7 @@ def kept_state(program: Program, target: Target) -> Mapping[str, Kept]:
     for found in shardings(target, program, "shard"):
         name = found.place.tensor.name
         elements = _elements(program, found.place, [split.axes for split in found.splits])
-        for layer in _layers(found.place):
+        for layer in layers_of(found.place):
             size = elements * _BYTES[dtype(name, layer) or usual]
             on_host = (memory(name, layer) or memory("parameters", None)) == _HOST
             kept[name][on_host] += size
@@ -54,19 +54,12 @@ def _elements(program: Program, place: Place, axes: list[tuple[str, ...]]) -> fl
     return prod(dimension.length or 1 for dimension in place.tensor.dimensions) / shards
 
 
-def _layers(place: Place) -> list[int | None]:
-    if place.layers is None:
-        return [None]
-    first, last = place.layers
-    return [layer for layer in place.tensor.layers if first <= layer <= last]
-
-
 def _value_by_layer(program: Program, target: Target, keyword: str) -> Callable[[str, int | None], str]:
     """What lines say of a tensor in a layer; empty where none does."""
     coverage = Coverage(target, keyword, program)
     said = {
         (coverage.places[bit].tensor.name, layer): value_of(line)[0]
         for bit, line in coverage.holding().items()
-        for layer in _layers(coverage.places[bit])
+        for layer in layers_of(coverage.places[bit])
     }
     return lambda name, layer: said.get((name, layer), "")

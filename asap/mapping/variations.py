@@ -10,7 +10,6 @@ from typing import TypeGuard
 
 from asap.hardware import Slice
 from asap.mapping.check import check
-from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Decision, Program, Sharding, TensorSetting
@@ -31,11 +30,10 @@ _MOST_AXES = 2
 
 @dataclass(frozen=True)
 class Variation:
-    """A program, what it changes, and the bytes of parameters and moments that a device then keeps in HBM."""
+    """A program, and what it changes."""
 
     text: str
     what: str
-    kept: float
 
 
 def split_otherwise(text: str, target: Target, hardware: Slice) -> Iterator[Variation]:
@@ -60,8 +58,7 @@ def split_otherwise(text: str, target: Target, hardware: Slice) -> Iterator[Vari
             splits = _splits(checked.program, target)
             if not checked.feedback and splits not in seen:
                 seen.add(splits)
-                kept = kept_in_all(checked.program, target).hbm
-                yield Variation(varied, f"{group}: {dimension} over {axes_said}", kept)
+                yield Variation(varied, f"{group}: {dimension} over {axes_said}")
 
 
 def first_layers_recompute(text: str, policy: Policy, layers: int, target: Target) -> str:

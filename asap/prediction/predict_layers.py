@@ -60,12 +60,8 @@ def _mean(values: list[Quantity | None], shares: list[float]) -> Quantity | None
     return known[0].model_copy(update={field: weighed(field) for field in ("value", "low", "high")})
 
 
-def _memory(values: list[MemoryPrediction | None], shares: list[float]) -> MemoryPrediction | None:
-    known = [value for value in values if value is not None]
-    total = _mean([value.total for value in known], shares) if len(known) == len(values) else None
-    if total is None:
-        return None
-    capacity = known[0].capacity_bytes
+def memory_in_all(total: Quantity, capacity: float) -> MemoryPrediction:
+    """HBM of which only the sum is known, with its interval, on a device with a capacity in bytes."""
     overhead = AllocatorOverhead(
         low=(total.low or total.value) / total.value, high=(total.high or total.value) / total.value
     )
@@ -73,3 +69,9 @@ def _memory(values: list[MemoryPrediction | None], shares: list[float]) -> Memor
         total=total, capacity_bytes=capacity, fits=total.value <= capacity,
         probability_fits=float(overhead.probability_fits(total.value, capacity)),
     )  # fmt: skip
+
+
+def _memory(values: list[MemoryPrediction | None], shares: list[float]) -> MemoryPrediction | None:
+    known = [value for value in values if value is not None]
+    total = _mean([value.total for value in known], shares) if len(known) == len(values) else None
+    return None if total is None else memory_in_all(total, known[0].capacity_bytes)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,17 @@ def test_explain_says_what_a_device_keeps(asap, file):
     assert kept["query"]["host_bytes"] == 2 * 80 * 8192 * 8192 * 4 / 16
     words = "Parameters and Adam moments on a device: 16.0 GiB of HBM (gate 4.38 GiB, up 4.38 GiB, down 4.38 GiB), and "
     assert words in asap("map", "explain", str(file), *ON).out
+
+
+def test_explain_predicts_the_step_of_an_experiment(asap, file):
+    file.write_text("mesh data=16\nremat full\nshard head by embed over none\norder col\n")
+    config = Path(__file__).parents[2] / "scripts/optimization/dense.yml"
+    assert asap("experiments", "add", "mine", "--config", str(config), "--hardware", "v5e:4x4").code == 0
+    done = asap("map", "explain", str(file), "--experiment", "mine")
+    assert "\nPredicted: " in done.out
+    assert "\nhead split otherwise than under the plan: +" in done.out
+    assert "\nNot predicted is what these lines do to the step: order.\n" in done.out
+    assert "Predicted" not in asap("map", "explain", str(file), *ON).out  # batch and sequence are not known
 
 
 def test_explain_writes_the_rules_for_maxtext(asap, file):

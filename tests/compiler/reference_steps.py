@@ -2,7 +2,8 @@
 
 A request names what is asked, the model and the plans: "losses" trains for two steps under each plan, "lowered" gives a
 hash of its StableHLO. A plan may be followed by a semicolon and fields of the workload: ``data=2; loss_chunks=4``.
-Instead of a plan, it may be a program of the mapping language. Shapes of arrays are checked against their annotations.
+Instead of a plan, it may be a program of the mapping language; its state has to stay as the lines lay it. Shapes of
+arrays are checked against their annotations.
 """
 
 import hashlib
@@ -58,7 +59,13 @@ def losses(model: Architecture, text: str) -> list[float]:
     for _ in range(STEPS):
         state, loss = step.function(state, *inputs)
         found.append(float(loss))
+    if text.startswith("mesh"):
+        assert all(map(_lies_as, jax.tree.leaves(state), jax.tree.leaves(step.arguments[0]))), text
     return found
+
+
+def _lies_as(array: jax.Array, abstract: jax.ShapeDtypeStruct) -> bool:
+    return array.sharding.is_equivalent_to(abstract.sharding, array.ndim)
 
 
 def lowered(model: Architecture, text: str) -> str:

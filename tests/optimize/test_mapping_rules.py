@@ -2,11 +2,13 @@ from itertools import pairwise
 
 import pytest
 
+from asap.core.feedback import Feedback, Repair
+from asap.core.provenance import Provenance
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.algorithm_space import legal_space, machine_space
 from asap.mapping.check import check, mended
-from asap.optimize.outcome import Try
+from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.mapping_rules import MappingRules
 from mapping.loop import HELD_OUT, SEARCHES, measure
 from mapping.table import Table
@@ -55,6 +57,23 @@ def test_an_order_is_mended_only_where_that_is_known_to_be_the_fastest():
         else:
             assert not following.why.startswith("write order")
     assert mended
+
+
+@pytest.mark.parametrize(("seconds", "follows"), [(0.5, True), (1.5, False)])
+def test_the_repair_of_a_good_program_is_tried_unless_it_is_known_to_be_slower_than_the_best(table, seconds, follows):
+    best, good, last = (f"algorithm pumma\ngrid (4, 4)\norder {order}\n" for order in ("row", "col", "fold"))
+    ring = Feedback(
+        code="RING_LOST", explanation="far apart", suggestion="write order block(2, 2)",
+        repair=Repair(text="order block(2, 2)", line=3, column=1, end_column=len("order col") + 1),
+        repaired_step_time_s=seconds,
+    )  # fmt: skip
+    tries = [
+        Try(number=number, configuration=text, why="", outcome=Outcome(
+            status="done", step_time_s=step, provenance=Provenance.COMPILED, feedback=found))
+        for number, (text, step, found) in enumerate([(best, 1.0, ()), (good, 2.0, (ring,)), (last, 3.0, ())], 1)
+    ]  # fmt: skip
+    following = MappingRules(table.space).propose(tries)
+    assert (following.why == "RING_LOST: write order block(2, 2)") == follows
 
 
 def test_nothing_is_tried_twice_and_a_seed_says_all(table):

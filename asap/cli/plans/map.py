@@ -88,14 +88,13 @@ def format_file(
 @app.command()
 def explain(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
     """A program in plain words, and how every tensor lies under it."""
-    from asap.mapping.explain import explain as explain_program
-    from asap.mapping.explain import kept_in_words
+    from asap.mapping.explain import kept_in_words, predicted_in_words
     from asap.mapping.maxtext import rules_text
 
     facts = _facts(experiment, model, on)
     _, checked = _checked(file, facts)
     _stop_if_wrong(file, checked.feedback)
-    found = explain_program(checked.program, facts.target)
+    found = facts.explained(checked.program)
     if form is Plain.JSON:
         print_json(found)
         return
@@ -106,6 +105,8 @@ def explain(file: File, experiment: Of = None, model: Model = None, on: On = Non
             _print_laid(title, rows)
     if found.kept:
         print(f"\n{kept_in_words(found.kept)}")
+    for line in predicted_in_words(found):
+        print(line)
     if facts.target is None:
         warn("give --model or --experiment to see how each tensor lies")
     elif found.maxtext_refusal:

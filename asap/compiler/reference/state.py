@@ -69,10 +69,7 @@ def moved(arrays: Any, which: Any, space: Any) -> Any:
 
 
 def formats(state: Any) -> Any:
-    """Sharding and layout of each array of an abstract state; ``None`` where no line says a layout."""
-    leaves = jax.tree.leaves(state)
-    if all(leaf.format.layout is None for leaf in leaves):
-        return None
+    """Sharding of each array of an abstract state, with its layout where a line says one."""
     return jax.tree.map(lambda leaf: leaf.format if leaf.format.layout else leaf.sharding, state)
 
 

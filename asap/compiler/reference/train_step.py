@@ -1,6 +1,6 @@
 """One training step of the reference decoder: loss, gradients, Adam; jitted, with its abstract arguments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -63,13 +63,19 @@ def reference_step(
     )  # fmt: skip
     state = abstract_state(decoder, plan)
     step = _step(decoder, 1 if pipelined else microbatches, on_host(state))
-    kept = formats(state)
-    results: dict[str, Any] = {} if kept is None else {"out_shardings": (kept, None)}
-    function = jax.jit(step, donate_argnums=0, **results)
+    function = jax.jit(step, donate_argnums=0, **_results(decoder, plan, state))
     tokens = jax.ShapeDtypeStruct(
         (batch, sequence), "int32", sharding=layout.sharding((batch, sequence), ("batch", "sequence"))
     )
     return TrainStep(function, (state, tokens, tokens), decoder)
+
+
+def _results(decoder: Decoder, plan: Plan, state: Any) -> dict[str, Any]:
+    """Where lines lay the state otherwise than the plan, it has to be said that it stays so: XLA would leave the next
+    state as the gradients lie. Under a plan both lie alike."""
+    kept = formats(state)
+    usual = formats(abstract_state(replace(decoder, lines=NO_LINES), plan))
+    return {} if kept == usual else {"out_shardings": (kept, None)}
 
 
 def _step(decoder: Decoder, accumulate: int, host: Any) -> Any:

@@ -1,8 +1,8 @@
 """Proposes programs of the mapping language: what single tensors and ranges of layers do otherwise than the best plan.
 
 Plans come first, as another proposer orders them. Then the first layers keep more for their backward pass, as many as
-fit, which the step model predicts. Then one group of tensors after the other is split otherwise: no model knows that,
-so it is compiled, what changes most of what a device keeps first.
+fit. Then one group of tensors after the other is split otherwise. The step model predicts both; what it expects to save
+most is compiled first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,11 @@ from functools import cache
 
 from asap.compiler.reference.target import mapping_target
 from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_seconds
 from asap.hardware import Slice
-from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.parse import parse
-from asap.mapping.plan_program import plan_of
-from asap.mapping.policies import layers_by_policy
 from asap.mapping.target import Target
-from asap.mapping.variations import first_layers_recompute, split_otherwise
+from asap.mapping.variations import Variation, first_layers_recompute, split_otherwise
 from asap.optimize.outcome import Configuration, Expectation, Suggestion, Try
 from asap.optimize.programs import is_program, program_text
 from asap.optimize.protocols import Proposer
@@ -25,7 +23,7 @@ from asap.optimize.results import best_of, ended, results
 from asap.optimize.stopping import WORTH_KNOWING
 from asap.plans import Remat
 from asap.plans.remat import Policy
-from asap.prediction.predict_layers import predict_layers
+from asap.prediction.predict_program import predict_program
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
 
@@ -45,7 +43,8 @@ class ByTensor:
         most_plans: that are evaluated before anything else.
         target: the model.
         hardware: the machine.
-        predict: a program's prediction, of what the step model knows of it.
+        predict: a program's prediction.
+        splits: programs that split a group of tensors otherwise than one does.
     """
 
     plans: Proposer
@@ -53,6 +52,7 @@ class ByTensor:
     target: Target
     hardware: Slice
     predict: Callable[[Configuration], Prediction]
+    splits: Callable[[Configuration], Sequence[Variation]]
 
     @classmethod
     def of(cls, study: Study, plans: Proposer, most_plans: int) -> "ByTensor":
@@ -69,12 +69,13 @@ class ByTensor:
 
         @cache
         def predicted(text: Configuration) -> Prediction:
-            program = parse(text)[0]
-            plan = plan_of(program)
-            policies = layers_by_policy(program, target, plan.remat or Remat.FULL)
-            return predict_layers(plan, policies, model, workload, hardware)
+            return predict_program(parse(text)[0], target, model, workload, hardware)
 
-        return cls(plans, most_plans, target, hardware, predicted)
+        @cache
+        def splits(text: Configuration) -> Sequence[Variation]:
+            return tuple(split_otherwise(text, target, hardware))
+
+        return cls(plans, most_plans, target, hardware, predicted, splits)
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         """The next plan or program; ``None`` where none is left."""
@@ -137,10 +138,14 @@ class ByTensor:
         return next((count for count in counts if self._keeping(base, policy, count) == text), None)
 
     def _splits(self, text: str, tries: Sequence[Try]) -> Iterator[Suggestion]:
-        kept, left = kept_in_all(parse(text)[0], self.target).hbm, self._left(text, tries)
-        found = [each for each in split_otherwise(text, self.target, self.hardware) if each.kept - kept <= left]
-        for each in sorted(found, key=lambda each: -abs(each.kept - kept)):
-            yield Suggestion(configuration=each.text, why=f"{each.what}: only the compiler knows")
+        """What fits beside what was seen to be held: the program that is predicted to save most first."""
+        now, left = self.predict(text), self._left(text, tries)
+        found = [(each, *_difference(now, self.predict(each.text))) for each in self.splits(text)]
+        for each, saved, taken in sorted(found, key=lambda one: -one[1]):
+            if taken <= left:
+                words = f"{format_seconds(abs(saved))} a step {'less' if saved >= 0 else 'more'}, by the model"
+                expected = _expected(self.predict(each.text))
+                yield Suggestion(configuration=each.text, why=f"{each.what}: {words}", predicted=expected)
 
     def _seconds(self, text: str, tries: Sequence[Try]) -> float:
         """Step time that a configuration was seen to have; endless if it was not."""

@@ -76,8 +76,8 @@ class MappingRules:
         if last is not None and last.outcome is not None:
             yield from self._answers_to(last, done[0] if done else None)
         if self._use == "suggest":
-            for best in done[:3]:
-                yield from _repairs(best)
+            for good in done[:3]:
+                yield from _repairs(good, done[0])
             for best in done[:5]:
                 yield from self._neighbours(best, named_only=True)
         for best in done[:2]:
@@ -131,10 +131,12 @@ def _places(grid: str) -> int:
     return prod(int(side) for side in grid.strip("()").split(","))
 
 
-def _repairs(best: Try) -> Iterator[tuple[Configuration, str]]:
-    for each in best.outcome.feedback if best.outcome else ():
-        if each.repair is not None:
-            yield repaired(best.configuration, (each,)), f"{each.code}: {each.suggestion}"
+def _repairs(good: Try, best: Try) -> Iterator[tuple[Configuration, str]]:
+    """The repairs of a program, but for those that are known to be no faster than the best."""
+    for each in good.outcome.feedback if good.outcome else ():
+        known = each.repaired_step_time_s
+        if each.repair is not None and (known is None or known < _seconds(best)):
+            yield repaired(good.configuration, (each,)), f"{each.code}: {each.suggestion}"
 
 
 def _chosen(space: AlgorithmSpace, text: Configuration) -> dict[str, str]:
