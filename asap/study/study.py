@@ -13,6 +13,7 @@ from asap.experiments import Experiment, HardwareReference
 from asap.hardware import Chip, Slice, find_chip, resolve_hardware
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
+from asap.plans.microbatches import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
@@ -38,6 +39,25 @@ class Study:
     def plan(self) -> Plan | None:
         """The plan that runs now, if it is known."""
         return self.experiment.plan
+
+    @property
+    def keeps_micro_batch(self) -> bool:
+        """Whether another mesh runs with the same micro-batch, as launchers of PyTorch stacks set it, not a count."""
+        plan, workload = self.plan, self.experiment.workload
+        known = plan is not None and plan.microbatches is not None and workload.global_batch is not None
+        return known and stack_of(workload.framework) != "maxtext"
+
+    def complete(self, plan: Plan) -> Plan:
+        """A plan with what it leaves out as it is in the plan that runs: settings, DCN mesh, size of a micro-batch."""
+        whole = plan.completed_by(self.plan)
+        return whole if "microbatches" in plan.model_fields_set else self.with_micro_batch(whole)
+
+    def with_micro_batch(self, plan: Plan) -> Plan:
+        """A plan with the micro-batch of the plan that runs, where that is what stays."""
+        batch = self.experiment.workload.global_batch
+        if not self.keeps_micro_batch or self.plan is None or batch is None:
+            return plan
+        return keeping_micro_batch(plan, self.plan, batch)
 
     @cached_property
     def chip(self) -> Chip | None:
@@ -97,12 +117,12 @@ def study_of(experiment: Experiment, profile: Profile | None = None, recording: 
 
 
 def read_plan(study: Study, text: str) -> Plan:
-    """A plan in the text form; the settings and the DCN mesh that it leaves out are those of the plan that runs.
+    """A plan in the text form, with what it leaves out as in :meth:`Study.complete`.
 
     Raises:
         PlanError: it is not a plan, or breaks a rule that can be checked.
     """
-    plan = Plan.parse(text).completed_by(study.plan)
+    plan = study.complete(Plan.parse(text))
     require_valid(plan, study.constraints)
     return plan
 

@@ -88,6 +88,9 @@ def megatron(home):
         ("do 16 GPUs make sense?", "what runs now (replica=2 model=4 stage=2"),
         ("give me the flags for replica=8 model=4 microbatches=16", "as now: --tensor-model-parallel-size 4"),
         ("what does my pipeline bubble cost?", "pipeline bubble 3 %"),
+        ("what if I had 64 GPUs?", "what runs now (replica=8 model=4 stage=2 microbatches=16 remat=full)"),
+        ("why not TP=2?", "plain data parallelism over the rest is replica=16 model=2"),
+        ("why not TP=2?", "replica=16 model=2 microbatches=8"),
         ("is ZeRO-1 enough here?", "optimizer: 3.20 GiB"),
     ],
 )

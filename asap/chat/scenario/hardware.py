@@ -39,8 +39,9 @@ def with_hardware(
     shape = f" in {number} slices" if number and number > 1 else ""
     new, old = ("", "") if reference.chip == now.chip.name else (f"{reference.chip} ", f" {now.chip.name} chips")
     changes.append(f"{devices} {new}chips{shape} instead of {now.devices}{old}")
-    stretched = _stretched(plan, now.devices, devices, number or 1)
+    stretched = study.with_micro_batch(_stretched(plan, now.devices, devices, number or 1))
     own = _stretched(experiment.plan, now.devices, devices, number or 1) if experiment.plan else stretched
+    own = study.with_micro_batch(own)
     return experiment.model_copy(update={"hardware": reference, "plan": own}), stretched
 
 

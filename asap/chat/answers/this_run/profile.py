@@ -76,7 +76,7 @@ def collectives(conversation: Conversation, answer: ReplyBuilder, question: Ques
             answer.add(f"- {one.kind}: {format_percent(one.fraction)} of the step{time}{count}")
     plan = next(iter(question.plans), None) or study.plan
     if plan is not None:
-        _by_axis(conversation, answer, plan.completed_by(study.plan))
+        _by_axis(conversation, answer, study.complete(plan))
     if not answer.lines:
         answer.add("No collectives are on record: there is no profile, and no architecture to predict them from.")
 
