@@ -16,6 +16,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.torchtitan import reader as torchtitan
@@ -157,6 +158,9 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
     for stack in UNREAD:
         if stack.fits(values):
             _refuse(stack.name, stack.instead, path)
+    if nanotron.is_nanotron(values):
+        theirs, ours = _split(overrides, nanotron.is_setting)
+        return _with_fields(nanotron.read_nanotron(values, path, theirs, experiment), ours)
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         theirs, ours = _split(overrides, torchtitan.is_setting)
         return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)

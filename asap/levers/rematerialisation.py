@@ -7,6 +7,7 @@ from asap.plans.remat import Policy, SavedTensors, Tensor
 _NAMED: dict[str, tuple[Remat, ...]] = {
     "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),
     "torchtitan": (Remat.NONE, Remat.MINIMAL, Remat.FULL),
+    "nanotron": (Remat.NONE, Remat.FULL),
 }
 """Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
@@ -75,6 +76,7 @@ LEVER = Lever(
         "nemo": "activations_checkpoint_granularity",
         "bridge": "recompute_granularity",
         "torchtitan": "activation_checkpoint.mode",
+        "nanotron": "parallelism.recompute_layer",
     },
     read=_read,
     values=_values,

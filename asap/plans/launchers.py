@@ -7,10 +7,11 @@ from asap.core.errors import PlanError
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
+from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
 
-Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed"]
+Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron"]
 
 TITLES: dict[Stack, str] = {
     "maxtext": "MaxText overrides",
@@ -19,6 +20,7 @@ TITLES: dict[Stack, str] = {
     "bridge": "Megatron-Bridge overrides",
     "torchtitan": "torchtitan settings",
     "deepspeed": "DeepSpeed settings",
+    "nanotron": "nanotron settings",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -28,6 +30,7 @@ _STACKS: dict[str, Stack] = {
     "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
+    "nanotron": "nanotron",
 }
 
 
@@ -82,6 +85,8 @@ def launch_lines(
         return torchtitan.toml_lines(torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers))
     if stack == "deepspeed":
         return deepspeed.json_text(deepspeed.to_settings(plan, current, global_batch=global_batch))
+    if stack == "nanotron":
+        return nanotron.yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron":
         return command_line(arguments)

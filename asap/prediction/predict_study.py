@@ -17,9 +17,9 @@ from asap.study.study import Study
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 KNOWN_AXES = ("replica", "data", "seq", "model")
-STAGED = ("megatron", "nemo", "bridge", "torchtitan")
+STAGED = ("megatron", "nemo", "bridge", "torchtitan", "nanotron")
 """Stacks in which a pipeline is a setting, and changes no code."""
-REPLICATED = ("megatron", "nemo", "bridge")
+REPLICATED = ("megatron", "nemo", "bridge", "nanotron")
 """Stacks whose data parallelism replicates parameters, unless the incumbent shards them."""
 
 

@@ -9,11 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
+from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.degrees import InexpressiblePlanError, expert_axis
 from asap.plans.launchers import launch_lines, stack_of
 from asap.plans.megatron.arguments import command_line, from_arguments, hydra_overrides, to_arguments
+from asap.plans.nanotron import settings as nanotron
 from asap.plans.torchtitan import settings as torchtitan
 
 BATCH, LAYERS = 4096, 96
@@ -92,6 +94,16 @@ def test_deepspeed_settings_read_back_are_the_plan(plan):
     assert deepspeed.from_settings(pasted, plan.devices) == plan
 
 
+@given(plans(("replica", "seq", "model", "stage"), (Remat.NONE, Remat.FULL)))
+def test_nanotron_settings_read_back_are_the_plan(plan):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    document = parse_yaml(launch_lines(plan, "nanotron", {}, global_batch=BATCH), "pasted")[0]
+    pasted = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
+    assert nanotron.from_settings(pasted) == plan
+    assert nanotron.global_batch_of(pasted) == BATCH
+    assert nanotron.to_settings(plan, pasted, global_batch=BATCH) == {}
+
+
 def _leaves(tree: dict):
     for key, value in tree.items():
         if isinstance(value, dict):
@@ -130,6 +142,8 @@ def test_what_a_plan_cannot_say_is_said():
         from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
     with pytest.raises(PlanError, match="expert"):
         deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})
+    with pytest.raises(PlanError, match="no degree for data and expert"):
+        nanotron.to_settings(Plan(ici=Mesh(data=2, expert=8)), {})
     with pytest.raises(PlanError, match="3, not '7'"):
         deepspeed.from_settings({"zero_optimization.stage": 7}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):

@@ -25,7 +25,9 @@ def predict(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
+        typer.Option(
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, script, config.json, experiment."
+        ),
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,

@@ -20,7 +20,9 @@ def add(
     overrides: Annotated[list[str] | None, typer.Argument(help="MaxText overrides: key=value …")] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
+        typer.Option(
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, script, config.json, experiment."
+        ),
     ] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="A run of a tracker: mlflow:RUN_ID, tensorboard:DIR.")
