@@ -7,6 +7,7 @@ from asap.core.errors import PlanError
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
+from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
@@ -89,7 +90,7 @@ def launch_lines(
         return nanotron.yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron":
-        return command_line(arguments)
+        return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
     return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
 
 

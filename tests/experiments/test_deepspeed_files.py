@@ -95,7 +95,7 @@ def test_ulysses_of_deepspeed_is_context_parallelism(read):
     script = MEGATRON.replace("--bf16", "--bf16 --deepspeed --ds-sequence-parallel-size 4")
     run = read("run.sh", script)
     assert (run.plan.degree("seq"), run.workload.context_parallel) == (4, "ulysses")
-    wider = Plan.parse("replica=2 model=4 seq=8 remat=full")
+    wider = Plan.parse("replica=8 seq=8 remat=full")
     assert "--ds-sequence-parallel-size 8" in launch_lines(wider, "megatron", run.hyperparameters)
     unknown = read("run.sh", script.replace("size 4", "size $(cat sp)"))
     assert any("the plan is unknown: it hangs on ds_sequence_parallel_size" in note for note in unknown.notes)

@@ -95,6 +95,13 @@ def test_layers_with_experts_as_megatron_writes_them(read, pattern, layers):
     assert read("train.sh", MEGATRON.replace("--bf16", moe)).model.moe_layers == layers
 
 
+def test_rotary_positions_by_their_old_name_and_one_expert_are_a_plain_decoder(read):
+    before = "--position-embedding-type rope"
+    run = read("run.sh", MEGATRON.replace(before, "--use-rotary-position-embeddings --num-experts 1"))
+    assert run.model == read("run.sh", MEGATRON).model
+    assert (run.model.learned_positions, run.model.experts) == (0, 0)
+
+
 def test_experts_as_megatron_lays_them(read):
     moe = MEGATRON.replace("--bf16", "--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq [0]*2+[1]*30")
     moe = moe.replace("--bf16", "--bf16 --expert-model-parallel-size 8")

@@ -64,6 +64,29 @@ def test_megatron_arguments_read_back_are_the_plan(before, plan):
     assert untouched == {}
 
 
+OF_DEEPSPEED = {"deepspeed": True, "checkpoint_activations": True, "deepspeed_activation_checkpointing": True}
+
+
+@given(plans(("replica", "model", "stage"), (Remat.NONE, Remat.SELECTIVE, Remat.FULL)), st.sampled_from((1, 4)))
+def test_megatron_deepspeeds_arguments_are_its_own(plan, sequence):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    plan = plan.with_ici(seq=sequence) if plan.degree("model") * plan.degree("stage") == 1 else plan
+    read = {**OF_DEEPSPEED, "recompute_granularity": "full", "recompute_method": "uniform", "micro_batch_size": "1"}
+    line = launch_lines(plan, "megatron", read, global_batch=BATCH, layers=LAYERS)
+    said, _, comment = line.partition("#")
+    assert ("--ds-sequence-parallel-size" in said) == (plan.degree("seq") > 1)
+    assert ("--micro-batch-size" in said) == ("train_micro_batch_size_per_gpu" in comment)
+    assert ("--checkpoint-activations" in comment) == (plan.remat is not Remat.FULL)
+    assert ("--recompute-granularity selective" in said) == (plan.remat is Remat.SELECTIVE)
+    assert not {"--context-parallel-size", "--recompute-method"} & {*line.split()}
+
+
+def test_what_megatron_deepspeed_would_refuse_is_refused():
+    for text in ("data=8", "replica=2 seq=2 model=2", "stage=8 pipeline_repeats=2", "replica=8 first_moment=bf16"):
+        with pytest.raises(PlanError, match="DeepSpeed"):
+            launch_lines(Plan.parse(text), "megatron", OF_DEEPSPEED, global_batch=BATCH, layers=LAYERS)
+
+
 @given(plans(("replica", "data", "model"), (Remat.FULL,)))
 def test_megatron_fsdp_read_back_is_the_plan(plan):
     assume(plan.degree("data") > 1)
