@@ -103,7 +103,7 @@ def _on_more_chips(study: Study, times: int) -> Study | None:
         plan = plan.with_ici(**{sharded: getattr(plan.ici, sharded) * times})
     reference = HardwareReference(
         chip=hardware.chip.name, topology=topology, slices=slices,
-        devices=None if topology else hardware.devices * times,
+        devices=None if topology else hardware.devices * times, network=experiment.hardware.network,
     )  # fmt: skip
     try:
         found = study_of(experiment.model_copy(update={"hardware": reference, "plan": plan}))

@@ -51,6 +51,11 @@ def test_without_hardware_that_is_said(read):
         ("alias.yaml", "model: &m {a: 1}\nother: *m", "aliases .* are not read; write out"),
         ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
         ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
+        (
+            "saved.json",
+            '{"training": {"num_tokens_per_microbatch_per_dp_rank": 16384}, "parallelism": {}, "metrics": {}}',
+            "counts the batch in tokens",
+        ),
         ("other.toml", "[project]\nname = 'x'", "is not a torchtitan configuration"),
         ("broken.toml", "[model\n", "is not TOML"),
         ("train.sh", MEGATRON.replace("--num-layers 32", "--num-layers 1e99"), "num_layers must be a whole number"),

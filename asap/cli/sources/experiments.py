@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.output import STEP_TIME, Plain, console, print_json, print_table, warn
+from asap.cli.shared.output import NETWORK, STEP_TIME, Plain, console, print_json, print_table, warn
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
@@ -34,6 +34,7 @@ def add(
     plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
+    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
     slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
     sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
@@ -53,6 +54,7 @@ def add(
         hardware=hardware,
         topology=topology,
         slices=slices,
+        network=network,
         global_batch=batch,
         sequence_length=sequence,
         goodput=goodput,

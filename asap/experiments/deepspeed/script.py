@@ -13,13 +13,14 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.deepspeed.reader import read_deepspeed
+from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
 from asap.experiments.stack_settings import StackSettings, dotted
 from asap.models import find_architecture
 from asap.plans import Remat
+from asap.plans.deepspeed.settings import RECOMPUTE, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _CONFIG = ("deepspeed_config", "deepspeed")
@@ -57,11 +58,11 @@ def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], exper
     values = _configuration(said, commands, path) | _fillings(arguments, _unsaid(said))
     experiment = _with_devices(arguments, _with_model(arguments, experiment))
     found = read_deepspeed(values, path, overrides, experiment)
-    if found.plan is not None:
-        keeps = not arguments.flag("gradient_checkpointing")
-        found = found.model_copy(
-            update={"plan": found.plan.model_copy(update={"remat": None if keeps else Remat.FULL})}
-        )
+    if found.plan is not None and RECOMPUTE in arguments:
+        found = _with_recomputation(found, Remat.FULL if arguments.flag(RECOMPUTE) else Remat.NONE)
+    said_to_trainer = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key in arguments}
+    if TRAINER_MICRO_BATCH in arguments:
+        found = found.model_copy(update={"hyperparameters": found.hyperparameters | said_to_trainer})
     sequence = next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
     workload = found.workload.model_copy(update={"sequence_length": sequence or found.workload.sequence_length})
     return found.model_copy(update={"workload": workload})
@@ -110,6 +111,13 @@ def _parsed(written: Command, path: Path) -> dict[str, Any]:
 def _fillings(arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
     filled = {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
     return filled | {key: "auto" for key, name in _FILLED.items() if name in unsaid and key not in filled}
+
+
+def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
+    assert experiment.plan is not None
+    notes = tuple(note for note in experiment.notes if note != RECOMPUTATION_UNKNOWN)
+    plan = experiment.plan.model_copy(update={"remat": remat})
+    return experiment.model_copy(update={"plan": plan, "notes": notes})
 
 
 def _with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:

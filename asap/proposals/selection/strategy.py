@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asap.levers.state_precision import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import MEANINGS
@@ -31,7 +32,6 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("global_batch", "more"): "batch of {after} sequences",
 }
 """How a title says a change of a lever that is not more or less of something."""
-OF_STATE_PRECISION = ("first_moment", "second_moment", "weight_precision")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _amount(plan: Plan, lever: str) -> float:
         "loss_chunks": plan.loss_chunks or 1,
         "optimizer": {"muon": 1}.get(plan.optimizer or "", 2),
         "global_batch": plan.global_batch or 0,
-        **{name: {"bf16": 2}.get(getattr(plan, name), 4) for name in OF_STATE_PRECISION},
+        **{name: {"bf16": 2}.get(getattr(plan, name), 4) for name in STATE_SETTINGS},
     }
     return float(amounts[lever])
 
