@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
+from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
@@ -72,16 +73,6 @@ UNREAD = (
         ),
     ),
     Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
-    Unread(
-        "LLaMA-Factory configuration",
-        _INSTEAD,
-        lambda v: "model_name_or_path" in v and bool({"finetuning_type", "stage", "cutoff_len"} & v.keys()),
-    ),
-    Unread(
-        "file of Hugging Face training arguments",
-        "give the DeepSpeed JSON or the model's config.json as --config",
-        lambda v: "per_device_train_batch_size" in v,
-    ),
     Unread(
         "NeMo configuration of another model than a decoder",
         "give the configuration of a language model (model.num_layers, model.hidden_size …)",
@@ -158,6 +149,10 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
     for stack in UNREAD:
         if stack.fits(values):
             _refuse(stack.name, stack.instead, path)
+    if llama_factory.is_training_file(values):
+        theirs, ours = _split(overrides, llama_factory.is_setting)
+        experiment, ours = _with_model_fields(experiment, ours)
+        return _with_fields(llama_factory.read_training_file(values, path, theirs, experiment), ours)
     if nanotron.is_nanotron(values):
         theirs, ours = _split(overrides, nanotron.is_setting)
         return _with_fields(nanotron.read_nanotron(values, path, theirs, experiment), ours)
