@@ -2,7 +2,7 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan, Remat
-from asap.plans.deepspeed.settings import RECOMPUTE
+from asap.plans.deepspeed.settings import KEEP, RECOMPUTE
 from asap.plans.remat import Policy, SavedTensors, Tensor
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
@@ -50,7 +50,7 @@ def _read(plan: Plan) -> str:
 
 
 def _values(run: Run) -> tuple[Value, ...]:
-    if run.plan.remat is None or (run.stack == "deepspeed" and RECOMPUTE not in run.settings):
+    if run.plan.remat is None or (run.stack == "deepspeed" and not {RECOMPUTE, KEEP} & run.settings.keys()):
         return (PRESENT,)
     known = policies(run)
     choices = [*((policy, False) for policy in known), *(_BY_TENSOR if Remat.OFFLOAD in known else ())]

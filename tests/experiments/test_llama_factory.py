@@ -44,7 +44,7 @@ def test_a_run_that_trains_all_parameters(read, configured):
         Plan.parse("data=8 microbatches=1 remat=none"), "deepspeed", run.hyperparameters, global_batch=16
     )
     assert json.loads(line) == {
-        "gradient_accumulation_steps": 1, "per_device_train_batch_size": 2, "gradient_checkpointing": False,
+        "gradient_accumulation_steps": 1, "per_device_train_batch_size": 2, "disable_gradient_checkpointing": True,
     }  # fmt: skip
 
 

@@ -13,13 +13,13 @@ from asap.experiments.deepspeed.training_arguments import check_trains_all, read
 from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
-from asap.plans.deepspeed.settings import RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.plans.deepspeed.settings import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 _MARKS = frozenset(("finetuning_type", "stage", "cutoff_len"))
 _CONFIG = "deepspeed"
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, "gradient_accumulation_steps": 1, "bf16": False, "fp16": False}
 """``TrainingArguments`` of transformers."""
-_OF_FACTORY = {"stage": "sft", "finetuning_type": "lora", "cutoff_len": 2048, RECOMPUTE: True}
+_OF_FACTORY = {"stage": "sft", "finetuning_type": "lora", "cutoff_len": 2048, KEEP: False}
 _STAGES = ("pt", "sft")
 
 
@@ -30,7 +30,7 @@ def is_training_file(values: Mapping[str, Any]) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments, or of DeepSpeed's settings."""
-    known = {*_DEFAULTS, *_OF_FACTORY, _CONFIG, "model_name_or_path", "disable_gradient_checkpointing"}
+    known = {*_DEFAULTS, *_OF_FACTORY, _CONFIG, "model_name_or_path", RECOMPUTE}
     return key in known or is_deepspeed_setting(key)
 
 
@@ -50,8 +50,6 @@ def read_training_file(
     of_factory = bool(_MARKS & said.keys())
     defaults = _DEFAULTS | (_OF_FACTORY if of_factory else {RECOMPUTE: False})
     arguments = StackSettings(defaults | {key: value for key, value in said.items() if value is not None}, str(path))
-    if of_factory and arguments.flag("disable_gradient_checkpointing"):
-        arguments = arguments.overridden({RECOMPUTE: False})
     if of_factory and arguments.text("stage") not in _STAGES:
         raise arguments.wrong("stage", f"one of {', '.join(_STAGES)}: others take more passes than a training step")
     check_trains_all(arguments)

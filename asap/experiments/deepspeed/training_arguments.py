@@ -15,7 +15,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.stack_settings import StackSettings
 from asap.models import find_architecture
 from asap.plans import Remat
-from asap.plans.deepspeed.settings import RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.plans.deepspeed.settings import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 _MODEL = ("model_name_or_path", "model_name", "model_id", "model")
 _SEQUENCE = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
@@ -57,10 +57,11 @@ def read_with_arguments(
     check_trains_all(arguments)
     values = {**configuration, **_fillings(arguments, unsaid)}
     found = read_deepspeed(values, path, overrides, _with_model(arguments, experiment))
-    if found.plan is not None and RECOMPUTE in arguments:
-        found = _with_recomputation(found, Remat.FULL if arguments.flag(RECOMPUTE) else Remat.NONE)
+    if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
+        keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
+        found = _with_recomputation(found, Remat.NONE if keeps else Remat.FULL)
     if TRAINER_MICRO_BATCH in arguments:
-        said = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key in arguments}
+        said = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP) if key in arguments}
         found = found.model_copy(update={"hyperparameters": found.hyperparameters | said})
     sequence = next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
     said = {"sequence_length": sequence, "precision": "fp8" if arguments.flag("fp8") else None}

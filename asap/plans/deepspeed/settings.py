@@ -20,8 +20,10 @@ TENSOR = "tensor_parallel.autotp_size"
 SEQUENCE = "sequence_parallel_size"
 GROUP = "zero_optimization.mics_shard_size"
 TRAINER_MICRO_BATCH, RECOMPUTE = "per_device_train_batch_size", "gradient_checkpointing"
+KEEP = "disable_gradient_checkpointing"
 """Of Hugging Face's TrainingArguments: its Trainer refuses a configuration that says another batch than they do
-(``HfTrainerDeepSpeedConfig.trainer_config_finalize``)."""
+(``HfTrainerDeepSpeedConfig.trainer_config_finalize``). LLaMA-Factory has ``disable_gradient_checkpointing`` instead
+(``src/llamafactory/model/model_utils/checkpointing.py``)."""
 _OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
     "parameters": "zero_optimization.offload_param.device",
@@ -116,7 +118,9 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         wanted |= (
             {TRAINER_MICRO_BATCH: each} if trained_by_trainer(current) else {MICRO_BATCH: each, BATCH: global_batch}
         )
-    if plan.remat is not None and RECOMPUTE in current:
+    if plan.remat is not None and KEEP in current:
+        wanted[KEEP] = not _recomputes(plan.remat)
+    elif plan.remat is not None and RECOMPUTE in current:
         wanted[RECOMPUTE] = _recomputes(plan.remat)
     for what, key in _OFFLOAD.items():
         wanted[key] = "cpu" if what in plan.offload else "none"
