@@ -105,6 +105,16 @@ _PROGRAMS = (
 )
 
 
+_LAUNCHED = (
+    (re.compile(r"(?:^|[\s;&])(?:swift|megatron) (?:sft|pt|rlhf)\b"), "script of ms-swift", _INSTEAD),
+    (
+        re.compile(r"\bllamafactory-cli +train\b"),
+        "script of LLaMA-Factory",
+        "give the YAML that it trains as --config, and its settings as key=value",
+    ),
+    (re.compile(r"\baxolotl(?:\.cli\.train| train)\b"), "script of Axolotl", _INSTEAD),
+)
+"""Launchers by the command that starts them."""
 _LEVANTER = re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL)
 """Its own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
 
@@ -124,6 +134,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)
     if path.suffix in SCRIPTS:
         text = read_text(path)
+        _refuse_found(_LAUNCHED, text, path)
         if megatron.is_megatron_script(text):
             theirs, ours = _split(overrides, megatron.is_argument)
             return _with_fields(read_megatron_script(text, path, theirs, experiment), ours)
@@ -134,10 +145,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix in (".yaml", ".yml") and _LEVANTER.search(read_text(path)):
         _refuse("Levanter configuration with files that it includes", _INSTEAD, path)
     if path.suffix in (".py", ".txt"):
-        text = read_text(path)
-        for pattern, name, instead in _PROGRAMS:
-            if pattern.search(text):
-                _refuse(name, instead, path)
+        _refuse_found(_PROGRAMS, read_text(path), path)
     return None
 
 
@@ -170,6 +178,12 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
         experiment, ours = _with_model_fields(experiment, ours)
         return _with_fields(deepspeed.read_deepspeed(values, path, theirs, experiment), ours)
     return None
+
+
+def _refuse_found(known: Iterable[tuple[re.Pattern[str], str, str]], text: str, path: Path) -> None:
+    for pattern, name, instead in known:
+        if pattern.search(text):
+            _refuse(name, instead, path)
 
 
 def _refuse(name: str, instead: str, path: Path) -> NoReturn:

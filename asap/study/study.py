@@ -112,7 +112,7 @@ def study_of(experiment: Experiment, profile: Profile | None = None, recording: 
     warnings = dict.fromkeys((*notes, *experiment.notes, *(profile.warnings if profile else ())))
     constraints = _constraints(experiment, hardware)
     study = Study(experiment, profile, hardware, constraints, tuple(warnings), recording=recording)
-    doubts = check_measurements(experiment, profile, hardware)
+    doubts = (*check_measurements(experiment, profile, hardware), *_check_stack(experiment, hardware))
     return replace(study, warnings=(*doubts, *study.warnings, *_check_incumbent(study)))
 
 
@@ -147,6 +147,13 @@ def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
         total = hardware.devices if hardware else experiment.hardware.devices or (plan.devices if plan else None)
         devices = total // slices if total else None
     return Constraints.of(experiment.model, experiment.workload, devices, slices)
+
+
+def _check_stack(experiment: Experiment, hardware: Slice | None) -> tuple[str, ...]:
+    framework = experiment.workload.framework
+    if hardware is None or hardware.chip.kind != "tpu" or stack_of(framework) == "maxtext":
+        return ()
+    return (f"{plain(framework, 40)} runs on GPUs, and {hardware.chip.title} is none: is the hardware right?",)
 
 
 def _check_incumbent(study: Study) -> tuple[str, ...]:
