@@ -42,7 +42,7 @@ def test_said_hardware_and_overrides_win_over_the_script(read):
     run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
     assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"
     assert run.workload.optimizer == "sgd"
-    assert "the launcher starts 64 processes; 128 were said" in run.notes
+    assert "the script starts 64 processes; the plan is for the 128 devices that were said" in run.notes
 
 
 def test_a_branch_that_the_script_decides_is_taken(read):
