@@ -63,7 +63,6 @@ def _dispatch(
     elif question.change.network is not None:
         answer.topic = Topic.WHAT_IF
         what_if(conversation, answer, question.change)
-        answer.add("To keep it for this run: asap experiments add … --network.")
     elif question.refs.wish is not None and not question.refs.written and _WHETHER.search(question.text):
         named_plans.wished(conversation, answer, question.refs.wish)
     elif changes.wants_change(question):

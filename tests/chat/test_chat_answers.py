@@ -94,7 +94,6 @@ def megatron(home):
         ("what if I had 64 GPUs?", "what runs now (replica=8 model=4 stage=2 microbatches=16 remat=full)"),
         ("can I use a micro batch of 2?", "With microbatches=16"),
         ("what would bf16 moments buy?", "With first_moment=bf16 and second_moment=bf16"),
-        ("what if the optimizer states were in bf16?", "With first_moment=bf16 and second_moment=bf16"),
         ("what if we trained in bf16?", "That is so already"),
         ("can I drop recomputation?", "With remat=none"),
         ("how far are we from the roofline?", "--use-pytorch-profiler"),
@@ -102,7 +101,6 @@ def megatron(home):
         ("our nodes have 8x200Gb InfiniBand", "25.0 GB/s a device between nodes (on record: 50.0 GB/s, as its maker"),
         ("we have 400Gb IB not 200", "of a node, or of one GPU"),
         ("why not TP=2?", "plain data parallelism over the rest is replica=16 model=2"),
-        ("why not TP=2?", "replica=16 model=2 microbatches=8"),
         ("is ZeRO-1 enough here?", "optimizer: 3.20 GiB"),
     ],
 )

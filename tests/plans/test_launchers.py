@@ -5,7 +5,7 @@ import shlex
 import tomllib
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
@@ -67,6 +67,7 @@ def test_megatron_arguments_read_back_are_the_plan(before, plan):
 OF_DEEPSPEED = {"deepspeed": True, "checkpoint_activations": True, "deepspeed_activation_checkpointing": True}
 
 
+@settings(max_examples=40)
 @given(plans(("replica", "model", "stage"), (Remat.NONE, Remat.SELECTIVE, Remat.FULL)), st.sampled_from((1, 4)))
 def test_megatron_deepspeeds_arguments_are_its_own(plan, sequence):
     plan = plan.model_copy(update={"pipeline_repeats": 1})

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.documents import Document
+from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
@@ -83,7 +85,10 @@ def _with_experts(settings: StackSettings, model: Architecture) -> Architecture:
         width = settings.count(f"{_MIXTURE}.moe_intermediate_size", 1408) or 1
         shared = settings.flag(f"{_MIXTURE}.enable_shared_expert")
         shared_width = settings.count(f"{_MIXTURE}.shared_expert_intermediate_size", 5632) or 1
-        if settings.get(f"{_MIXTURE}.layers", [-1]) not in ([-1], list(range(model.layers or 0))):
+        layers = settings.get(f"{_MIXTURE}.layers", [-1])
+        if layers != [-1] and not (
+            isinstance(layers, list) and len(layers) == model.layers and layers == [*range(len(layers))]
+        ):
             raise settings.wrong(f"{_MIXTURE}.layers", "all layers ([-1])")
         fields |= {
             "experts": experts,
@@ -91,7 +96,11 @@ def _with_experts(settings: StackSettings, model: Architecture) -> Architecture:
             "expert_d_ff": width,
             "shared_experts": round(shared_width / width) if shared else 0,
         }
-    return Architecture.model_validate(model.model_dump() | {k: v for k, v in fields.items() if v is not None})
+    said = {field: value for field, value in fields.items() if value is not None}
+    try:
+        return Architecture.model_validate(model.model_dump() | said)
+    except ValidationError as error:
+        raise ConfigError(validation_reason(error), where=settings.where()) from error
 
 
 def _plan(settings: StackSettings) -> tuple[Plan | None, tuple[str, ...]]:
