@@ -142,10 +142,18 @@ def _workload(settings: StackSettings) -> Workload:
         optimizer=(settings.text("optimizer.optimizer_factory.name", "adamW") or "").casefold(),
         attention="flash",
         framework=FRAMEWORK,
-        zero_stage=min(settings.whole("optimizer.zero_stage", 0) or 0, 1),
+        zero_stage=_zero_stage(settings),
         context_parallel=_CONTEXT_PARALLEL.get(attention) if sharded_sequence else None,
         sequence_parallel=reduces and (settings.count(nanotron.TENSOR) or 1) > 1,
     )
+
+
+def _zero_stage(settings: StackSettings) -> int:
+    """Above 0 the optimizer's state is sharded, and nothing else (``src/nanotron/helpers.py``)."""
+    said = settings.whole("optimizer.zero_stage", 0) or 0
+    if said < 0:
+        raise settings.wrong("optimizer.zero_stage", "a stage of ZeRO")
+    return min(said, 1)
 
 
 def _precision(settings: StackSettings) -> str:
