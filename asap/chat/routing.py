@@ -1,9 +1,12 @@
 """Which answer a question gets: by its topic, and by the plans, the change and the numbers in it."""
 
+import re
+
 from asap.chat.answers import named_plans
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.sweep import sweep
+from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.conversation import Conversation
@@ -24,6 +27,8 @@ _PLANNED = {
     Topic.HELP,
 }
 """Topics that a plan which is written out overrules."""
+_WHETHER = re.compile(r"\b(?:should (?:i|we)|(?:would|does|will) (?:it|that) (?:help|pay)|is it worth)\b", re.I)
+"""Asks for a verdict on this run, and not for a rule."""
 
 
 def answer_question(
@@ -55,6 +60,11 @@ def _dispatch(
     elif question.sweep is not None and question.topic in changes.CHANGEABLE:
         answer.topic = Topic.WHAT_IF
         sweep(conversation, answer, question.sweep, next(iter(question.plans), None))
+    elif question.change.network is not None:
+        answer.topic = Topic.WHAT_IF
+        what_if(conversation, answer, question.change)
+    elif question.refs.wish is not None and not question.refs.written and _WHETHER.search(question.text):
+        named_plans.wished(conversation, answer, question.refs.wish)
     elif changes.wants_change(question):
         changes.named_change(conversation, answer, question)
     elif question.operations and question.topic not in {Topic.ROOFLINE, Topic.COLLECTIVES, Topic.BOTTLENECK}:

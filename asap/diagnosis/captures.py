@@ -14,11 +14,12 @@ _CAPTURES: Mapping[Stack, str] = {
     "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for --profile",
     "torchtitan": f"{_LOG}; profiling.enable_profiling=true for --profile",
     "deepspeed": f"{_LOG}; torch.profiler around a few steps for --profile",
+    "nanotron": f"{_LOG}; profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
 
 Megatron-LM: megatron/training/config/common_config.py (ProfilingConfig, which Megatron-Bridge has as well); torchtitan:
-config/job_config.py."""
+config/job_config.py; nanotron: src/nanotron/config/config.py (ProfilerArgs)."""
 
 
 def no_profile(stack: Stack | None) -> Gap:

@@ -18,6 +18,7 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides, read_rec
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
+_READ = "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory and config.json"
 
 
 def read_configuration(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -63,10 +64,10 @@ def _is_maxtext(document: Document) -> bool:
     if "schema" in keys or any(key in keys for key in _HUGGING_FACE):
         return False
     ours, theirs = len(keys & FIELDS), len(keys & (known_keys() | {"base_config"}))
-    if not ours and not theirs:
+    if 2 * max(ours, theirs) < max(len(keys), 1) and "base_config" not in keys:
         names = plain(", ".join(keys), 80) or "no keys"
         reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
-        raise ConfigError(reason, where=str(document.path))
+        raise ConfigError(reason, where=str(document.path), hint=_READ)
     return theirs >= ours
 
 

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asap.core.errors import NotFoundError, PlanError
+from asap.core.errors import ConfigError, NotFoundError, PlanError
 from asap.core.files import exists, user_path
 from asap.core.remote import is_remote
+from asap.core.text import plain
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.measured_step import read_measured_step
 from asap.experiments.trackers.source import read_tracked
+from asap.hardware import find_chip, read_network
 from asap.plans import Plan
 from asap.plans.text import data_note
 
@@ -26,6 +28,7 @@ class Statement:
     hardware: str | None = None
     topology: str | None = None
     slices: int | None = None
+    network: str | None = None
     global_batch: int | None = None
     sequence_length: int | None = None
     goodput: float | None = None
@@ -92,12 +95,22 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
+    if said.network is not None:
+        experiment = _state_network(experiment, said.network)
     rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}
     if said.step_time is not None:
         rest["measured"] = read_measured_step(said.step_time)
     if profile is not None:
         rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
+
+
+def _state_network(experiment: Experiment, text: str) -> Experiment:
+    found = find_chip(experiment.hardware.chip or experiment.hardware.name or "")
+    if found is None:
+        raise ConfigError("a network needs the chip that it joins", where=plain(text, 60), hint="add --hardware")
+    rate = read_network(text, found.chip)
+    return _with(experiment, hardware=experiment.hardware.model_copy(update={"network": rate}))
 
 
 def _plan(text: str, experiment: Experiment) -> Plan:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from asap.core.numbers import Count
 from asap.experiments.measured_step import MeasuredStep
@@ -23,6 +23,9 @@ class HardwareReference(BaseModel):
     topology: tuple[Count, ...] | None = Field(default=None, description="chips along each torus axis, a slice")
     slices: Count = 1
     devices: Count | None = Field(default=None, description="JAX devices of the whole job")
+    network: PositiveFloat | None = Field(
+        default=None, description="bytes/s of one device between nodes or slices; None: as the chip's maker has it"
+    )
 
 
 class Experiment(BaseModel):

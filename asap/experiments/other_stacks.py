@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
+from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
@@ -16,6 +17,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.torchtitan import reader as torchtitan
@@ -72,16 +74,6 @@ UNREAD = (
     ),
     Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(
-        "LLaMA-Factory configuration",
-        _INSTEAD,
-        lambda v: "model_name_or_path" in v and bool({"finetuning_type", "stage", "cutoff_len"} & v.keys()),
-    ),
-    Unread(
-        "file of Hugging Face training arguments",
-        "give the DeepSpeed JSON or the model's config.json as --config",
-        lambda v: "per_device_train_batch_size" in v,
-    ),
-    Unread(
         "NeMo configuration of another model than a decoder",
         "give the configuration of a language model (model.num_layers, model.hidden_size …)",
         lambda v: (
@@ -113,6 +105,16 @@ _PROGRAMS = (
 )
 
 
+_LAUNCHED = (
+    (re.compile(r"(?:^|[\s;&])(?:swift|megatron) (?:sft|pt|rlhf)\b"), "script of ms-swift", _INSTEAD),
+    (
+        re.compile(r"\bllamafactory-cli +train\b"),
+        "script of LLaMA-Factory",
+        "give the YAML that it trains as --config, and its settings as key=value",
+    ),
+    (re.compile(r"\baxolotl(?:\.cli\.train| train)\b"), "script of Axolotl", _INSTEAD),
+)
+"""Launchers by the command that starts them."""
 _LEVANTER = re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL)
 """Its own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
 
@@ -132,6 +134,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)
     if path.suffix in SCRIPTS:
         text = read_text(path)
+        _refuse_found(_LAUNCHED, text, path)
         if megatron.is_megatron_script(text):
             theirs, ours = _split(overrides, megatron.is_argument)
             return _with_fields(read_megatron_script(text, path, theirs, experiment), ours)
@@ -142,10 +145,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix in (".yaml", ".yml") and _LEVANTER.search(read_text(path)):
         _refuse("Levanter configuration with files that it includes", _INSTEAD, path)
     if path.suffix in (".py", ".txt"):
-        text = read_text(path)
-        for pattern, name, instead in _PROGRAMS:
-            if pattern.search(text):
-                _refuse(name, instead, path)
+        _refuse_found(_PROGRAMS, read_text(path), path)
     return None
 
 
@@ -157,6 +157,13 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
     for stack in UNREAD:
         if stack.fits(values):
             _refuse(stack.name, stack.instead, path)
+    if llama_factory.is_training_file(values):
+        theirs, ours = _split(overrides, llama_factory.is_setting)
+        experiment, ours = _with_model_fields(experiment, ours)
+        return _with_fields(llama_factory.read_training_file(values, path, theirs, experiment), ours)
+    if nanotron.is_nanotron(values):
+        theirs, ours = _split(overrides, nanotron.is_setting)
+        return _with_fields(nanotron.read_nanotron(values, path, theirs, experiment), ours)
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         theirs, ours = _split(overrides, torchtitan.is_setting)
         return _with_fields(torchtitan.read_torchtitan(values, path, theirs, experiment), ours)
@@ -171,6 +178,12 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
         experiment, ours = _with_model_fields(experiment, ours)
         return _with_fields(deepspeed.read_deepspeed(values, path, theirs, experiment), ours)
     return None
+
+
+def _refuse_found(known: Iterable[tuple[re.Pattern[str], str, str]], text: str, path: Path) -> None:
+    for pattern, name, instead in known:
+        if pattern.search(text):
+            _refuse(name, instead, path)
 
 
 def _refuse(name: str, instead: str, path: Path) -> NoReturn:

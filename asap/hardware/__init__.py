@@ -3,6 +3,7 @@
 from asap.hardware.catalogue import find_chip, identify_chip, known_chips, load_chip
 from asap.hardware.chip import Chip
 from asap.hardware.names import ResolvedHardware, resolve_hardware
+from asap.hardware.network_rate import read_network, with_network
 from asap.hardware.shapes import default_topology, parse_topology
 from asap.hardware.slices import Slice
 
@@ -16,5 +17,7 @@ __all__ = [
     "known_chips",
     "load_chip",
     "parse_topology",
+    "read_network",
     "resolve_hardware",
+    "with_network",
 ]

@@ -42,6 +42,7 @@ class Network(BaseModel):
 
     bandwidth: PositiveFloat = Field(description="bytes/s of one chip in one direction")
     latency: PositiveFloat = Field(description="seconds per message")
+    stated: bool = Field(default=False, description="whether it is of the machine at hand, and not the maker's own")
 
 
 class Chip(BaseModel):

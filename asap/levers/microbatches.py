@@ -20,7 +20,7 @@ def _values(run: Run) -> tuple[Value, ...]:
         return (PRESENT, *(_count(count) for count in _counts(run.plan, batch) if count != (now or 1)))
     if now is None:
         return (PRESENT,)
-    each = batch // (run.plan.batch_shards * now)
+    each = max(batch // (run.plan.batch_shards * now), 1)
     return tuple(Value(sequences=size) for size in [each, *(s for s in (1, 2, 4, LARGEST) if s != each)])
 
 
@@ -48,6 +48,7 @@ LEVER = Lever(
         "bridge": "train.micro_batch_size",
         "torchtitan": "training.local_batch_size",
         "deepspeed": "train_micro_batch_size_per_gpu",
+        "nanotron": "tokens.micro_batch_size",
     },
     read=_read,
     values=_values,

@@ -2,11 +2,14 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan, Remat
+from asap.plans.deepspeed.settings import KEEP, RECOMPUTE
 from asap.plans.remat import Policy, SavedTensors, Tensor
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
     "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),
     "torchtitan": (Remat.NONE, Remat.MINIMAL, Remat.FULL),
+    "nanotron": (Remat.NONE, Remat.FULL),
+    "deepspeed": (Remat.NONE, Remat.FULL),
 }
 """Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
@@ -47,7 +50,7 @@ def _read(plan: Plan) -> str:
 
 
 def _values(run: Run) -> tuple[Value, ...]:
-    if run.plan.remat is None:
+    if run.plan.remat is None or (run.stack == "deepspeed" and not {RECOMPUTE, KEEP} & run.settings.keys()):
         return (PRESENT,)
     known = policies(run)
     choices = [*((policy, False) for policy in known), *(_BY_TENSOR if Remat.OFFLOAD in known else ())]
@@ -75,6 +78,8 @@ LEVER = Lever(
         "nemo": "activations_checkpoint_granularity",
         "bridge": "recompute_granularity",
         "torchtitan": "activation_checkpoint.mode",
+        "nanotron": "parallelism.recompute_layer",
+        "deepspeed": RECOMPUTE,
     },
     read=_read,
     values=_values,

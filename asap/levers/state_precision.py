@@ -1,7 +1,7 @@
 """The training state in bf16: less HBM and less traffic of the optimizer, and another training."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
@@ -9,6 +9,7 @@ from asap.plans.launchers import Stack
 from asap.plans.workload import workload_under
 
 StateSetting = Literal["first_moment", "second_moment", "weight_precision"]
+STATE_SETTINGS: tuple[StateSetting, ...] = get_args(StateSetting)
 
 
 def _lever(name: StateSetting, title: str, changes: str, said_by: Mapping[Stack, str]) -> Lever:

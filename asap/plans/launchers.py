@@ -7,10 +7,12 @@ from asap.core.errors import PlanError
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
+from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
+from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
 
-Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed"]
+Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron"]
 
 TITLES: dict[Stack, str] = {
     "maxtext": "MaxText overrides",
@@ -19,6 +21,7 @@ TITLES: dict[Stack, str] = {
     "bridge": "Megatron-Bridge overrides",
     "torchtitan": "torchtitan settings",
     "deepspeed": "DeepSpeed settings",
+    "nanotron": "nanotron settings",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -28,6 +31,7 @@ _STACKS: dict[str, Stack] = {
     "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
+    "nanotron": "nanotron",
 }
 
 
@@ -82,9 +86,11 @@ def launch_lines(
         return torchtitan.toml_lines(torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers))
     if stack == "deepspeed":
         return deepspeed.json_text(deepspeed.to_settings(plan, current, global_batch=global_batch))
+    if stack == "nanotron":
+        return nanotron.yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron":
-        return command_line(arguments)
+        return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
     return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
 
 

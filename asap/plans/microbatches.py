@@ -18,3 +18,8 @@ def with_micro_batch_of(incumbent: Plan, plans: Iterable[Plan], global_batch: in
         count, rest = divmod(global_batch, plan.batch_shards * each) if each else (0, 1)
         if count and not rest:
             yield plan.model_copy(update={"microbatches": count})
+
+
+def keeping_micro_batch(plan: Plan, incumbent: Plan, global_batch: int) -> Plan:
+    """A plan with the incumbent's micro-batch; unchanged where the batch does not divide into such."""
+    return next(with_micro_batch_of(incumbent, [plan], global_batch), plan)

@@ -108,7 +108,7 @@ RULES = (
         "devices",
         "devices_per_slice",
         lambda d, n: d.ici_devices == n,
-        "the ICI mesh multiplies to {ici_devices} devices, but a slice has {fact}",
+        "the degrees multiply to {ici_devices} devices, not to {fact}",
     ),
     Rule(
         "slices",

@@ -193,5 +193,5 @@ def _unstated(evaluation: Evaluation, index: int, estimate: _Estimate) -> tuple[
         return ()
     return (
         f"Not stated: {worst}. It widens the interval most, by {format_percent(spreads[worst])} of the step;"
-        f" say it by {evaluation.told_by[worst]}, or give one measured step.",
+        f" state it ({evaluation.told_by[worst]}), or give one measured step.",
     )

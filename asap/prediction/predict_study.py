@@ -17,9 +17,9 @@ from asap.study.study import Study
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 KNOWN_AXES = ("replica", "data", "seq", "model")
-STAGED = ("megatron", "nemo", "bridge", "torchtitan")
+STAGED = ("megatron", "nemo", "bridge", "torchtitan", "nanotron")
 """Stacks in which a pipeline is a setting, and changes no code."""
-REPLICATED = ("megatron", "nemo", "bridge")
+REPLICATED = ("megatron", "nemo", "bridge", "nanotron")
 """Stacks whose data parallelism replicates parameters, unless the incumbent shards them."""
 
 
@@ -48,8 +48,8 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
         )  # fmt: skip
     if incumbent is not None:
         constraints = constraints.proven_by(incumbent)
-    batch, stack = study.experiment.workload.global_batch, stack_of(study.experiment.workload.framework)
-    if stack == "maxtext" or incumbent is None or not incumbent.microbatches or batch is None:
+    batch = study.experiment.workload.global_batch
+    if not study.keeps_micro_batch or incumbent is None or batch is None:
         return enumerate_plans(constraints, axes or usual_axes(study), like=incumbent)
     single = incumbent.model_copy(update={"microbatches": 1})
     plans = enumerate_plans(constraints, axes or usual_axes(study), like=single)

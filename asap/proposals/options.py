@@ -59,15 +59,16 @@ def _on_request(study: Study) -> Iterator[Option]:
 
 
 def _smaller_batch(study: Study) -> Iterator[Option]:
-    """The largest part of the batch with which something fits."""
-    batch = study.experiment.workload.global_batch or 0
+    """The largest part of the batch with which something fits, unless what fits now is faster for each sequence."""
+    batch, whole = study.experiment.workload.global_batch or 0, _best(study)
     for part in PARTS_OF_BATCH:
         found = _best(_with_workload(study, global_batch=batch // part)) if batch % part == 0 and batch else None
-        if found is not None:
+        if found is not None and (whole is None or _rate(found) > _rate(whole)):
             statement = (
                 f"With {batch // part} sequences in a step, 1/{part} of now, {found.plan} fits, {_costs(found)}."
             )
             yield Option(changes="batch", plan=found.plan, statement=statement)
+        if found is not None:
             return
 
 
@@ -102,7 +103,7 @@ def _on_more_chips(study: Study, times: int) -> Study | None:
         plan = plan.with_ici(**{sharded: getattr(plan.ici, sharded) * times})
     reference = HardwareReference(
         chip=hardware.chip.name, topology=topology, slices=slices,
-        devices=None if topology else hardware.devices * times,
+        devices=None if topology else hardware.devices * times, network=experiment.hardware.network,
     )  # fmt: skip
     try:
         found = study_of(experiment.model_copy(update={"hardware": reference, "plan": plan}))
@@ -161,6 +162,10 @@ def _against(found: Prediction, now: Prediction) -> tuple[float, str]:
     ratio = found.tokens_per_second.value / now.tokens_per_second.value
     way = "more" if ratio >= 1 else "fewer"
     return ratio, f"{format_percent(abs(ratio - 1), 0)} {way} tokens/s than now (modelled)"
+
+
+def _rate(found: Prediction) -> float:
+    return found.tokens_per_second.value if found.tokens_per_second else 0.0
 
 
 def _costs(found: Prediction) -> str:

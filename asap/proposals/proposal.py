@@ -53,6 +53,7 @@ class Overrides(BaseModel):
     bridge: str | None = Field(default=None, description="Megatron-Bridge: model.tensor_model_parallel_size=4 …")
     torchtitan: str | None = Field(default=None, description="sections of TOML, on several lines")
     deepspeed: str | None = Field(default=None, description="JSON to lay over the configuration")
+    nanotron: str | None = Field(default=None, description="sections of YAML, on several lines")
 
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
 

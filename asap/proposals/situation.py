@@ -62,7 +62,7 @@ def situation_of(study: Study, incumbent: Prediction | None, best: Prediction | 
     gain = _gain(best) if best is not None else 0.0
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
-    better = f"Of {considered:,} other configurations the best is expected to take {format_percent(gain)} less time"
+    better = f"Of {considered:,} other configurations the best bet is expected to take {format_percent(gain)} less time"
     if also[:1] == ["spare_memory"] and memory is not None and best is not None and _uses_more(best, memory):
         room = f"{format_bytes(memory.capacity_bytes - memory.total.value)} of HBM are free"
         statement = f"{room}, and time can be bought with them. {better}."

@@ -1,5 +1,6 @@
 """What was analysed, in short plain phrases: hardware, model, batch, plan."""
 
+from asap.core.units import format_rate
 from asap.experiments import HardwareReference
 from asap.models import Architecture
 from asap.reports.analysis import ExperimentSummary
@@ -18,13 +19,15 @@ def experiment_facts(experiment: ExperimentSummary) -> list[tuple[str, str]]:
 
 
 def describe_hardware(hardware: HardwareReference, devices: int | None) -> str:
-    """``v5p-512, 8x8x4, 256 devices``."""
+    """``v5p-512, 8x8x4, 256 devices``; with the network between nodes where that was stated."""
     shape = "x".join(map(str, hardware.topology)) if hardware.topology else None
     names = [name for name in (hardware.name or hardware.chip, shape) if name]
     if hardware.slices > 1:
         names.append(f"{hardware.slices} slices")
     if devices:
         names.append(f"{devices} device{'s' if devices > 1 else ''}")
+    if hardware.network:
+        names.append(f"{format_rate(hardware.network, 'B/s')} a device between nodes")
     return ", ".join(names) or UNKNOWN
 
 

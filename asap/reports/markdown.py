@@ -40,7 +40,7 @@ def to_markdown(analysis: Analysis) -> str:
     if said := phrases.agents_words(analysis):
         sections += [f"## {phrases.MODELS_WORDS.capitalize()}", _list(f"{author}: {text}" for author, text in said)]
     if analysis.options:
-        sections += ["## What more would take", _list(option.statement for option in analysis.options)]
+        sections += ["## Beyond that", _list(option.statement for option in analysis.options)]
     if analysis.warnings:
         sections += ["## Warnings", _list(analysis.warnings)]
     sections.append(f"Session {markdown(analysis.session)}, {markdown(phrases.answered_by(analysis))}.")

@@ -1,6 +1,6 @@
 """Predictions of plans as a table, and in full where there are few."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -9,6 +9,7 @@ from rich.text import Text
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_seconds, significant
 from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
 from asap.reports import phrases
 from asap.study.study import Study
 
@@ -36,9 +37,19 @@ def print_predictions(
     if len(predictions) <= IN_FULL:
         for prediction in predictions:
             _print_parts(prediction, console)
-    notes = dict.fromkeys((*study.warnings, *(note for p in predictions for note in p.notes)))
+    notes = dict.fromkeys(
+        (*study.warnings, *(note for p in predictions for note in p.notes), *_unsayable(study, predictions))
+    )
     for note in notes:
         console.print(Text(f"! {plain(note)}", style="yellow"))
+
+
+def _unsayable(study: Study, predictions: list[Prediction]) -> Iterator[str]:
+    """Why the run's launcher has no words for a plan."""
+    for prediction in predictions:
+        reason = why_not_launched(study, prediction.plan)
+        if reason is not None:
+            yield f"{prediction.plan} cannot be launched as it stands: {reason}."
 
 
 _FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}

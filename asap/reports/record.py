@@ -15,6 +15,7 @@ from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.launchers import TITLES, launch_lines, stack_of
 from asap.plans.plan import AXES, Plan
+from asap.reports.descriptions import describe_hardware
 from asap.reports.flags import flag_sentences, flag_summary
 from asap.study.flags import flags_of_record
 
@@ -81,10 +82,8 @@ def _hardware(experiment: Experiment) -> str:
     found = experiment.hardware
     if not (found.name or found.chip or found.devices):
         return UNKNOWN
-    shape = "x".join(map(str, found.topology)) if found.topology else None
-    parts = [found.name or found.chip or "unknown chip", shape, f"{found.devices} devices" if found.devices else None]
-    parts += [f"{found.slices} slices"] if found.slices > 1 else []
-    return ", ".join(part for part in parts if part)
+    named = found if found.name or found.chip else found.model_copy(update={"name": "unknown chip"})
+    return describe_hardware(named, found.devices)
 
 
 def _model(model: Architecture | None) -> str:

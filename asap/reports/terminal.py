@@ -44,7 +44,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
     parts += [_line(author, f"{text} ({phrases.MODELS_WORDS})") for author, text in phrases.agents_words(analysis)]
-    parts += [_line("More would take", analysis.options[0].statement)] if analysis.options else []
+    parts += [_line("Beyond that", analysis.options[0].statement)] if analysis.options else []
     parts += [_line("", option.statement) for option in analysis.options[1:]]
     parts += _warnings(analysis)
     footer = f"session {analysis.session}, {phrases.answered_by(analysis)}"

@@ -10,9 +10,10 @@ from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, HardwareReference
-from asap.hardware import Chip, Slice, find_chip, resolve_hardware
+from asap.hardware import Chip, Slice, find_chip, resolve_hardware, with_network
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
+from asap.plans.microbatches import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
@@ -38,6 +39,25 @@ class Study:
     def plan(self) -> Plan | None:
         """The plan that runs now, if it is known."""
         return self.experiment.plan
+
+    @property
+    def keeps_micro_batch(self) -> bool:
+        """Whether another mesh runs with the same micro-batch, as launchers of PyTorch stacks set it, not a count."""
+        plan, workload = self.plan, self.experiment.workload
+        known = plan is not None and plan.microbatches is not None and workload.global_batch is not None
+        return known and stack_of(workload.framework) != "maxtext"
+
+    def complete(self, plan: Plan) -> Plan:
+        """A plan with what it leaves out as it is in the plan that runs: settings, DCN mesh, size of a micro-batch."""
+        whole = plan.completed_by(self.plan)
+        return whole if "microbatches" in plan.model_fields_set else self.with_micro_batch(whole)
+
+    def with_micro_batch(self, plan: Plan) -> Plan:
+        """A plan with the micro-batch of the plan that runs, where that is what stays."""
+        batch = self.experiment.workload.global_batch
+        if not self.keeps_micro_batch or self.plan is None or batch is None:
+            return plan
+        return keeping_micro_batch(plan, self.plan, batch)
 
     @cached_property
     def chip(self) -> Chip | None:
@@ -92,17 +112,17 @@ def study_of(experiment: Experiment, profile: Profile | None = None, recording: 
     warnings = dict.fromkeys((*notes, *experiment.notes, *(profile.warnings if profile else ())))
     constraints = _constraints(experiment, hardware)
     study = Study(experiment, profile, hardware, constraints, tuple(warnings), recording=recording)
-    doubts = check_measurements(experiment, profile, hardware)
+    doubts = (*check_measurements(experiment, profile, hardware), *_check_stack(experiment, hardware))
     return replace(study, warnings=(*doubts, *study.warnings, *_check_incumbent(study)))
 
 
 def read_plan(study: Study, text: str) -> Plan:
-    """A plan in the text form; the settings and the DCN mesh that it leaves out are those of the plan that runs.
+    """A plan in the text form, with what it leaves out as in :meth:`Study.complete`.
 
     Raises:
         PlanError: it is not a plan, or breaks a rule that can be checked.
     """
-    plan = Plan.parse(text).completed_by(study.plan)
+    plan = study.complete(Plan.parse(text))
     require_valid(plan, study.constraints)
     return plan
 
@@ -114,7 +134,8 @@ def _hardware(reference: HardwareReference) -> tuple[Slice | None, tuple[str, ..
     if find_chip(reference.chip or name) is None and reference.chip is not None:
         return None, (f"Nothing is known of the chip {plain(reference.chip, 40)!r}: its limits cannot be used.",)
     resolved = resolve_hardware(name, reference.topology, reference.slices, reference.devices)
-    return resolved.slice, resolved.notes
+    found = resolved.slice if reference.network is None else with_network(resolved.slice, reference.network)
+    return found, resolved.notes
 
 
 def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
@@ -126,6 +147,13 @@ def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
         total = hardware.devices if hardware else experiment.hardware.devices or (plan.devices if plan else None)
         devices = total // slices if total else None
     return Constraints.of(experiment.model, experiment.workload, devices, slices)
+
+
+def _check_stack(experiment: Experiment, hardware: Slice | None) -> tuple[str, ...]:
+    framework = experiment.workload.framework
+    if hardware is None or hardware.chip.kind != "tpu" or stack_of(framework) == "maxtext":
+        return ()
+    return (f"{plain(framework, 40)} runs on GPUs, and {hardware.chip.title} is none: is the hardware right?",)
 
 
 def _check_incumbent(study: Study) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, PlanError
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines
 from tests.experiments.stack_configurations import (
@@ -66,6 +66,20 @@ def test_a_script_that_starts_deepspeed(read):
     assert trainer.workload.precision == "bf16"
 
 
+def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
+    script = TRAINER.replace("--model_name", "--gradient_checkpointing True --model_name")
+    run = read("run.sh", script, hardware="h100-16")
+    assert "remat=full" in str(run.plan)
+    assert not any("gradient_checkpointing" in note for note in run.notes)
+    other = Plan.parse("replica=16 microbatches=2 remat=none")
+    line = json.loads(launch_lines(other, "deepspeed", run.hyperparameters, global_batch=32))
+    assert line == {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 1, "gradient_checkpointing": False}
+    assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=32) == "{}"
+    minimal = Plan.parse("replica=16 microbatches=2 remat=minimal")
+    with pytest.raises(PlanError, match="remat=minimal"):
+        launch_lines(minimal, "deepspeed", run.hyperparameters, global_batch=32)
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -95,7 +109,7 @@ def test_ulysses_of_deepspeed_is_context_parallelism(read):
     script = MEGATRON.replace("--bf16", "--bf16 --deepspeed --ds-sequence-parallel-size 4")
     run = read("run.sh", script)
     assert (run.plan.degree("seq"), run.workload.context_parallel) == (4, "ulysses")
-    wider = Plan.parse("replica=2 model=4 seq=8 remat=full")
+    wider = Plan.parse("replica=8 seq=8 remat=full")
     assert "--ds-sequence-parallel-size 8" in launch_lines(wider, "megatron", run.hyperparameters)
     unknown = read("run.sh", script.replace("size 4", "size $(cat sp)"))
     assert any("the plan is unknown: it hangs on ds_sequence_parallel_size" in note for note in unknown.notes)

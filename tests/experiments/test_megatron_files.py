@@ -42,7 +42,7 @@ def test_said_hardware_and_overrides_win_over_the_script(read):
     run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
     assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"
     assert run.workload.optimizer == "sgd"
-    assert "the launcher starts 64 processes; 128 were said" in run.notes
+    assert "the script starts 64 processes; the plan is for the 128 devices that were said" in run.notes
 
 
 def test_a_branch_that_the_script_decides_is_taken(read):
@@ -93,6 +93,13 @@ def test_arguments_in_json_and_in_a_test_case(read):
 def test_layers_with_experts_as_megatron_writes_them(read, pattern, layers):
     moe = f"--bf16 --num-experts 64 --moe-ffn-hidden-size 1024 --moe-layer-freq {pattern}"
     assert read("train.sh", MEGATRON.replace("--bf16", moe)).model.moe_layers == layers
+
+
+def test_rotary_positions_by_their_old_name_and_one_expert_are_a_plain_decoder(read):
+    before = "--position-embedding-type rope"
+    run = read("run.sh", MEGATRON.replace(before, "--use-rotary-position-embeddings --num-experts 1"))
+    assert run.model == read("run.sh", MEGATRON).model
+    assert (run.model.learned_positions, run.model.experts) == (0, 0)
 
 
 def test_experts_as_megatron_lays_them(read):

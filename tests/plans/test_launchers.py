@@ -5,15 +5,17 @@ import shlex
 import tomllib
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
+from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.degrees import InexpressiblePlanError, expert_axis
 from asap.plans.launchers import launch_lines, stack_of
 from asap.plans.megatron.arguments import command_line, from_arguments, hydra_overrides, to_arguments
+from asap.plans.nanotron import settings as nanotron
 from asap.plans.torchtitan import settings as torchtitan
 
 BATCH, LAYERS = 4096, 96
@@ -62,6 +64,30 @@ def test_megatron_arguments_read_back_are_the_plan(before, plan):
     assert untouched == {}
 
 
+OF_DEEPSPEED = {"deepspeed": True, "checkpoint_activations": True, "deepspeed_activation_checkpointing": True}
+
+
+@settings(max_examples=40)
+@given(plans(("replica", "model", "stage"), (Remat.NONE, Remat.SELECTIVE, Remat.FULL)), st.sampled_from((1, 4)))
+def test_megatron_deepspeeds_arguments_are_its_own(plan, sequence):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    plan = plan.with_ici(seq=sequence) if plan.degree("model") * plan.degree("stage") == 1 else plan
+    read = {**OF_DEEPSPEED, "recompute_granularity": "full", "recompute_method": "uniform", "micro_batch_size": "1"}
+    line = launch_lines(plan, "megatron", read, global_batch=BATCH, layers=LAYERS)
+    said, _, comment = line.partition("#")
+    assert ("--ds-sequence-parallel-size" in said) == (plan.degree("seq") > 1)
+    assert ("--micro-batch-size" in said) == ("train_micro_batch_size_per_gpu" in comment)
+    assert ("--checkpoint-activations" in comment) == (plan.remat is not Remat.FULL)
+    assert ("--recompute-granularity selective" in said) == (plan.remat is Remat.SELECTIVE)
+    assert not {"--context-parallel-size", "--recompute-method"} & {*line.split()}
+
+
+def test_what_megatron_deepspeed_would_refuse_is_refused():
+    for text in ("data=8", "replica=2 seq=2 model=2", "stage=8 pipeline_repeats=2", "replica=8 first_moment=bf16"):
+        with pytest.raises(PlanError, match="DeepSpeed"):
+            launch_lines(Plan.parse(text), "megatron", OF_DEEPSPEED, global_batch=BATCH, layers=LAYERS)
+
+
 @given(plans(("replica", "data", "model"), (Remat.FULL,)))
 def test_megatron_fsdp_read_back_is_the_plan(plan):
     assume(plan.degree("data") > 1)
@@ -90,6 +116,16 @@ def test_deepspeed_settings_read_back_are_the_plan(plan):
     for key, value in json.loads(text).items():
         pasted |= {f"{key}.{k}": v for k, v in _leaves(value)} if isinstance(value, dict) else {key: value}
     assert deepspeed.from_settings(pasted, plan.devices) == plan
+
+
+@given(plans(("replica", "seq", "model", "stage"), (Remat.NONE, Remat.FULL)))
+def test_nanotron_settings_read_back_are_the_plan(plan):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    document = parse_yaml(launch_lines(plan, "nanotron", {}, global_batch=BATCH), "pasted")[0]
+    pasted = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
+    assert nanotron.from_settings(pasted) == plan
+    assert nanotron.global_batch_of(pasted) == BATCH
+    assert nanotron.to_settings(plan, pasted, global_batch=BATCH) == {}
 
 
 def _leaves(tree: dict):
@@ -130,6 +166,8 @@ def test_what_a_plan_cannot_say_is_said():
         from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
     with pytest.raises(PlanError, match="expert"):
         deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})
+    with pytest.raises(PlanError, match="no degree for data and expert"):
+        nanotron.to_settings(Plan(ici=Mesh(data=2, expert=8)), {})
     with pytest.raises(PlanError, match="3, not '7'"):
         deepspeed.from_settings({"zero_optimization.stage": 7}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):

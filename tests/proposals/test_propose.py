@@ -153,6 +153,16 @@ def test_a_strategy_is_named_by_what_changes():
     assert strategy(before, before) == frozenset()
 
 
+def test_recomputation_that_offloading_saves_is_its_reason():
+    before = Plan.parse("data=8 stage=8 remat=full")
+    after = Plan.parse("data=32 stage=2 remat=host.qkv")
+    assert title(after, before) == "More FSDP, fewer pipeline stages, activations in host memory"
+    reasons = [change.principle.reason for change in changes(after, before)]
+    assert reasons[-1].startswith("tensors that the backward pass computed again wait for it in host memory")
+    kept = Plan.parse("data=8 stage=8 remat=qkv")
+    assert "leave HBM" in changes(after, kept)[-1].principle.reason
+
+
 def decoder_on(plan, hardware="v5p", topology="4x4x4", batch=512, framework="MaxText"):
     return study_of(
         Experiment(

@@ -194,6 +194,14 @@ def test_where_nothing_fits_more_chips_and_other_numerics_are_named():
     assert any(" chips" in statement and "fits" in statement for statement in statements)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
+    study = run("replica=8 microbatches=16 remat=none", "llama3.1-8b", "h100-8", 128, 8192, "Megatron-LM")
+    ranked = rank_candidates(study, priors={})
+    assert not ranked.incumbent.memory.fits
+    assert {option.changes for option in options(study, ranked.incumbent)} == {"numerics", "chips"}
+
+
 def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
     study = run("data=128 seq=2 microbatches=2 remat=query+key+value+context+out+gate+up offload=activations")
     ranked = rank_candidates(study, priors={})

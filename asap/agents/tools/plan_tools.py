@@ -71,7 +71,7 @@ class PlanTools:
             plan: axes and settings, such as `data=32 seq=2 model=2`.
         """
         study = self._studies.study(experiment)
-        parsed = Plan.parse(plan).completed_by(study.plan)
+        parsed = study.complete(Plan.parse(plan))
         broken = [violation.sentence for violation in violations(parsed, study.constraints)]
         return {
             "plan": str(parsed),
@@ -140,7 +140,7 @@ def _footing(predictions: Sequence[Prediction]) -> Answer:
 
 
 def _valid(study: Study, text: str) -> Plan:
-    plan = Plan.parse(text).completed_by(study.plan)
+    plan = study.complete(Plan.parse(text))
     broken = violations(plan, study.constraints)
     if broken:
         raise PlanError("; ".join(v.sentence for v in broken), where=str(plan), hint="choose another with check_plan")

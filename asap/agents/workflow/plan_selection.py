@@ -26,7 +26,7 @@ def selected_candidates(ranked: RankedCandidates, judgement: Judgement) -> list[
     wanted = len(choose(ranked.candidates, study.plan))
     found: list[Candidate] = []
     for pick in judgement.picks[:COUNT]:
-        plan = Plan.parse(pick.plan).completed_by(study.plan)
+        plan = study.complete(Plan.parse(pick.plan))
         reason = _reason_against(study, plan)
         if plan in [candidate.plan for candidate in found]:
             reason = "is picked twice"

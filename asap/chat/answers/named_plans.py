@@ -9,6 +9,7 @@ from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.references.wishes import Wish
 from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 
@@ -31,19 +32,24 @@ def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Ques
         answer.topic = Topic.WHY_NOT if written else Topic.EXPLAIN
         (plan_answers.why_not if written else plan_answers.explain)(conversation, answer, plans[0])
     elif question.refs.wish is not None:
-        answer.topic = Topic.WHY_NOT
-        for plan in directions.wished_plans(conversation, question.refs.wish):
-            plan_answers.why_not(conversation, answer, plan)
-        if not answer.lines:
-            directions.no_such_plan(conversation, answer, question.refs.wish)
+        wished(conversation, answer, question.refs.wish)
     else:
         ranking_answers.proposals(conversation, answer)
 
 
+def wished(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -> None:
+    """The best plan in the direction that is named, or that there is none."""
+    answer.topic = Topic.WHY_NOT
+    for plan in directions.wished_plans(conversation, wish):
+        plan_answers.why_not(conversation, answer, plan)
+    if not answer.lines:
+        directions.no_such_plan(conversation, answer, wish)
+
+
 def opinion(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """An opinion on plans: what the engine expects of them, and that it changes nothing."""
-    wished = directions.wished_plans(conversation, question.refs.wish) if question.refs.wish else []
-    for plan in question.refs.written or wished:
+    in_direction = directions.wished_plans(conversation, question.refs.wish) if question.refs.wish else []
+    for plan in question.refs.written or in_direction:
         plan_answers.why_not(conversation, answer, plan)
     if not answer.lines:
         ranking_answers.opinion_without_evidence(conversation, answer)

@@ -2,9 +2,10 @@
 
 from asap.chat.understanding.quantities.changes import Change
 from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_rate
 from asap.experiments import Experiment
 from asap.experiments.hardware import refer_to_hardware
-from asap.hardware import Slice, default_topology
+from asap.hardware import Slice, default_topology, read_network
 from asap.plans import Mesh, Plan
 from asap.study.study import Study
 
@@ -35,13 +36,35 @@ def with_hardware(
         name, sized, topology, number = experiment.hardware.name or now.chip.name, True, now.topology, more
     reference, said = refer_to_hardware(name, topology, number, None if sized else count)
     notes += said
+    if reference.chip == now.chip.name:
+        reference = reference.model_copy(update={"network": experiment.hardware.network})
     devices = reference.devices or count or now.devices
     shape = f" in {number} slices" if number and number > 1 else ""
     new, old = ("", "") if reference.chip == now.chip.name else (f"{reference.chip} ", f" {now.chip.name} chips")
     changes.append(f"{devices} {new}chips{shape} instead of {now.devices}{old}")
-    stretched = _stretched(plan, now.devices, devices, number or 1)
+    stretched = study.with_micro_batch(_stretched(plan, now.devices, devices, number or 1))
     own = _stretched(experiment.plan, now.devices, devices, number or 1) if experiment.plan else stretched
+    own = study.with_micro_batch(own)
     return experiment.model_copy(update={"hardware": reference, "plan": own}), stretched
+
+
+def with_stated_network(study: Study, experiment: Experiment, change: Change, changes: list[str]) -> Experiment:
+    """The record on another network between nodes; ``changes`` gets what is said about it.
+
+    Raises:
+        InsufficientEvidenceError: no hardware is on record.
+        ConfigError: the rate does not say of what.
+    """
+    if change.network is None:
+        return experiment
+    if study.slice is None:
+        raise InsufficientEvidenceError("the hardware is not on record", where=experiment.id, hint="--hardware NAME")
+    chip = study.slice.chip
+    rate = read_network(change.network, chip)
+    now = format_rate(chip.network.bandwidth, "B/s") + ("" if chip.network.stated else ", as its maker has it")
+    changes.append(f"{format_rate(rate, 'B/s')} a device between nodes (on record: {now})")
+    hardware = experiment.hardware.model_copy(update={"network": rate})
+    return experiment.model_copy(update={"hardware": hardware})
 
 
 def _slices_with(now: Slice, devices: int) -> int | None:

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from asap.chat.scenario.completeness import is_complete, missing
-from asap.chat.scenario.hardware import with_hardware
+from asap.chat.scenario.hardware import with_hardware, with_stated_network
 from asap.chat.scenario.workload import with_model, with_workload
 from asap.chat.understanding.quantities.changes import Change, plan_settings
 from asap.core.errors import InsufficientEvidenceError
+from asap.levers.state_precision import LEVERS, STATE_SETTINGS
 from asap.plans import Plan
+from asap.plans.launchers import TITLES, Stack, stack_of
 from asap.plans.validity import require_valid
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
@@ -53,12 +55,14 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
         raise InsufficientEvidenceError("the current plan is not known", where=study.experiment.id, hint="--plan PLAN")
     experiment, changes, notes = study.experiment, [], []
     experiment, stretched = with_hardware(study, experiment, change, before, changes, notes)
+    experiment = with_stated_network(study, experiment, change, changes)
     experiment = with_workload(study, experiment, change, changes)
     experiment = with_model(experiment, change, changes)
     settings_only = experiment == study.experiment
+    change, unsaid = sayable(change, stack_of(experiment.workload.framework))
     after = plan_settings(change, stretched, experiment.workload.global_batch)
     if after != stretched:
-        changes.append(_settings(stretched, after))
+        changes.append(f"{_settings(stretched, after)}{unsaid}")
     if settings_only:
         return Scenario(study, after, before, tuple(changes), tuple(notes), settings_only=True)
     return Scenario(without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
@@ -89,10 +93,26 @@ def predict_scenario(scenario: Scenario) -> Prediction:
     return found
 
 
+def sayable(change: Change, stack: Stack) -> tuple[Change, str]:
+    """A change with the settings of the training state that a stack has, and a remark on those that it lacks.
+
+    Where it has none of them, all stay: what they would bring is asked, not how to set them.
+    """
+    said_by = {lever.name: lever.said_by for lever in LEVERS}
+    lacking = [name for name, _ in change.state if stack not in said_by[name]]
+    if not lacking:
+        return change, ""
+    remark = f" ({TITLES[stack].split()[0]} has no setting for {' and '.join(lacking)})"
+    kept = tuple(pair for pair in change.state if pair[0] not in lacking) or change.state
+    return change.model_copy(update={"state": kept}), remark
+
+
 def _settings(before: Plan, after: Plan) -> str:
     said = []
     if after.remat != before.remat:
         said.append(f"remat={after.remat.value if after.remat else 'unknown'}")
     if after.microbatches != before.microbatches:
         said.append(f"microbatches={after.microbatches}")
+    state = ((name, getattr(after, name)) for name in STATE_SETTINGS if getattr(after, name) != getattr(before, name))
+    said += [f"{name}={value}" for name, value in state]
     return " and ".join(said)

@@ -41,8 +41,8 @@ def with_workload(study: Study, experiment: Experiment, change: Change, changes:
         hint = f"known are {', '.join(OPTIMIZERS)}; asap analyze --allow second_moment tries narrower moments of Adam"
         raise InsufficientEvidenceError(reason, where=experiment.id, hint=hint)
     for field, value in (("precision", change.precision), ("optimizer", change.optimizer)):
-        if value is not None:
-            now = getattr(workload, field)
+        now = getattr(workload, field)
+        if value not in (None, now):
             fields[field] = value
             changes.append(f"{field} {value} instead of {now or 'what is on record (none)'}")
     return experiment.model_copy(update={"workload": workload.model_copy(update=fields)}) if fields else experiment

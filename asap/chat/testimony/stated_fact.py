@@ -35,7 +35,7 @@ def stated_fact(
         BadInputError: something is missing, or the number is not in the quote.
         PlanError: the plan is malformed or cannot run here.
     """
-    subject = Plan.parse(plan).completed_by(study.plan) if plan else None
+    subject = study.complete(Plan.parse(plan)) if plan else None
     if subject is not None:
         require_valid(subject, study.constraints)
     if subject is None and claim in OF_A_PLAN:

@@ -75,7 +75,8 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     if retracted is not None:
         return Message(said, text, agrees=agrees, retracted=retracted)
     statements = read_statements(text, scene)
-    if not statements.evidence and not statements.complaints:
+    of_network = question.change.network is not None
+    if not statements.evidence and (of_network or not statements.complaints):
         return Message(said, text, agrees=agrees, statements=statements, questions=(question,))
     asked = [one for one in statements.unread if one.rstrip().endswith("?")]
     questions = tuple(read_question(one, scene) for one in asked)

@@ -7,7 +7,7 @@ import typer
 
 from asap.cli.analysis.report import write_report
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.output import ALLOW, STEP_TIME, Format, console, warn
+from asap.cli.shared.output import ALLOW, NETWORK, STEP_TIME, Format, console, warn
 from asap.cli.shared.progress import progress
 from asap.cli.shared.usage import say_usage
 
@@ -29,6 +29,7 @@ def analyze(
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
+    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     model: Annotated[
         str | None,
@@ -69,7 +70,7 @@ def analyze(
 
     settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     options = CompileOptions(train_step, maxtext, python, engine=engine)
-    stated = Statement(plan=plan, hardware=hardware, topology=topology, step_time=step_time)
+    stated = Statement(plan=plan, hardware=hardware, topology=topology, network=network, step_time=step_time)
     with progress() as show, warm_up_indexes():
         show("starting the agents")
         from asap.agents.workflow.analyze import analyze as run_analysis

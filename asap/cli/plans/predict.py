@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, console, print_json, warn_about_data
+from asap.cli.shared.output import ALLOW, NETWORK, STEP_TIME, Plain, console, print_json, warn_about_data
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -25,10 +25,13 @@ def predict(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
+        typer.Option(
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, script, config.json, experiment."
+        ),
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
+    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
     slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
     sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
@@ -48,8 +51,8 @@ def predict(
     from asap.experiments.create import Statement
 
     said = Statement(
-        hardware=hardware, topology=topology, slices=slices, global_batch=batch, sequence_length=sequence,
-        step_time=step_time,
+        hardware=hardware, topology=topology, slices=slices, network=network, global_batch=batch,
+        sequence_length=sequence, step_time=step_time,
     )  # fmt: skip
     with progress() as show:
         show("predicting")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.output import STEP_TIME, Plain, console, print_json, print_table, warn
+from asap.cli.shared.output import NETWORK, STEP_TIME, Plain, console, print_json, print_table, warn
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
@@ -20,7 +20,9 @@ def add(
     overrides: Annotated[list[str] | None, typer.Argument(help="MaxText overrides: key=value …")] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="MaxText, Megatron-LM, NeMo, torchtitan, DeepSpeed, launch script, config.json, experiment."),
+        typer.Option(
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, script, config.json, experiment."
+        ),
     ] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="A run of a tracker: mlflow:RUN_ID, tensorboard:DIR.")
@@ -32,6 +34,7 @@ def add(
     plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
+    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
     slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
     sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
@@ -51,6 +54,7 @@ def add(
         hardware=hardware,
         topology=topology,
         slices=slices,
+        network=network,
         global_batch=batch,
         sequence_length=sequence,
         goodput=goodput,

@@ -38,6 +38,9 @@ SIGNS = frozenset(
 )
 _STRONG = frozenset(("zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "wall_clock_breakdown"))
 _OWN = frozenset(("zero_optimization", "train_micro_batch_size_per_gpu"))
+RECOMPUTATION_UNKNOWN = (
+    "what is recomputed (gradient_checkpointing) is the model's code: add remat to --plan where it is known"
+)
 _MODEL_FILE = "config.json"
 
 
@@ -98,7 +101,7 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
         batch = zero.global_batch_of(settings, plan.batch_shards)
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
-    notes = ["what is recomputed (gradient_checkpointing) is the model's code: add remat to --plan where it is known"]
+    notes = [RECOMPUTATION_UNKNOWN]
     if batch is None:
         notes.append("the batch is not said: the launcher fills train_micro_batch_size_per_gpu; add --batch")
     if "pipeline" in settings or any(key.startswith("pipeline.") for key in settings):

@@ -13,27 +13,14 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.deepspeed.reader import read_deepspeed
+from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
 from asap.experiments.stack_settings import StackSettings, dotted
-from asap.models import find_architecture
-from asap.plans import Remat
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _CONFIG = ("deepspeed_config", "deepspeed")
-_MODEL = ("model_name_or_path", "model_name", "model_id", "model")
-_SEQUENCE = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len")
-_FILLED = {
-    "train_micro_batch_size_per_gpu": "per_device_train_batch_size",
-    "gradient_accumulation_steps": "gradient_accumulation_steps",
-    "bf16.enabled": "bf16",
-    "fp16.enabled": "fp16",
-    "zero_optimization.stage": "zero_stage",
-    "sequence_parallel_size": "sequence_parallel_size",
-}
-"""DeepSpeed's settings by the argument that fills them."""
 
 
 def is_deepspeed_script(text: str) -> bool:
@@ -54,17 +41,9 @@ def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], exper
     arguments = StackSettings(
         {key: value for key, value in said.items() if not has_substitution(str(value))}, str(path)
     )
-    values = _configuration(said, commands, path) | _fillings(arguments, _unsaid(said))
-    experiment = _with_devices(arguments, _with_model(arguments, experiment))
-    found = read_deepspeed(values, path, overrides, experiment)
-    if found.plan is not None:
-        keeps = not arguments.flag("gradient_checkpointing")
-        found = found.model_copy(
-            update={"plan": found.plan.model_copy(update={"remat": None if keeps else Remat.FULL})}
-        )
-    sequence = next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
-    workload = found.workload.model_copy(update={"sequence_length": sequence or found.workload.sequence_length})
-    return found.model_copy(update={"workload": workload})
+    experiment = _with_devices(arguments, experiment)
+    configuration = _configuration(said, commands, path)
+    return read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
 
 
 def _is_start(command: Command) -> bool:
@@ -105,19 +84,6 @@ def _parsed(written: Command, path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ConfigError("writes a DeepSpeed configuration that is no mapping", where=f"{path}:{written.line}")
     return values
-
-
-def _fillings(arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
-    filled = {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
-    return filled | {key: "auto" for key, name in _FILLED.items() if name in unsaid and key not in filled}
-
-
-def _with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
-    name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
-    known = find_architecture(name) if name and experiment.model is None else None
-    if known is None:
-        return experiment
-    return experiment.model_copy(update={"model": known})
 
 
 def _with_devices(arguments: StackSettings, experiment: Experiment) -> Experiment:

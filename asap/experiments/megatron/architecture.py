@@ -36,7 +36,8 @@ _SOURCES = {
 SHAPES = frozenset(
     [
         *_SOURCES.values(), *_GATED, "group_query_attention", "multi_latent_attention", "parallel_attention",
-        "qk_layernorm", "position_embedding_type", *(argument for argument, _ in _MLA.values()),
+        "qk_layernorm", "position_embedding_type", "use_rotary_position_embeddings",
+        *(argument for argument, _ in _MLA.values()),
     ]
 )  # fmt: skip
 """Arguments that decide the architecture."""
@@ -72,7 +73,8 @@ def _shapes(settings: StackSettings) -> dict[str, Any]:
     width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
     gated = any(settings.flag(key) for key in _GATED)
     default = None if width is None else int(4 * width * 2 / 3 / 64) * 64 if gated else 4 * width
-    positions = settings.text("position_embedding_type", "learned_absolute") == "learned_absolute"
+    rotary = settings.flag("use_rotary_position_embeddings")
+    positions = not rotary and settings.text("position_embedding_type", "learned_absolute") == "learned_absolute"
     return {
         "layers": settings.count("num_layers"),
         "d_model": width,
@@ -108,7 +110,7 @@ def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
 
 def _experts(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
     experts = settings.count("num_experts")
-    if experts is None:
+    if experts in (None, 1):
         return {}
     width = settings.count("moe_ffn_hidden_size", settings.count("ffn_hidden_size"))
     fields: dict[str, Any] = {

@@ -28,6 +28,7 @@ READ = frozenset(
         "seq_length",
         "max_position_embeddings",
         "position_embedding_type",
+        "use_rotary_position_embeddings",
         "swiglu",
         "quick_geglu",
         "squared_relu",
@@ -120,6 +121,7 @@ FLAGS = frozenset(
         "use_precision_aware_optimizer",
         "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
+        "use_rotary_position_embeddings",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
         "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity",
     ]

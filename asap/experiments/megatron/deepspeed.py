@@ -4,10 +4,9 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.stack_settings import StackSettings
-from asap.plans.megatron.arguments import ULYSSES
+from asap.plans.megatron.deepspeed import RECOMPUTES_ALL, ULYSSES
 
 _INSTEAD = "say the plan with --plan, and give the model's config.json as --config"
-_RECOMPUTES_ALL = ("deepspeed_activation_checkpointing", "checkpoint_activations")
 
 
 def of_deepspeed(settings: StackSettings) -> StackSettings:
@@ -27,7 +26,7 @@ def of_deepspeed(settings: StackSettings) -> StackSettings:
         said |= {"context_parallel_size": settings[ULYSSES], "cp_comm_type": "a2a"}
     if "num_key_value_heads" in settings:
         said |= {"group_query_attention": True, "num_query_groups": settings["num_key_value_heads"]}
-    if any(key in settings for key in _RECOMPUTES_ALL) and "recompute_granularity" not in settings:
+    if any(key in settings for key in RECOMPUTES_ALL) and "recompute_granularity" not in settings:
         said |= {"recompute_granularity": "full", "recompute_method": "uniform"}
     if settings.flag("no_pipeline_parallel"):
         said |= {"pipeline_model_parallel_size": 1}

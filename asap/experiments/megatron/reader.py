@@ -119,7 +119,9 @@ def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[Hardwa
             launched = int(nodes) * int(each) or None
     if given.devices is not None:
         differs = launched not in (None, given.devices)
-        return given, (f"the launcher starts {launched} processes; {given.devices} were said",) if differs else ()
+        return given, (
+            f"the script starts {launched} processes; the plan is for the {given.devices} devices that were said",
+        ) if differs else ()
     if launched is None:
         return given, ("how many devices there are is not said: add --hardware, such as h100-64",)
     return given.model_copy(update={"devices": launched}), ()

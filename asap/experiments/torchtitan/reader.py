@@ -40,6 +40,7 @@ _VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
 _NO_DECODERS = ("flux", "vlm")
 _DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
 _MULTIPLE = 256
+_TOKENS = "training.num_tokens_per_microbatch_per_dp_rank"
 
 
 def is_torchtitan(values: Mapping[str, Any]) -> bool:
@@ -57,6 +58,10 @@ def read_torchtitan(
         UsageError: an override is not ``section.key=value``.
     """
     settings = StackSettings(dotted(values) | overriding(overrides, _name), str(path))
+    if _TOKENS in settings:
+        hint = "write a TOML file with model.name and flavor, training.seq_len and local_batch_size, and [parallelism]"
+        reason = f"counts the batch in tokens ({_TOKENS}), as torchtitan does since its configurations are Python"
+        raise ConfigError(f"{reason}: not read", where=settings.where(), hint=hint)
     model, notes = _model(settings)
     plan, more = _plan(settings, experiment, model.layers)
     notes += more

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.remat import Policy
 
 STAGE = "zero_optimization.stage"
 MICRO_BATCH, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
@@ -18,6 +19,11 @@ BATCH = "train_batch_size"
 TENSOR = "tensor_parallel.autotp_size"
 SEQUENCE = "sequence_parallel_size"
 GROUP = "zero_optimization.mics_shard_size"
+TRAINER_MICRO_BATCH, RECOMPUTE = "per_device_train_batch_size", "gradient_checkpointing"
+KEEP = "disable_gradient_checkpointing"
+"""Of Hugging Face's TrainingArguments: its Trainer refuses a configuration that says another batch than they do
+(``HfTrainerDeepSpeedConfig.trainer_config_finalize``). LLaMA-Factory has ``disable_gradient_checkpointing`` instead
+(``src/llamafactory/model/model_utils/checkpointing.py``)."""
 _OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
     "parameters": "zero_optimization.offload_param.device",
@@ -108,7 +114,14 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
         if rest or not each:
             raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {plan.microbatches}")
-        wanted |= {MICRO_BATCH: each, ACCUMULATION: plan.microbatches, BATCH: global_batch}
+        wanted |= {ACCUMULATION: plan.microbatches}
+        wanted |= (
+            {TRAINER_MICRO_BATCH: each} if trained_by_trainer(current) else {MICRO_BATCH: each, BATCH: global_batch}
+        )
+    if plan.remat is not None and KEEP in current:
+        wanted[KEEP] = not _recomputes(plan.remat)
+    elif plan.remat is not None and RECOMPUTE in current:
+        wanted[RECOMPUTE] = _recomputes(plan.remat)
     for what, key in _OFFLOAD.items():
         wanted[key] = "cpu" if what in plan.offload else "none"
     defaults = {
@@ -120,6 +133,11 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         **dict.fromkeys(_OFFLOAD.values(), "none"),
     }
     return {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
+
+
+def trained_by_trainer(settings: Mapping[str, object]) -> bool:
+    """Whether Hugging Face's Trainer runs it, whose arguments are on record beside the configuration."""
+    return TRAINER_MICRO_BATCH in settings
 
 
 def json_text(settings: Mapping[str, object]) -> str:
@@ -136,13 +154,19 @@ def json_text(settings: Mapping[str, object]) -> str:
     return json.dumps(tree)
 
 
+def _recomputes(remat: Policy) -> bool:
+    if remat not in (Remat.NONE, Remat.FULL):
+        raise PlanError(f"Hugging Face's Trainer has no recomputation like remat={remat.value}", hint="full or none")
+    return remat is Remat.FULL
+
+
 def _same(current: Mapping[str, object], key: str, value: object, defaults: Mapping[str, object]) -> bool:
     said = current.get(key)
     if said in (None, "auto") and key == BATCH:
         return True
     if key in _OFFLOAD.values() and value == "cpu":
         return str(said or "none") not in _ON_DEVICE
-    return str(defaults.get(key) if said is None else said) == str(value)
+    return str(defaults.get(key) if said is None else said).casefold() == str(value).casefold()
 
 
 def _said(settings: Mapping[str, object], key: str) -> bool:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree, expert_axis, groups_of
+from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
-ULYSSES = "ds_sequence_parallel_size"
-"""Of Megatron-DeepSpeed, which has no other context parallelism."""
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
 MICRO_BATCH, GLOBAL_BATCH = "micro_batch_size", "global_batch_size"
 _OPTIMIZER, _PRECISION_AWARE = "optimizer", "use_precision_aware_optimizer"
@@ -129,9 +128,8 @@ def to_arguments(
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
-    if ULYSSES in current:
-        wanted[ULYSSES] = wanted.pop(CONTEXT)
-    return {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
+    changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
+    return in_words_of_deepspeed(plan, current, changed) if is_megatron_deepspeed(current) else changed
 
 
 def command_line(arguments: Mapping[str, str | bool]) -> str:

@@ -84,9 +84,10 @@ def alternatives(
         for kind in CONTEXT_PARALLEL[1:]:
             read = workload.model_copy(update={"context_parallel": kind})
             add("context parallelism", "context_parallel in the experiment", 1 / len(CONTEXT_PARALLEL), workload=read)
-    if not network_stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
+    stated = network_stated or hardware.chip.network.stated
+    if not stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
         for factor, weight in SLOWER_NETWORKS.items():
-            add("network between nodes", "a chip file with its rate", weight, hardware=_slower(hardware, factor))
+            add("network between nodes", "--network", weight, hardware=_slower(hardware, factor))
     return found
 
 

@@ -22,6 +22,12 @@ class Principle:
         return self.reason if self.claim == "reason" else self.trade_off
 
 
+HOST_FOR_RECOMPUTATION = Principle(
+    "tensors that the backward pass computed again wait for it in host memory",
+    "they are copied over the link to the host and back, which hides only behind enough computation",
+    "trade_off",
+    "maxtext-remat-offload-breakeven",
+)
 PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ("replica", "more"): Principle(
         "gradients are reduced once a step and no weights are gathered on the replica axis",

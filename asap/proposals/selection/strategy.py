@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asap.levers.state_precision import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import MEANINGS
 from asap.plans.remat import SAVED, TENSORS, Policy, SavedTensors
-from asap.proposals.reasons.principles import PRINCIPLES, Direction, Principle
+from asap.proposals.reasons.principles import HOST_FOR_RECOMPUTATION, PRINCIPLES, Direction, Principle
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
 ALONE = " alone"
@@ -15,6 +16,7 @@ ALONE = " alone"
 LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("host_activations", "more"): "activations in host memory",
     ("host_activations", "less"): "activations in HBM",
+    ("stage", "less"): "fewer pipeline stages",
     ("microbatches", "more"): "{after} microbatches",
     ("microbatches", "less"): "fewer microbatches",
     ("pipeline_repeats", "less"): "fewer virtual pipeline stages",
@@ -30,7 +32,6 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("global_batch", "more"): "batch of {after} sequences",
 }
 """How a title says a change of a lever that is not more or less of something."""
-OF_STATE_PRECISION = ("first_moment", "second_moment", "weight_precision")
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,13 @@ class PlanChange:
     direction: Direction
     before: int | str
     after: int | str
+    saves_recomputation: bool = False
+    """Of activations that go to host memory: they were computed again before."""
 
     @property
     def principle(self) -> Principle:
         """The principle behind this change."""
-        return PRINCIPLES[self.axis, self.direction]
+        return HOST_FOR_RECOMPUTATION if self.saves_recomputation else PRINCIPLES[self.axis, self.direction]
 
     @property
     def name(self) -> str:
@@ -79,7 +82,8 @@ def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
             continue
         if lever.name == "remat" and plan.moves_activations != incumbent.moves_activations:
             way: Direction = "more" if plan.moves_activations else "less"
-            yield PlanChange("host_activations", way, lever.read(incumbent), lever.read(plan))
+            saves = way == "more" and _amount(plan, "remat") < _amount(incumbent, "remat")
+            yield PlanChange("host_activations", way, lever.read(incumbent), lever.read(plan), saves)
             continue
         more = _amount(plan, lever.name) > _amount(incumbent, lever.name)
         yield PlanChange(lever.name, "more" if more else "less", lever.read(incumbent), lever.read(plan))
@@ -97,7 +101,7 @@ def _amount(plan: Plan, lever: str) -> float:
         "loss_chunks": plan.loss_chunks or 1,
         "optimizer": {"muon": 1}.get(plan.optimizer or "", 2),
         "global_batch": plan.global_batch or 0,
-        **{name: {"bf16": 2}.get(getattr(plan, name), 4) for name in OF_STATE_PRECISION},
+        **{name: {"bf16": 2}.get(getattr(plan, name), 4) for name in STATE_SETTINGS},
     }
     return float(amounts[lever])
 

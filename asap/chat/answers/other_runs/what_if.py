@@ -43,6 +43,8 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
     found = predict_scenario(scenario)
     answer.add(f"- {_subject(conversation, scenario)}: {figures_of(found)}{_ratio(conversation, scenario, found)}")
     answer.add(*_examples(change), *_nothing_gained(conversation, change))
+    if change.network is not None:
+        answer.add("- to keep this network for the run: asap experiments add … --network")
     answer.add_figure(f"{found.plan}: step time", found.step_time)
     answer.focus = scenario.before
     _new_order(conversation, scenario.study, answer)
@@ -76,9 +78,20 @@ def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenar
     answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
     if now is not None and now.plan != found.plan:
         answer.add(f"- instead of {now.plan}: {figures_of(now)}")
-    answer.add(*_examples(change))
+    answer.add(*_examples(change), *_fastest_that_fits(conversation, found))
     answer.add_figure(f"{found.plan}: step time", found.relative_step_time or found.step_time)
     answer.focus = found.plan
+
+
+def _fastest_that_fits(conversation: Conversation, found: Prediction) -> list[str]:
+    """The fastest rematerialisation that fits, where the one that is asked for does not."""
+    if found.memory is None or found.memory.fits:
+        return []
+    study = conversation.study
+    plans = [found.plan.model_copy(update={"remat": policy}) for policy in _policies(study)]
+    fitting = [one for one in expect(study, plans) if one.memory and one.memory.fits and one.step_time]
+    best = min(fitting, key=lambda one: one.step_time.value if one.step_time else 0.0, default=None)
+    return [f"- the fastest that fits: {best.plan}: {expectation(best)}; {figures_of(best)}"] if best else []
 
 
 def _subject(conversation: Conversation, scenario: Scenario) -> str:

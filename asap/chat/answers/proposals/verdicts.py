@@ -68,7 +68,7 @@ def table(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan
     now = f" (now: {study.plan})" if study.plan else ""
     answer.add(f"plan | step time | HBM | communication | P(faster){now}")
     for plan in plans:
-        whole = plan.completed_by(study.plan)
+        whole = study.complete(plan)
         prediction = prediction_of(conversation, whole)
         chance = confidence(study, prediction, ()).faster if whole != study.plan else None
         memory = prediction.memory
@@ -86,9 +86,7 @@ def table(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan
 
 def _gap(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]) -> None:
     """Whether the first two differ by more than the noise."""
-    known = [
-        found[1] for plan in plans if (found := conversation.candidate(plan.completed_by(conversation.study.plan)))
-    ]
+    known = [found[1] for plan in plans if (found := conversation.candidate(conversation.study.complete(plan)))]
     if len(known) < 2:
         return
     first, second = sorted(known, key=lambda candidate: -candidate.score)[:2]

@@ -32,7 +32,8 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
         answer.add(f"{full} is the current plan; everything is compared with it.")
         return
     if full.ici != plan.ici:
-        answer.add(f"{plan} with FSDP over the rest is {full.ici}.")
+        rest = "FSDP" if full.ici.data > 1 else "plain data parallelism"
+        answer.add(f"{plan} with {rest} over the rest is {full.ici}.")
     broken = violations(full, study.constraints)
     if broken:
         answer.add(f"{plan} cannot run: {'; '.join(violation.sentence for violation in broken)}.")

@@ -10,10 +10,11 @@ from asap.chat.understanding.question import Question
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.diagnosis.captures import no_profile
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
+from asap.plans.launchers import stack_of
 from asap.profiles import Operation
-from asap.profiles.gaps import MAXTEXT_SETTINGS
 from asap.reports.hlo import hlo_around
 from asap.reports.profile_facts import roofline_facts
 from asap.study.study import Study
@@ -76,7 +77,7 @@ def collectives(conversation: Conversation, answer: ReplyBuilder, question: Ques
             answer.add(f"- {one.kind}: {format_percent(one.fraction)} of the step{time}{count}")
     plan = next(iter(question.plans), None) or study.plan
     if plan is not None:
-        _by_axis(conversation, answer, plan.completed_by(study.plan))
+        _by_axis(conversation, answer, study.complete(plan))
     if not answer.lines:
         answer.add("No collectives are on record: there is no profile, and no architecture to predict them from.")
 
@@ -131,7 +132,9 @@ def _roof_of_the_chip(study: Study) -> list[str]:
 def _listed(conversation: Conversation, answer: ReplyBuilder) -> Sequence[Operation]:
     profile = conversation.study.profile
     if profile is None or not profile.operations:
-        answer.add(f"No profile with operations is on record. Capture one: {MAXTEXT_SETTINGS}")
+        framework = conversation.study.experiment.workload.framework
+        capture = no_profile(stack_of(framework) if framework else None).capture
+        answer.add(f"No profile with operations is on record. Capture one: {capture}")
         return ()
     return profile.operations
 

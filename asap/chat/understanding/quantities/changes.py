@@ -7,8 +7,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.network import network_in
+from asap.chat.understanding.quantities.state_precision import state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
+from asap.levers.state_precision import StateSetting
 from asap.plans import Plan, Remat
+from asap.plans.remat import StatePrecision
 
 
 class Change(BaseModel):
@@ -21,6 +25,8 @@ class Change(BaseModel):
     precision: str | None = None
     optimizer: str | None = None
     remat: Remat | Literal["any"] | None = None
+    state: tuple[tuple[StateSetting, StatePrecision], ...] = ()
+    network: str | None = None
 
     @property
     def empty(self) -> bool:
@@ -70,12 +76,15 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     counts, used = counts_in(text, left, sized=sized)
     if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
         counts["chips"] = counts.pop("slices")
+    state, stateless = state_precision_in(text)
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
-        precision=_named(_PRECISION, text, {"bfloat16": "bf16", "float32": "fp32"}),
+        precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32"}),
         optimizer=_named(_OPTIMIZER, text, {"adam": "adamw"}),
         remat=_remat(text, earlier),
+        state=tuple(state.items()),
+        network=network_in(text),
     )
     return change, [*used, *named]
 
@@ -95,7 +104,7 @@ def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
 
 def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
     """A plan with the settings of a change; a microbatch of so many sequences needs the global batch."""
-    fields: dict[str, object] = {}
+    fields: dict[str, object] = dict(change.state)
     if isinstance(change.remat, Remat):
         fields["remat"] = change.remat
     if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):

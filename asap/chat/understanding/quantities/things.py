@@ -40,7 +40,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?"
         r"|batch(?: size)? (?:per|of each|a) (?:device|chip|gpu|core)",
     ),
-    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs"),
+    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?= (?:of|to|is|at) )"),
     ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
     (
         "batch",

@@ -152,7 +152,7 @@ def _of_plans(clause: str, fact: StatedFact, plans: Sequence[Plan], study: Study
 
 def _checked(item: StatedFact, study: Study) -> StatedFact | str:
     assert item.plan is not None
-    plan = item.plan.completed_by(study.plan)
+    plan = study.complete(item.plan)
     broken = violations(plan, study.constraints)
     if broken:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."

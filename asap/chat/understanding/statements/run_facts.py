@@ -53,7 +53,7 @@ def run_facts(clause: str, study: Study, refs: References) -> list[StatedFact | 
     if (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
         found.append(_sequence(digits(sequence[1] or sequence[3]), bool(sequence[2] or sequence[4]), words))
     if _RUNNING.search(rest) and outcome_in(rest) is None and not re.search(r"\d ?m?s\b|%", rest):
-        whole = [plan.completed_by(study.plan) for plan in refs.written[:1]]
+        whole = [study.complete(plan) for plan in refs.written[:1]]
         found += [_running(plan, study, words) for plan in whole]
     return found
 

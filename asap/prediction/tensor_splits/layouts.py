@@ -18,7 +18,7 @@ Mlp = tuple[tuple[int, int] | None, bool]
 
 
 @dataclass(frozen=True)
-class Laid:
+class TensorLayout:
     """A tensor in some layers: the axes of each dimension under the plan, and under the program."""
 
     place: Place
@@ -41,12 +41,12 @@ class Laid:
         return layers * prod(dimension.length or 1 for dimension in self.place.tensor.dimensions)
 
 
-def laid_tensors(program: Program, mesh: Mesh, target: Target) -> Iterator[Laid]:
+def tensor_layouts(program: Program, mesh: Mesh, target: Target) -> Iterator[TensorLayout]:
     """Every parameter of a model under a checked program."""
     for found in shardings(target, program, "shard"):
         stored = tuple(tuple(axis for axis in split.axes if mesh.total(axis) > 1) for split in found.splits)
         usual = tuple(default_axes(dimension, mesh, set()) for dimension in found.place.tensor.dimensions)
-        yield Laid(found.place, usual, stored)
+        yield TensorLayout(found.place, usual, stored)
 
 
 def residual_axes(target: Target, mesh: Mesh) -> tuple[str, ...]:

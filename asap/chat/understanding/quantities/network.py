@@ -1,0 +1,18 @@
+"""A rate of the network between nodes in a sentence: "we have 8x400Gb InfiniBand", "200 Gbit/s RoCE per GPU"."""
+
+import re
+
+_SPOKEN_OF = re.compile(
+    r"\b(?:ib|infiniband|roce|efa|ethernet|networks?|fabric|interconnect|nics?|dcn|between nodes|inter-?node)\b", re.I
+)
+_RATE = re.compile(r"(?:\d{1,2}\s*[x×]\s*)?\d{1,5}(?:\.\d+)?\s*[GT][bB](?![a-z]*yte)(?:it)?(?:ps|/s)?(?![a-zA-Z])")
+_OF = re.compile(r"(?:/|\b(?:per|a|each|every)\s+)(node|gpu|chip|device)\b", re.I)
+
+
+def network_in(text: str) -> str | None:
+    """The first rate, as :func:`asap.hardware.read_network` reads it; ``None`` where no network is spoken of."""
+    rate = _RATE.search(text)
+    if rate is None or _SPOKEN_OF.search(text) is None:
+        return None
+    of = _OF.search(text)
+    return f"{rate[0]}/{of[1].lower()}" if of else rate[0]

@@ -1,0 +1,78 @@
+"""YAML of LLaMA-Factory, and others of Hugging Face's training arguments, that name a DeepSpeed configuration
+(hiyouga/LLaMA-Factory, ``src/llamafactory/hparams``)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.files import is_file
+from asap.core.text import plain
+from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
+from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
+from asap.experiments.documents import read_document
+from asap.experiments.experiment import Experiment
+from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.plans.deepspeed.settings import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
+
+_MARKS = frozenset(("finetuning_type", "stage", "cutoff_len"))
+_CONFIG = "deepspeed"
+_DEFAULTS = {TRAINER_MICRO_BATCH: 8, "gradient_accumulation_steps": 1, "bf16": False, "fp16": False}
+"""``TrainingArguments`` of transformers."""
+_OF_FACTORY = {"stage": "sft", "finetuning_type": "lora", "cutoff_len": 2048, KEEP: False}
+_STAGES = ("pt", "sft")
+
+
+def is_training_file(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping holds training arguments of a model."""
+    return "model_name_or_path" in values and (TRAINER_MICRO_BATCH in values or values.get("do_train") is True)
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of the arguments, or of DeepSpeed's settings."""
+    known = {*_DEFAULTS, *_OF_FACTORY, _CONFIG, "model_name_or_path", RECOMPUTE}
+    return key in known or is_deepspeed_setting(key)
+
+
+def read_training_file(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what the arguments say.
+
+    Raises:
+        ConfigError: they train adapters or by another method than prediction of tokens, or the DeepSpeed configuration
+            is not named, not there or malformed.
+        UsageError: an override is not ``key=value``.
+    """
+    given = overriding(overrides)
+    said = {**values, **{key: value for key, value in given.items() if not is_deepspeed_setting(key) or key in values}}
+    rest = [f"{key}={value}" for key, value in given.items() if key not in said]
+    of_factory = bool(_MARKS & said.keys())
+    defaults = _DEFAULTS | (_OF_FACTORY if of_factory else {RECOMPUTE: False})
+    arguments = StackSettings(defaults | {key: value for key, value in said.items() if value is not None}, str(path))
+    if of_factory and arguments.text("stage") not in _STAGES:
+        raise arguments.wrong("stage", f"one of {', '.join(_STAGES)}: others take more passes than a training step")
+    check_trains_all(arguments)
+    configuration = _configuration(arguments.get(_CONFIG), path)
+    found = read_with_arguments(configuration, arguments, path, rest, experiment)
+    if of_factory and arguments.text("stage") == "sft" and not arguments.flag("packing"):
+        note = f"sequences are cut at {arguments['cutoff_len']} tokens (cutoff_len); all are taken as that long"
+        found = found.model_copy(update={"notes": (*found.notes, note)})
+    return found
+
+
+def _configuration(named: Any, path: Path) -> dict[str, Any]:
+    """DeepSpeed's settings by dotted key, of the file that is named, from the folder of ``path`` or one above it."""
+    if isinstance(named, dict):
+        return dotted(named)
+    if not isinstance(named, str) or not named.endswith(".json"):
+        reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
+        hint = "add deepspeed=FILE.json, or give the model's config.json, --hardware, --batch, --sequence and --plan"
+        raise ConfigError(reason, where=str(path), hint=hint)
+    folders = (path.parent, *path.absolute().parents)
+    places = (folder / name for folder in folders for name in (named, Path(named).name))
+    found = next((place for place in places if is_file(place)), None)
+    if found is None:
+        reason = f"names {plain(named, 80)}, which is not there"
+        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
+    return dotted(read_document(found).values)

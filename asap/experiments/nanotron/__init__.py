@@ -1,0 +1,1 @@
+"""nanotron's YAML configurations."""

@@ -1,0 +1,1 @@
+"""nanotron's settings of a plan."""

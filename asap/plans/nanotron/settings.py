@@ -1,0 +1,84 @@
+"""A plan as nanotron's settings, both ways (huggingface/nanotron, ``src/nanotron/config/parallelism_config.py``).
+
+Data parallelism replicates parameters (``replica``). Settings go by section and key: ``parallelism.tp``.
+"""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.degrees import InexpressiblePlanError, degree
+from asap.plans.plan import Mesh, Plan, Remat
+
+DATA, TENSOR, PIPELINE = "parallelism.dp", "parallelism.tp", "parallelism.pp"
+CONTEXT, EXPERT = "parallelism.context_parallel_size", "parallelism.expert_parallel_size"
+RECOMPUTE = "parallelism.recompute_layer"
+MICRO_BATCH, ACCUMULATION = "tokens.micro_batch_size", "tokens.batch_accumulation_per_replica"
+_DEFAULTS = {CONTEXT: "1", EXPERT: "1", RECOMPUTE: "false"}
+
+
+def from_settings(settings: Mapping[str, object]) -> Plan:
+    """The plan that nanotron makes of its settings; they say all degrees, and so the devices.
+
+    Raises:
+        PlanError: a degree is no positive whole number, or a plan cannot say the layout.
+    """
+    if degree(settings, EXPERT) > 1:
+        raise InexpressiblePlanError("nanotron lays experts over devices that none of its other degrees counts")
+    axes = {"replica": DATA, "seq": CONTEXT, "model": TENSOR, "stage": PIPELINE}
+    return Plan(
+        ici=Mesh(**{axis: degree(settings, key) for axis, key in axes.items()}),
+        microbatches=degree(settings, ACCUMULATION),
+        remat=Remat.FULL if str(settings.get(RECOMPUTE)).casefold() == "true" else Remat.NONE,
+    )
+
+
+def global_batch_of(settings: Mapping[str, object]) -> int:
+    """Sequences in a step; raises like :func:`from_settings`."""
+    return degree(settings, MICRO_BATCH) * degree(settings, ACCUMULATION) * degree(settings, DATA)
+
+
+def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None) -> dict[str, str]:
+    """Settings that have to change for nanotron to run a plan.
+
+    Raises:
+        PlanError: nanotron cannot express the plan.
+    """
+    if missing := [axis for axis in ("data", "expert") if plan.degree(axis) > 1]:  # pyright: ignore[reportArgumentType]
+        raise PlanError(f"nanotron has no degree for {' and '.join(missing)}")
+    if plan.offload or plan.pipeline_repeats > 1:
+        raise PlanError("nanotron has neither offloading nor virtual pipeline stages")
+    wanted = {
+        DATA: str(plan.degree("replica")),
+        TENSOR: str(plan.degree("model")),
+        PIPELINE: str(plan.degree("stage")),
+        CONTEXT: str(plan.degree("seq")),
+        **_recompute(plan),
+        **_batch(plan, global_batch),
+    }
+    return {key: value for key, value in wanted.items() if str(current.get(key, _DEFAULTS.get(key))).lower() != value}
+
+
+def yaml_lines(settings: Mapping[str, str]) -> str:
+    """The settings as YAML to write over those of the configuration, a section a line: ``parallelism: {tp: 4}``."""
+    sections: dict[str, list[str]] = {}
+    for key, value in settings.items():
+        section, _, name = key.partition(".")
+        sections.setdefault(section, []).append(f"{name}: {value}")
+    return "\n".join(f"{section}: {{{', '.join(terms)}}}" for section, terms in sections.items())
+
+
+def _recompute(plan: Plan) -> dict[str, str]:
+    if plan.remat is None:
+        return {}
+    if plan.remat not in (Remat.NONE, Remat.FULL):
+        raise PlanError(f"nanotron has no recomputation like remat={plan.remat.value}", hint="full or none")
+    return {RECOMPUTE: str(plan.remat is Remat.FULL).lower()}
+
+
+def _batch(plan: Plan, global_batch: int | None) -> dict[str, str]:
+    if plan.microbatches is None or global_batch is None:
+        return {}
+    each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
+    if rest or not each:
+        raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {plan.microbatches}")
+    return {MICRO_BATCH: str(each), ACCUMULATION: str(plan.microbatches)}
