@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
         ("what does P(faster) mean?", "probability that the plan has a shorter step"),
         ("how do I read the column counts?", "decides the order"),
         ("is the optimizer state sharded?", "optimizer state, gradients, parameters: over data (FSDP, 16)"),
-        ("is 3 s per step plausible here?", "more than any published run"),
+        ("is 3 s per step plausible here?", "more than any run has published"),
         ("could a step take 10 s at all?", "within what is expected"),
         ("could we keep tensor parallelism at 4 and still gain?", "With model=4 kept, the best of"),
         ("could we keep model=3?", "cannot run"),

@@ -63,7 +63,7 @@ def test_a_smaller_target_is_likelier(dense):
 
 def test_a_review_says_what_the_situation_is_and_what_to_do(dense):
     lines = ask(dense, "is there anything wrong with my config?").text.splitlines()
-    assert "configurations the best is expected to take" in lines[0]
+    assert "configurations the best bet is expected to take" in lines[0]
     assert lines[1].startswith("Modelled, not measured")
     assert lines[-1].startswith("1. ")
 
