@@ -1,8 +1,11 @@
 """Whether hardware can have taken so short a step: the MFU that a step time amounts to, beside published ones."""
 
+import re
+
 from asap.chat.evidence.anchor import modelled_now
 from asap.study.study import Study
 
+SAYS_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)
 HIGHEST_PUBLISHED_MFU = 0.69
 """Of all runs in tests/data/measurements: MaxText on v5p, by the FLOPs of PaLM (arXiv:2204.02311, appendix B)."""
 IMPLAUSIBLE_MFU = 0.75

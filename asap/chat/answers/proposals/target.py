@@ -6,6 +6,7 @@ import re
 from asap.chat.answers.phrasing import expectation, fit
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
+from asap.chat.evidence.plausibility import SAYS_MFU
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -15,7 +16,6 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.selection.doubt import log_interval, probability_faster
 
 _SHORTER = re.compile(r"\b(?:less|short\w*|cut\w*|reduc\w+|sav\w+|shav\w+|lower\w*|off)\b", re.I)
-_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)
 
 
 def target(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -51,7 +51,7 @@ def _wanted(conversation: Conversation, question: Question) -> float | None:
     """The step that is wanted over that of now; ``None`` where no number says it."""
     for amount in question.amounts:
         share = amount.value / 100
-        if amount.unit == "%" and _MFU.search(question.text):
+        if amount.unit == "%" and SAYS_MFU.search(question.text):
             now = _now(conversation).mfu
             return now.value / share if now is not None and share else None
         if amount.unit == "%":

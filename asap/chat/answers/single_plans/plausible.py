@@ -1,19 +1,15 @@
 """Whether a step time that somebody names is plausible: beside the prediction, and as an MFU."""
 
-import re
-
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
+from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_step
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, format_seconds
 from asap.reports.phrases import interval
-
-_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)
 
 
 def plausible(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -21,7 +17,7 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
     study = conversation.study
     seconds = next((amount.value for amount in question.amounts if amount.unit == "s" and amount.value > 0), None)
     named = next(iter(question.plans), study.plan)
-    share = next((a.value / 100 for a in question.amounts if a.unit == "%" and _MFU.search(question.text)), None)
+    share = next((a.value / 100 for a in question.amounts if a.unit == "%" and SAYS_MFU.search(question.text)), None)
     if seconds is None and share:
         answer.add(_of_mfu(share))
         now = modelled_now(study)
