@@ -1,8 +1,11 @@
 """The best configuration by the model alone: all of the space, in one pass."""
 
+import math
+from collections.abc import Iterator, Sequence
+
 from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
-from asap.core.units import format_bytes
+from asap.core.units import format_bytes, format_percent
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Cost, Expectation, Outcome, Try
@@ -11,6 +14,7 @@ from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
+from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study
 
@@ -37,8 +41,24 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         best=_kept(now) if keeps and now else _proposed(first) if first else None,
         stopped=Stopped(reason="nothing_left", statement=situation or found.recommendation.statement),
         spent=Cost(seconds=0.0),
-        learnt=(*kept, *found.warnings),
+        learnt=(*kept, *_riskier(found.proposals, first_new), *found.warnings),
     )
+
+
+def _riskier(proposals: Sequence[Proposal], first_number: int) -> Iterator[str]:
+    """Why the first of the proposals is the best although a later one is faster by the model."""
+    for number, each in enumerate(proposals, first_number):
+        memory = each.prediction.memory
+        if memory and _seconds(each) < (1 - MEASURABLE) * _seconds(proposals[0]):
+            fits = memory.probability_fits if memory.probability_fits is not None else float(memory.fits)
+            odds = each.confidence.faster
+            faster = f", P(faster) {format_percent(odds.value, 0)}" if odds else ""
+            yield f"{number} is faster by the model, but the worse bet: P(fits) {format_percent(fits, 0)}{faster}."
+
+
+def _seconds(proposal: Proposal) -> float:
+    step = proposal.prediction.step_time
+    return step.value if step else math.inf
 
 
 def _try(number: int, prediction: Prediction, why: str) -> Try:
