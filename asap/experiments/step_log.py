@@ -1,14 +1,15 @@
-"""Step times in a training log, line by line: of MaxText, Megatron-LM, NeMo and torchtitan."""
+"""Step times in a training log, line by line: of MaxText, Megatron-LM, NeMo, torchtitan and nanotron."""
 
 import math
 import re
 from statistics import median
 
-_NUMBER = r"([\d.]+(?:[eE][-+]?\d+)?)"
+_NUMBER = r"([\d.]+(?:[eE][-+]?\d+|K)?)"
 _TIMES = (
     (re.compile(rf"completed step: *\d+, *seconds: *{_NUMBER}"), 1.0),  # MaxText, metric_logger.py
     (re.compile(rf"elapsed time per iteration \(ms\): *{_NUMBER}"), 1e-3),  # Megatron-LM, training.py
     (re.compile(rf"train_step_timing in s[:=] *{_NUMBER}"), 1.0),  # NeMo, TimingCallback
+    (re.compile(rf"elapsed_time_per_iteration_ms: *{_NUMBER}"), 1e-3),  # nanotron, trainer.py; 1.23K
 )
 _RATE = re.compile(r"\bstep: *\d+ .*?\btps: *([\d,]+)")  # torchtitan, components/metrics.py
 _TOKENS = re.compile(rf"seconds: *{_NUMBER},.*?Tokens/s/device: *{_NUMBER}")
@@ -61,6 +62,6 @@ def _keep(times: list[float], seconds: float) -> bool:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(text.removesuffix("K")) * (1000 if text.endswith("K") else 1)
     except ValueError:
         return 0.0

@@ -20,6 +20,7 @@ from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
 from asap.optimize.protocols import Evaluator, SeveralAtOnce
 from asap.optimize.stopping import Machine, StoppingRule
+from asap.plans.launchers import stack_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.study.open_study import reopen_study
@@ -73,6 +74,7 @@ class Request(BaseModel):
     wait_for: str | None = None
     cancel: str | None = None
     steps_from: str | None = None
+    config: str | None = Field(default=None, description="configuration file that each try has a copy of")
     folder: str = "."
     steps: int = 20
     try_seconds: float = 3600.0
@@ -97,15 +99,20 @@ class Request(BaseModel):
         """What evaluates.
 
         Raises:
-            UsageError: a run without a command.
+            UsageError: a run without a command, or with a file that its stack does not take.
         """
         if self.evaluate == "compiler":
             return self._compiler(report)
         if self.command is None:
             raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
-        tokens, slice_ = self.study.experiment.workload.tokens, self.study.slice
+        workload, slice_ = self.study.experiment.workload, self.study.slice
+        config = Path(self.folder, self.config) if self.config else None
+        if config and stack_of(workload.framework) == "megatron":
+            hint = "write {overrides} into the command"
+            raise UsageError("Megatron-LM takes its settings as arguments, not in a file", where="--config", hint=hint)
+        tokens = workload.tokens
         return RunEvaluator(
-            command=Command(self.command, self.wait_for, self.cancel, self.steps_from),
+            command=Command(self.command, self.wait_for, self.cancel, self.steps_from, config),
             session=session,
             overrides=self.overrides,
             tokens=tokens / slice_.devices if tokens and slice_ else None,

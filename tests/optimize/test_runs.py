@@ -10,10 +10,11 @@ import pytest
 from asap.core.errors import UsageError
 from asap.experiments.store import BUNDLED
 from asap.optimize.codes import Code
-from asap.optimize.evaluators.run.command import Command, asked_settings, words
+from asap.optimize.evaluators.run.command import Command, words
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
+from asap.optimize.evaluators.run.settings import asked_settings
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 

@@ -49,7 +49,11 @@ def run(
         str | None, typer.Option(help="Maximum evaluations or time: 8, 30m, 2h. Required unless --evaluate model.")
     ] = None,
     command: Annotated[
-        str | None, typer.Option(help="What starts a run: './train.sh {overrides}'; also {plan}, {try}, {folder}.")
+        str | None,
+        typer.Option(help="What starts a run: './train.sh {overrides}'; also {config}, {plan}, {try}, {folder}."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML: {config} is a copy with a try's settings.")
     ] = None,
     wait_for: Annotated[
         str | None,
@@ -95,8 +99,9 @@ def run(
     from asap.study.open_study import open_study
 
     wishes = read_wishes(allow or [], steps_to_go, prices)
-    if evaluate != "run" and command is not None:
-        raise UsageError("a command is for --evaluate run", where="--command")
+    if evaluate != "run" and (command is not None or config is not None):
+        where = "--command" if command is not None else "--config"
+        raise UsageError("is for --evaluate run", where=where)
     if by_tensor and (evaluate != "compiler" or train_step or maxtext):
         raise UsageError("is for the reference step", where="--by-tensor", hint="--evaluate compiler")
     if evaluate != "model" and budget is None:
@@ -123,7 +128,7 @@ def run(
         raise UsageError("is not a duration", where="--time-limit", hint="90s, 30m, 2h")
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
-        wait_for=wait_for, cancel=cancel, steps_from=steps_from,
+        wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(config) if config else None,
         train_step=train_step, maxtext=maxtext, by_tensor=by_tensor, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=limit,
         model=_checked_model(model),

@@ -14,11 +14,12 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.experiments.measured_step import MeasuredStep, steady_step
 from asap.optimize.codes import Code
-from asap.optimize.evaluators.run.command import Command, asked_settings
+from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.failures import why_it_died
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.profiled import profile_feedback, profile_in, profiled_step
+from asap.optimize.evaluators.run.settings import asked_settings
 from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status

@@ -1,0 +1,66 @@
+"""What the launcher's words set: as a document, and as names with values."""
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from asap.proposals.proposal import Overrides
+
+
+def settings_document(overrides: Overrides) -> dict[str, Any]:
+    """The settings as a configuration file of the stack nests them."""
+    match overrides.stack:
+        case "torchtitan":
+            return tomllib.loads(overrides.text)
+        case "deepspeed":
+            return json.loads(overrides.text)
+        case "nanotron":
+            return yaml.safe_load(overrides.text) or {}
+        case "maxtext" | "megatron" | "nemo" | "bridge":
+            return _nested(asked_settings(overrides))
+
+
+def asked_settings(overrides: Overrides) -> dict[str, str]:
+    """Names and values that a log may show: of ``key=value``, ``--key value``, or a document."""
+    if overrides.stack in ("torchtitan", "deepspeed", "nanotron"):
+        return {key: _written(value) for key, value in _flat(settings_document(overrides))}
+    found: dict[str, str] = {}
+    pending = None
+    for word in shlex.split(overrides.text):
+        if word.startswith("--"):
+            pending = word[2:].replace("-", "_")
+            found[pending] = "true"
+        elif pending is not None:
+            found[pending], pending = word, None
+        elif "=" in word:
+            key, _, value = word.partition("=")
+            found[key] = value
+    return found
+
+
+def _nested(settings: Mapping[str, str]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for name, value in settings.items():
+        *sections, key = name.lstrip("+").split(".")
+        inner = document
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[key] = yaml.safe_load(value)
+    return document
+
+
+def _flat(document: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        name = f"{above}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
