@@ -73,7 +73,8 @@ def _request(conversation: Conversation, how: RunCommand) -> Request:
     study = conversation.study
     return Request(
         experiment=study.experiment, evaluate="run", budget=Budget(evaluations=1), command=how.command,
-        folder=str(how.folder.resolve()), prices=dict(study.wishes.prices), currency=study.wishes.currency,
+        config=str(how.config) if how.config else None, folder=str(how.folder.resolve()),
+        prices=dict(study.wishes.prices), currency=study.wishes.currency,
     )  # fmt: skip
 
 

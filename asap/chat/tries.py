@@ -25,14 +25,16 @@ class RunCommand:
     """How the chat may run a configuration.
 
     Args:
-        command: of the user, with ``{overrides}``.
+        command: of the user, with ``{overrides}`` or ``{config}``.
         agreed: whether its cost was agreed to when the chat was started.
         folder: that it runs in.
+        config: the file of which ``{config}`` is a copy.
     """
 
     command: str
     agreed: bool = False
     folder: Path = Path()
+    config: Path | None = None
 
 
 def wanted(text: str) -> str | None:

@@ -1,6 +1,7 @@
 """Plans tried from the chat: what is a wish, what is asked first, and what is put on record."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -38,11 +39,14 @@ def starts(tmp_path):
 def chat(analysed, tmp_path, starts):
     """A chat that may run a trainer, which is a script."""
 
-    def opened(script: str = STEPS, *, agreed: bool = False, interactive: bool = False) -> Chat:
+    def opened(
+        script: str = STEPS, *, agreed: bool = False, interactive: bool = False, config: Path | None = None
+    ) -> Chat:
         trainer = tmp_path / "train.sh"
         trainer.write_text(script.replace("STARTS", str(starts)))
         conversation = replace(analysed, session=new_session_name(), evidence=[], recorded=[], focus=None)
-        how = RunCommand(f"sh '{trainer}' {{overrides}}", agreed=agreed)
+        settings = "{config}" if config else "{overrides}"
+        how = RunCommand(f"sh '{trainer}' {settings}", agreed=agreed, config=config)
         return Chat(conversation, interactive=interactive, run_command=how)
 
     return opened
@@ -111,6 +115,19 @@ def test_in_a_pipe_nothing_is_spent_without_consent(chat, starts):
     lost = said(chat(NO_MEMORY, agreed=True), "try proposal 1")
     assert "ran out of memory" in lost
     assert len(starts.read_text().splitlines()) == 1
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_launcher_may_read_its_settings_from_a_file(chat, starts, tmp_path):
+    config = tmp_path / "mine.yml"
+    config.write_text("ici_tensor_parallelism: 16\n")
+    reads = 'cat "$1" >> STARTS; for step in $(seq 30); do echo "completed step: $step, seconds: 6.0, loss: 9"; done'
+    talk = chat(reads, agreed=True, config=config)
+    tensor = talk.conversation.order[0].degree("model")
+    assert "Recorded as evidence" in said(talk, "try proposal 1")
+    assert f"ici_tensor_parallelism: {tensor}\n" in starts.read_text()
+    assert config.read_text() == "ici_tensor_parallelism: 16\n"
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,6 +34,9 @@ def chat(
     command: Annotated[
         str | None, typer.Option(help='What runs a plan where you say "try it": ./train.sh {overrides}.')
     ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML; the command gets a copy as {config}.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Run it without asking.")] = False,
 ) -> None:
     """Discuss an analysis: ask questions, state facts. Lines may be piped in."""
@@ -42,7 +46,7 @@ def chat(
     from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
 
-    how = _run_command(command, yes)
+    how = _run_command(command, config, yes)
     settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     check_model(settings.model)
     with progress() as show:
@@ -51,16 +55,17 @@ def chat(
     run_chat(Chat(conversation, settings, interactive=sys.stdin.isatty(), run_command=how))
 
 
-def _run_command(command: str | None, yes: bool) -> "RunCommand | None":
+def _run_command(command: str | None, config: Path | None, yes: bool) -> "RunCommand | None":
     from asap.chat.tries import RunCommand
     from asap.core.errors import UsageError
     from asap.optimize.evaluators.run.command import Command
 
     if command is None:
-        if yes:
-            raise UsageError("agrees to nothing", where="--yes", hint="give what may be run with --command")
+        if yes or config is not None:
+            where = "--yes" if yes else "--config"
+            raise UsageError("has no effect alone", where=where, hint="give what may be run with --command")
         return None
-    return RunCommand(Command(command).start, agreed=yes)
+    return RunCommand(Command(command, config=config).start, agreed=yes, config=config)
 
 
 def run_chat(chat: "Chat") -> None:
