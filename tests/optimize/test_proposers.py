@@ -211,6 +211,17 @@ def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit
     assert suggestion.why.startswith("repairs try 2")
 
 
+def test_where_what_runs_now_does_not_fit_the_first_try_is_near_it():
+    """Far away a configuration is faster by 2 %, and by how much it differs from the model nobody knows."""
+    prior = line([1.0, 1.10, 1.12, 1.08], fill=[3.0, 0.5, 0.5, 0.5])
+    suggestion = ModelGuided(prior, KERNEL, MEMORY, first="0").propose([])
+    assert suggestion is not None
+    assert (suggestion.configuration, suggestion.why) == ("1", "likely to fit, fast, and near what runs now")
+    unknown = ModelGuided(prior, KERNEL, MEMORY).propose([])
+    assert unknown is not None
+    assert unknown.configuration == "3"
+
+
 def test_a_repair_lowers_the_degree_of_the_axis_that_is_waited_for():
     plans = [
         Plan.parse(f"{mesh} remat=full") for mesh in ("data=2 model=8", "data=4 model=4", "data=16", "data=1 model=16")

@@ -103,7 +103,8 @@ class ModelGuided:
         best = min((result.step_time_s for result in found), default=None)
         score = saving
         if best is None:
-            score = np.where(self._odds(tries) >= LIKELY, -(belief.mean + self.prior.effort), -np.inf)
+            least = belief.mean + self.prior.effort + self._doubt_against_first()
+            score = np.where(self._odds(tries) >= LIKELY, -least, -np.inf)
         score = np.where(self._tried(tries), -np.inf, score)
         for place in np.argsort(-score, kind="stable"):
             if not np.isfinite(score[place]):
@@ -112,6 +113,13 @@ class ModelGuided:
                 expected = None if np.isnan(saving[place]) else float(saving[place])
                 return self._suggestion(int(place), belief, self._why(int(place), belief, best), expected)
         return None
+
+    def _doubt_against_first(self) -> Array:
+        """Half-width of ``ln(step time)`` against what runs now, which did not run: what is unlike it is less known."""
+        if self.first is None or self.first not in self.prior.index:
+            return np.zeros(len(self.prior.configurations))
+        alike = self.kernel.correlation(self._from(self.prior.index[self.first]))
+        return Z_90 * self.kernel.deviation * np.sqrt(np.maximum(1 - alike**2, 0.0))
 
     def _repair(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         """The repair of the last try, where nothing has run and the model's own choices do not fit."""
@@ -183,7 +191,7 @@ class ModelGuided:
 
     def _why(self, place: int, belief: StepBelief, best: float | None) -> str:
         if best is None:
-            return "the fastest by the model"
+            return "the fastest by the model" if self.first is None else "likely to fit, fast, and near what runs now"
         gain = 1 - float(np.exp(belief.mean[place])) / best
         if gain > 0:
             return f"expected to take {format_percent(gain)} less than the best so far"
