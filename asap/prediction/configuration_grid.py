@@ -22,6 +22,7 @@ from asap.prediction.step_model.encoding import (
     hardware_inputs,
     model_inputs,
     plan_inputs,
+    under_meshes,
     workload_under_plans,
 )
 from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
@@ -73,12 +74,8 @@ class ConfigurationGrid:
             **self._lever_inputs(architecture, workload),
             microbatches=self.microbatches,
         )
-        return StepInputs(
-            model_inputs(architecture),
-            self._workload_inputs(architecture, workload),
-            hardware_inputs(hardware, workload),
-            layout,
-        )
+        work = under_meshes(self._workload_inputs(architecture, workload), layout, workload)
+        return StepInputs(model_inputs(architecture), work, hardware_inputs(hardware, workload), layout)
 
     @cached_property
     def microbatches(self) -> Array:

@@ -66,9 +66,12 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
     experiment, hardware = study.experiment, study.slice
     architecture, workload = experiment.model, experiment.workload
     if hardware is not None and architecture and not architecture.missing() and workload.tokens:
+        predictions = _from_architecture(study, hardware, plans)
+        if study.recording is None:
+            return predictions
         from asap.prediction.from_trace.plans import with_replay
 
-        return with_replay(study, _from_architecture(study, hardware, plans))
+        return with_replay(study, predictions)
     if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
         from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile
 

@@ -7,7 +7,6 @@ from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.profiles.locate import ProfileRun, locate
 from asap.profiles.profile import Kpis, Operation, Profile, Roofline
-from asap.profiles.reading import read_run
 
 _latest: dict[tuple[ProfileRun, tuple[tuple[int, int, int], ...]], Profile] = {}
 
@@ -24,6 +23,8 @@ def read_profile(path: str | Path, run: str | None = None, progress: Callable[[s
         NotFoundError: the path or the run does not exist.
         ProfileError: there is no profile, or it cannot be read.
     """
+    from asap.profiles.reading import read_run
+
     found = locate(path, run)
     try:
         key = (found, tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in map(Path.stat, found.files)))

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Set
 from datetime import date
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -48,12 +49,18 @@ def _plain_container(value: Any, secrets: tuple[str, ...], parents: tuple[int, .
         elif callable(to_list := getattr(value, "tolist", None)):
             return _plain(to_list(), secrets, parents)
         if isinstance(value, Mapping):
-            return {without(str(key), secrets): _field(key, item, secrets, parents) for key, item in value.items()}
+            return {_key(str(key), secrets): _field(key, item, secrets, parents) for key, item in value.items()}
         if isinstance(value, list | tuple | Set):
             return [_plain(item, secrets, parents) for item in value]
         return without(repr(value), secrets)
     except Exception as error:
         return f"<{type(value).__name__} that cannot be represented: {type(error).__name__}>"
+
+
+@lru_cache(maxsize=1024)
+def _key(key: str, secrets: tuple[str, ...]) -> str:
+    """A key without secrets; the same few return in every record."""
+    return without(key, secrets)
 
 
 def _field(key: object, value: Any, secrets: tuple[str, ...], parents: tuple[int, ...]) -> Any:

@@ -15,7 +15,6 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.profiles import Profile
 from asap.study.study import Study, study_of
-from asap.traces.recording import read_recording
 
 Progress = Callable[[str], None]
 
@@ -102,6 +101,8 @@ def _look_up(
 
 
 def _recorded(experiment: Experiment, path: Path, progress: Progress | None) -> _Found:
+    from asap.traces.recording import read_recording
+
     return _Found(experiment, read_recording(path, progress), path)
 
 

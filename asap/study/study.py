@@ -19,8 +19,6 @@ from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
 from asap.study.wishes import NO_WISHES, Wishes
 from asap.traces.analysis.report import ReplayReport
-from asap.traces.recording import read_graph
-from asap.traces.summary import report_replay
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,9 @@ class Study:
         """What the replay of the recording shows; ``None`` if there is none, or nothing in it to replay."""
         if self.recording is None:
             return None
+        from asap.traces.recording import read_graph
+        from asap.traces.summary import report_replay
+
         try:
             return report_replay(read_graph(self.recording))
         except AsapError:

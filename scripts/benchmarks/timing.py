@@ -44,6 +44,9 @@ def _summary(pairs: list[tuple[float, float]], limit: float) -> Result:
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> float:
+    """Seconds of a command as a user has it: Python keeps the compiled modules."""
+    environment = dict(os.environ if environment is None else environment)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return time_of(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment))
 
 

@@ -118,6 +118,17 @@ def test_deepspeed_settings_read_back_are_the_plan(plan):
     assert deepspeed.from_settings(pasted, plan.devices) == plan
 
 
+def test_groups_of_zero_stage_3_are_not_proposed_where_hugging_face_loads_the_weights():
+    plan = Plan.parse("data=8 replica=4 seq=2")
+    said = {"zero_optimization.stage": 3, "sequence_parallel_size": 2}
+    changes = deepspeed.to_settings(plan, said)
+    assert changes == {"zero_optimization.mics_shard_size": 16}
+    assert deepspeed.from_settings(said | changes, 64) == plan
+    for of_trainer in ({"train_micro_batch_size_per_gpu": "auto"}, {"per_device_train_batch_size": 1}):
+        with pytest.raises(PlanError, match="mics_shard_size refuses"):
+            deepspeed.to_settings(plan, said | of_trainer)
+
+
 @given(plans(("replica", "seq", "model", "stage"), (Remat.NONE, Remat.FULL)))
 def test_nanotron_settings_read_back_are_the_plan(plan):
     plan = plan.model_copy(update={"pipeline_repeats": 1})

@@ -9,6 +9,7 @@ from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, count_parameters, find_architecture
 from asap.plans import Plan, Remat
+from asap.plans.deepspeed.settings import to_settings
 from asap.prediction import predict
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.device_parameters import owned_parameters
@@ -89,6 +90,21 @@ def test_zero_shards_the_optimizer_then_the_gradients():
     assert optimizer1 == pytest.approx(optimizer0 / 64)
     assert gradients1 == gradients0
     assert gradients2 == pytest.approx(gradients0 / 64)
+
+
+@pytest.mark.parametrize("present", [1, 3])
+@pytest.mark.parametrize(
+    ("plan", "bytes_each"), [("data=64", 16 / 64), ("replica=64", 0), ("data=8 replica=8", 16 / 8)]
+)
+def test_deepspeeds_state_is_what_the_pasted_stage_shards(plan, bytes_each, present):
+    """Weights and gradients of 2 bytes and a state of 12 (arXiv:1910.02054, section 3.1)."""
+    current = {"zero_optimization.stage": present}
+    stage = (current | to_settings(Plan.parse(plan), current))["zero_optimization.stage"]
+    replicated = {1: 4 + 12 / 64, 2: 2 + 14 / 64}
+    part = held(plan, work=WORK.model_copy(update={"framework": "DeepSpeed", "zero_stage": present}))
+    parameters = float(np.sum(owned_parameters(step_inputs([Plan.parse("replica=64")], MODEL, WORK, H100)).total))
+    state = float(np.sum(part.parameters + part.gradients + part.optimizer))
+    assert state / parameters == pytest.approx(bytes_each or replicated[stage])
 
 
 def test_an_offloaded_optimizer_leaves_the_hbm():

@@ -1,12 +1,15 @@
 """A plan as DeepSpeed's configuration, both ways (DeepSpeed Configuration JSON, https://www.deepspeed.ai/docs/config-json).
 
-ZeRO stage 3 shards parameters (axis ``data``), over all devices or over groups of ``mics_shard_size``; stages 0 to 2
-replicate them (``replica``). Tensor parallelism is ``tensor_parallel.autotp_size``, context parallelism
-``sequence_parallel_size`` (DeepSpeed-Ulysses), which the model's code has to support. Settings go by dotted key.
+ZeRO stage 3 shards parameters (axis ``data``), over all devices or over groups of ``mics_shard_size`` consecutive ones
+(MiCS); stages 0 to 2 replicate them (``replica``). hpZ (``zero_hpz_partition_size``) is neither: it keeps a second copy
+of the weights in each node, and shards the state as before. Tensor parallelism is ``tensor_parallel.autotp_size``,
+context parallelism ``sequence_parallel_size`` (DeepSpeed-Ulysses), which the model's code has to support. Settings go
+by dotted key.
 """
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree, groups_of
@@ -46,9 +49,11 @@ def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | N
     groups = groups_of(devices, {TENSOR: tensor, SEQUENCE: sequence})
     shards = 1
     if zero_stage(settings) == 3:
-        shards = degree(settings, GROUP) if str(settings.get(GROUP, -1)) != "-1" else groups
-    if groups % shards:
-        raise PlanError(f"{groups} data-parallel processes are not a multiple of {GROUP}={shards}")
+        shards = groups
+        if str(settings.get(GROUP, -1)) != "-1":
+            shards, rest = divmod(degree(settings, GROUP), sequence)
+            if rest or groups % shards:
+                raise PlanError(f"{groups} x {sequence} processes do not divide into groups of {GROUP}")
     offload: tuple[Offload, ...] = tuple(
         what for what, key in _OFFLOAD.items() if str(settings.get(key) or "none") not in _ON_DEVICE
     )
@@ -101,15 +106,19 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     inexpressible = [axis for axis in of_model if plan.degree(axis) > 1]
     if inexpressible:
         raise PlanError(f"DeepSpeed's configuration has no {', '.join(inexpressible)} degree: that is the model's code")
-    data, replica, tensor = plan.degree("data"), plan.degree("replica"), plan.degree("model")
+    data, replica, tensor, sequence = (plan.degree(axis) for axis in ("data", "replica", "model", "seq"))
     if data > 1 and tensor > 1:
         raise PlanError("DeepSpeed has no ZeRO stage 3 with tensor_parallel.autotp_size")
-    stage = 3 if data > 1 else min(zero_stage(current), 2)
-    if data == replica == tensor == 1:
-        stage = zero_stage(current)
-    wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor, SEQUENCE: plan.degree("seq")}
+    present = zero_stage(current)
+    stage = 3 if shards_parameters(data, replica, tensor, present) else min(present, 2)
+    wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor, SEQUENCE: sequence}
     if stage == 3:
-        wanted[GROUP] = data if replica > 1 else -1
+        wanted[GROUP] = data * sequence if replica > 1 else -1
+    if wanted.get(GROUP, -1) != -1 and GROUP not in current and _initialised_by_hugging_face(current):
+        raise PlanError(
+            f"Hugging Face's libraries load weights under deepspeed.zero.Init, which {GROUP} refuses",
+            hint="data parallelism with one axis: data alone (stage 3) or replica alone",
+        )
     if plan.microbatches is not None and global_batch is not None:
         each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
         if rest or not each:
@@ -135,6 +144,16 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     return {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
 
 
+def shards_parameters(data: Any, replica: Any, tensor: Any, present: int) -> Any:
+    """Whether DeepSpeed runs a mesh under stage 3: it has a ``data`` axis, or nothing to replicate, and runs so now.
+
+    Args:
+        data, replica, tensor: degrees of one mesh, or arrays of the degrees of many.
+        present: the stage now.
+    """
+    return (data > 1) | ((replica * tensor == 1) & (present == 3))
+
+
 def trained_by_trainer(settings: Mapping[str, object]) -> bool:
     """Whether Hugging Face's Trainer runs it, whose arguments are on record beside the configuration."""
     return TRAINER_MICRO_BATCH in settings
@@ -152,6 +171,12 @@ def json_text(settings: Mapping[str, object]) -> str:
             node = inner
         node[name] = value
     return json.dumps(tree)
+
+
+def _initialised_by_hugging_face(settings: Mapping[str, object]) -> bool:
+    """By transformers or accelerate, which fill in what is ``auto``; MiCS asserts that its own ``MiCS_Init`` did
+    (``deepspeed/runtime/zero/mics.py``, ``MiCS_Optimizer``; huggingface/accelerate issue 3442)."""
+    return trained_by_trainer(settings) or "auto" in settings.values()
 
 
 def _recomputes(remat: Policy) -> bool:

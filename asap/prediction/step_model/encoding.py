@@ -11,6 +11,8 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.models.layer_pattern import pattern_length
 from asap.plans import AXES, Plan, Remat
+from asap.plans.deepspeed.settings import shards_parameters
+from asap.plans.launchers import stack_of
 from asap.plans.workload import workload_under
 from asap.prediction.step_model.context_parallelism import context_parallel_kind
 from asap.prediction.step_model.groups import (
@@ -61,12 +63,9 @@ def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Wor
     """
     require(architecture, workload)
     model = model_inputs(architecture)
-    return StepInputs(
-        model,
-        workload_under_plans(plans, workload, architecture),
-        hardware_inputs(hardware, workload),
-        plan_inputs(plans, model, workload),
-    )
+    layout = plan_inputs(plans, model, workload)
+    work = workload_under_plans(plans, workload, architecture)
+    return StepInputs(model, under_meshes(work, layout, workload), hardware_inputs(hardware, workload), layout)
 
 
 def require(architecture: Architecture | None, workload: Workload) -> Architecture:
@@ -136,8 +135,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     """
     framework = framework_class(w.framework)
     moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
-    master = framework in (None, "megatron", "nemo")
     operands = OPERAND_BYTES[precision_class(w.precision)]
+    master = framework in (None, "megatron", "nemo") or (stack_of(w.framework) == "deepspeed" and operands <= HALF)
     kernel = attention_class(w.attention) or "flash"
     name = (w.framework or "").casefold()
     gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp")
@@ -212,6 +211,16 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
         sizes = {name: np.array([getattr(one, name) for one in each], dtype=float) for name in STATE_BYTES}
         inputs = replace(inputs, **sizes)
     return inputs
+
+
+def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload) -> WorkloadInputs:
+    """With what of ZeRO a mesh decides: DeepSpeed has one stage, and with its third one replicas hold copies."""
+    if stack_of(w.framework) != "deepspeed":
+        return work
+    sharded = shards_parameters(layout.fsdp, layout.replica * layout.dcn_replica, layout.model, w.zero_stage or 0)
+    stage = np.where(sharded, 0.0, min(w.zero_stage or 0, 2))
+    gathered = np.where(stage > 0, work.parameter_bytes, work.reduce_bytes)
+    return replace(work, zero_stage=stage, weights_over_tokens=1.0 * sharded, gather_bytes=gathered)
 
 
 def has_fused_norm(w: Workload) -> bool:

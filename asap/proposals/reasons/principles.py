@@ -31,12 +31,12 @@ HOST_FOR_RECOMPUTATION = Principle(
 PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ("replica", "more"): Principle(
         "gradients are reduced once a step and no weights are gathered on the replica axis",
-        "every replica holds its own parameters and optimizer state: HBM use grows",
+        "every replica holds its own parameters and, without ZeRO, its own optimizer state: HBM use grows",
         "reason",
         "training-dp-backward-allreduce",
     ),
     ("replica", "less"): Principle(
-        "fewer full copies of parameters and optimizer state are kept",
+        "fewer full copies of the parameters and, without ZeRO, of the optimizer state are kept",
         "the devices that are freed have to be used by an axis that communicates more",
         "reason",
         "training-dp-memory-limit",

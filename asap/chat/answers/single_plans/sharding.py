@@ -7,6 +7,7 @@ from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
+from asap.plans.zero import stage_over_replicas
 
 _STATE = ("optimizer state", "gradients", "parameters")
 """In the order in which ZeRO's stages split them."""
@@ -28,17 +29,17 @@ def sharding(conversation: Conversation, answer: ReplyBuilder, question: Questio
     plan = whole(conversation, named)
     answer.focus = plan
     answer.add(f"{plan} splits:")
-    answer.add(*_state(plan, study.experiment.workload.zero_stage))
+    workload = study.experiment.workload
+    answer.add(*_state(plan, stage_over_replicas(plan, workload.framework, workload.zero_stage)))
     for what, axes in _WHAT:
         over = [f"{axis} ({MEANINGS[axis]}, {plan.degree(axis)})" for axis in axes if plan.degree(axis) > 1]
         if over:
             answer.add(f"- {what}: over {' and '.join(over)}")
 
 
-def _state(plan: Plan, zero_stage: int | None) -> list[str]:
+def _state(plan: Plan, by_zero: int) -> list[str]:
     """What each kind of data parallelism splits of the training state: FSDP all, plain one what ZeRO's stage says."""
     shards, copies = plan.degree("data"), plan.degree("replica")
-    by_zero = min(zero_stage or 0, 2)
     lines = [f"- {', '.join(_STATE)}: over data ({MEANINGS['data']}, {shards})"] if shards > 1 else []
     if copies > 1 and by_zero:
         lines.append(f"- {' and '.join(_STATE[:by_zero])}: over replica ({copies}, ZeRO stage {by_zero})")
