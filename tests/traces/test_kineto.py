@@ -135,3 +135,10 @@ def test_collectives_are_told_from_other_kernels(read, events):
         rank.names[name] for name in rank.operations.name[rank.operations.kind == OperationKind.COMMUNICATION]
     }
     assert communicates == {"ncclDevKernel_AllReduce_Sum_f32_RING_LL"}
+
+
+def test_the_generic_kernel_of_nccl_says_in_its_arguments_what_it_does(read):
+    arguments = {"stream": 20, "correlation": 1, "Collective name": "allreduce"}
+    kernel = {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Generic(ncclDevComm*)", "ts": 1, "dur": 2}
+    (rank,) = read({"traceEvents": [kernel | {"args": arguments}]}).ranks
+    assert (rank.names[rank.operations.name[0]], rank.operations.kind[0]) == ("allreduce", OperationKind.COMMUNICATION)

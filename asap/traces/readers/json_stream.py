@@ -4,21 +4,22 @@ A slice ends after a whole event. Where that is, only a parser can say, so the l
 a slice that ends inside an event, a string or a nested list does not decode.
 """
 
-import gzip
 import re
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import msgspec
+from isal import igzip_threaded
+from isal.isal_zlib import IsalError
 
 from asap.core.errors import BadInputError
 from asap.core.text import plain
+from asap.traces.readers.unused_events import UnusedEvents
 
 SLICE = 1 << 20
 ATTEMPTS = 4
-NEAR = 1 << 16
+NEAR = 1 << 14
 LIMIT = 256 << 20
 _EVENTS = "traceEvents"
 _BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -26,17 +27,25 @@ _BEGIN = re.compile(rb'"traceEvents"\s*:\s*\[')
 _NOT_A_NUMBER = re.compile(rb":\s*-?(?:NaN|nan|Infinity|inf)\b")
 _CONTROLS_TO_SPACES = bytes.maketrans(bytes(range(32)), b" " * 32)
 _GZIP = b"\x1f\x8b"
+_DAMAGED = (EOFError, OSError, cast(type[Exception], IsalError))
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Event = TypeVar("Event")
 
 
 class EventStream(Generic[Event]):
-    """The events of a file; ``fields`` holds its other top-level fields, once all events have been read."""
+    """The events of a file; ``fields`` holds its other top-level fields, once all events have been read.
 
-    def __init__(self, path: Path, event: type[Event]):
+    Args:
+        path: of the file, compressed or not.
+        event: what an event is decoded to.
+        unused: categories of events that may be left out, each with what the names of those events begin with.
+    """
+
+    def __init__(self, path: Path, event: type[Event], unused: Sequence[tuple[bytes, bytes]] = ()):
         self.path = path
         self.fields: dict[str, Any] = {}
+        self._categories = unused
         self._decoder = msgspec.json.Decoder(list[event])
         self._read = 0
 
@@ -49,7 +58,7 @@ class EventStream(Generic[Event]):
         try:
             with _open(self.path) as file:
                 yield from self._slices(file)
-        except (EOFError, OSError, zlib.error) as error:
+        except _DAMAGED as error:
             raise self._bad(f"is cut off or damaged after {self._read} events: {error}") from error
         except msgspec.ValidationError as error:
             raise self._bad(f"has an event of an unknown form after event {self._read}: {error}") from error
@@ -58,10 +67,11 @@ class EventStream(Generic[Event]):
 
     def _slices(self, file: BinaryIO) -> Iterator[tuple[list[Event], bytes]]:
         text, is_list = self._skip_header(file)
-        size = SLICE
+        size, unused = SLICE, None
         while more := file.read(size):
             text += more
-            if found := self._decode_most(text):
+            unused = unused or UnusedEvents.of(text, self._categories)
+            if found := self._decode_most(text, unused):
                 events, end, whole = found
                 yield events, whole
                 text, size = text[end:].lstrip(b" \t\r\n,"), SLICE
@@ -89,11 +99,14 @@ class EventStream(Generic[Event]):
             searched = max(0, len(text) - len(_EVENTS) - SLICE)
         raise self._bad("is not a Chrome-format trace: it has no list of traceEvents")
 
-    def _decode_most(self, text: bytes) -> tuple[list[Event], int, bytes] | None:
+    def _decode_most(self, text: bytes, unused: UnusedEvents) -> tuple[list[Event], int, bytes] | None:
         for end in _last_ends(text):
             try:
-                whole = b"[%b]" % memoryview(text)[:end]
-                return self._decode(whole), end, whole
+                used, count = unused.left_out(text, end)
+                whole = b"[%b]" % used
+                events = self._decode(whole)
+                self._read += count
+                return events, end, whole
             except msgspec.ValidationError:
                 raise
             except msgspec.DecodeError:
@@ -132,7 +145,7 @@ class EventStream(Generic[Event]):
 def _open(path: Path) -> BinaryIO:
     with path.open("rb") as file:
         compressed = file.read(len(_GZIP)) == _GZIP
-    return cast(BinaryIO, gzip.open(path)) if compressed else path.open("rb")
+    return cast(BinaryIO, igzip_threaded.open(path)) if compressed else path.open("rb")
 
 
 def _last_ends(text: bytes) -> list[int]:

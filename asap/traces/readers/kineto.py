@@ -4,7 +4,7 @@ Format: https://github.com/pytorch/kineto (libkineto/src/output_json.cpp). One f
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
@@ -54,6 +53,12 @@ _SORTS = {
 }
 """Of the many spans only those count that mark steps, loading and backward passes."""
 
+_UNUSED = (
+    *((category, b"") for category in (b"python_function", b"gpu_user_annotation", b"overhead")),
+    *((category, b"aten::") for category in (b"cpu_op", b"Operator")),
+)
+"""Categories with the beginnings of names of which no event is read: most events of a recording."""
+
 _STEP = re.compile(r"ProfilerStep#(\d+)")
 _BACKWARD = re.compile(r"autograd::engine::|\w+Backward\d*$")
 _RANK_IN_NAME = re.compile(r"(?:rank|worker|proc)[_-]?(\d+)", re.IGNORECASE)
@@ -85,9 +90,11 @@ class _Event(msgspec.Struct, gc=False):
 _NO_ARGUMENTS = _Arguments()
 
 
-class _Exact(msgspec.Struct, gc=False):
-    ts: Decimal = Decimal(0)
-    dur: Decimal = Decimal(0)
+class _ExactEvent(_Event, gc=False):
+    """With times that a double does not hold to the nanosecond."""
+
+    ts: Decimal = Decimal(0)  # pyright: ignore[reportIncompatibleVariableOverride]
+    dur: Decimal = Decimal(0)  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def read_kineto(path: Path) -> RankTrace:
@@ -97,11 +104,11 @@ def read_kineto(path: Path) -> RankTrace:
         BadInputError: the file cannot be read, is cut off or is not a trace.
         InsufficientEvidenceError: no GPU did anything in it.
     """
-    stream = EventStream(path, _Event)
+    stream = EventStream(path, _Event, _UNUSED)
     builder = _Builder()
     try:
         for events, text in stream.slices():
-            builder.add(events, text)
+            builder.add(msgspec.json.decode(text, type=list[_ExactEvent]) if _are_inexact(events) else events)
     except OverflowError as error:
         raise BadInputError("has an event with a time or a correlation that is too large", where=plain(path)) from error
     return builder.build(path, stream.fields)
@@ -117,44 +124,40 @@ class _Builder:
         self.synchronisations: list[Synchronisation] = []
         self.categories: set[str] = set()
 
-    def add(self, events: list[_Event], text: bytes) -> None:
+    def add(self, events: Sequence[_Event]) -> None:
         """The events of a slice, sort by sort."""
-        sorts = [_SORTS.get(event.cat or "") if event.ph == "X" else None for event in events]
-        rows = [
-            row
-            for row, sort in enumerate(sorts)
-            if sort is not None and (sort != _SPAN or _tells_something(events[row].name))
-        ]
-        wanted, sort = [events[row] for row in rows], np.array([sorts[row] for row in rows], dtype=np.int64)
-        start, end = _times(wanted, rows, text)
+        sorts: tuple[list[_Event], ...] = ([], [], [], [])
+        for event in events:
+            if event.ph == "X" and (sort := _SORTS.get(event.cat or "")) is not None:
+                sorts[sort].append(event)
+        calls, spans, operations, synchronisations = sorts
+        spans = [span for span in spans if _tells_something(span.name)]
         if not self.operations:
             self.categories.update(event.cat or "" for event in events if event.ph == "X")
-        for table, which in ((self.calls, _CALL), (self.spans, _SPAN), (self.operations, _OPERATION)):
-            if len(mine := np.flatnonzero(sort == which)):
-                found = [wanted[row] for row in mine.tolist()]
-                columns = self._operations(found) if which == _OPERATION else self._on_threads(found)
-                table.append(np.stack([columns[0], columns[1], start[mine], end[mine], *columns[2:]], axis=1))
-        for row in np.flatnonzero(sort == _SYNCHRONISATION).tolist():
-            self._add_synchronisation(wanted[row].args or _NO_ARGUMENTS)
+        for table, found in ((self.calls, calls), (self.spans, spans)):
+            if found:
+                names, lanes = (event.name for event in found), (("thread", event.pid, event.tid) for event in found)
+                table.append(self._rows(found, names, lanes, 0))
+        if operations:
+            kinds = np.array([_does(event.cat or "", event.name) for event in operations])
+            names, lanes = map(_operation_name, operations), map(_stream, operations)
+            self.operations.append(self._rows(operations, names, lanes, kinds))
+        for event in synchronisations:
+            self._add_synchronisation(event.args or _NO_ARGUMENTS)
 
-    def _on_threads(self, events: Sequence[_Event]) -> Sequence[Integers]:
-        """Names, lanes, correlations and kinds of calls or spans."""
-        names, lanes = self.names, self.lanes
-        return (
-            np.array([names[event.name] for event in events]),
-            np.array([lanes["thread", event.pid, event.tid] for event in events]),
-            _correlations(events),
-            np.zeros(len(events), dtype=np.int64),
-        )
-
-    def _operations(self, events: Sequence[_Event]) -> Sequence[Integers]:
-        """Names, lanes, correlations and kinds of what a device ran."""
-        names, lanes = self.names, self.lanes
-        kinds = np.array([_does(event.cat or "", event.name) for event in events], dtype=np.int64)
-        named = np.array([names[event.name] for event in events])
-        for row in np.flatnonzero(kinds == OperationKind.COMMUNICATION).tolist():
-            named[row] = names[_collective_name(events[row])]
-        return named, np.array([lanes[_stream(event)] for event in events]), _correlations(events), kinds
+    def _rows(
+        self, events: Sequence[_Event], names: Iterable[str], lanes: Iterable[_Lane], kinds: Integers | int
+    ) -> Integers:
+        """As :meth:`Events.of` takes them."""
+        start = _nanoseconds([event.ts for event in events])
+        rows = np.empty((len(events), 6), dtype=np.int64)
+        rows[:, 0] = [self.names[name] for name in names]
+        rows[:, 1] = [self.lanes[lane] for lane in lanes]
+        rows[:, 2] = start
+        rows[:, 3] = start + np.maximum(_nanoseconds([event.dur for event in events]), 0)
+        rows[:, 4] = [event.args.correlation if event.args else NO_CORRELATION for event in events]
+        rows[:, 5] = kinds
+        return rows
 
     def _add_synchronisation(self, arguments: _Arguments) -> None:
         recorded = arguments.wait_on_cuda_event_record_corr_id
@@ -198,10 +201,10 @@ def _does(category: str, name: str) -> OperationKind:
     return OperationKind.COMMUNICATION if kind is OperationKind.COMPUTE and collective_kind(name) else kind
 
 
-def _collective_name(event: _Event) -> str:
+def _operation_name(event: _Event) -> str:
     """NCCL's generic kernel says in its arguments what it does."""
-    stated = event.args.collective if event.args and collective_kind(event.name) == ANY_COLLECTIVE else ""
-    return stated or event.name
+    stated = event.args.collective if event.args else ""
+    return stated if stated and collective_kind(event.name) == ANY_COLLECTIVE else event.name
 
 
 def _stream(event: _Event) -> _Lane:
@@ -210,33 +213,27 @@ def _stream(event: _Event) -> _Lane:
     return "stream", device, event.tid if arguments.stream is None else arguments.stream
 
 
-def _correlations(events: Sequence[_Event]) -> Integers:
-    return np.array([event.args.correlation if event.args else NO_CORRELATION for event in events], dtype=np.int64)
-
-
 @lru_cache(maxsize=1 << 16)
 def _tells_something(name: str) -> bool:
     return bool(_STEP.fullmatch(name) or _BACKWARD.match(name) or is_loading(name))
 
 
-def _times(events: Sequence[_Event], rows: Sequence[int], text: bytes) -> tuple[Integers, Integers]:
+def _are_inexact(events: Sequence[_Event]) -> bool:
+    """Whether a double does not hold their times to the nanosecond."""
     start = np.array([event.ts for event in events])
-    duration = np.array([event.dur for event in events])
-    if np.any(np.abs(start) >= LATEST) or np.any(np.abs(duration) >= LATEST):
-        raise OverflowError
-    if len(events) and start.max() >= EXACT_BELOW and np.any(start % 1):
-        every = msgspec.json.decode(text, type=list[_Exact])
-        exact = [every[row] for row in rows]
-        starts = np.array([round(event.ts * US) for event in exact])
-        return starts, starts + np.array([round(event.dur * US) for event in exact])
-    starts = _nanoseconds(start)
-    return starts, starts + _nanoseconds(np.maximum(duration, 0))
+    late = start[start >= EXACT_BELOW]
+    return bool(np.any(late % 1))
 
 
-def _nanoseconds(microseconds: NDArray[np.float64]) -> Integers:
+def _nanoseconds(microseconds: Sequence[float | Decimal]) -> Integers:
     """Whole microseconds first: a product of epoch microseconds and a thousand has no room for them in a double."""
-    whole = np.floor(microseconds)
-    return whole.astype(np.int64) * US + np.rint((microseconds - whole) * US).astype(np.int64)
+    if isinstance(microseconds[0], Decimal):
+        return np.array([round(time * US) for time in microseconds])
+    times = np.array(microseconds)
+    if np.any(np.abs(times) >= LATEST):
+        raise OverflowError
+    whole = np.floor(times)
+    return whole.astype(np.int64) * US + np.rint((times - whole) * US).astype(np.int64)
 
 
 def _steps(spans: Events, names: list[str]) -> tuple[list[Step], int]:
