@@ -72,6 +72,20 @@ UNREAD = (
             )
         ),
     ),
+    Unread(
+        "GPT-NeoX configuration",
+        _INSTEAD,
+        lambda v: bool(
+            {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size"} & v.keys()
+        ),
+    ),
+    Unread(
+        "Lingua configuration",
+        _INSTEAD,
+        lambda v: (
+            isinstance(v.get("distributed"), dict) and {"fsdp_type", "dp_shard"} & v["distributed"].keys() != set()
+        ),
+    ),
     Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(
         "NeMo configuration of another model than a decoder",

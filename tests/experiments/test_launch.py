@@ -38,6 +38,7 @@ def test_overrides_of_the_command_and_no_others_are_read():
         "python3 src/MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "python -m MaxText.train_compile MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "python -m maxtext.trainers.pre_train.train MaxText/configs/base.yml ici_fsdp_parallelism=8",
+        "python -m maxtext.trainers.post_train.sft.train_sft MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "X=1 nohup python3 MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8 2>&1 | tee log",
     ],
 )
@@ -150,6 +151,14 @@ def test_a_script_becomes_an_experiment(tmp_path):
     assert "65536" in experiment.environment["LIBTPU_INIT_ARGS"]
     assert experiment.provenance["model"].startswith("run.sh:12: model_name")
     assert not any("run_name" in note for note in experiment.notes)
+
+
+@pytest.mark.parametrize("program", ["maxtext.trainers.post_train.rl.train_rl", "MaxText.decode"])
+def test_a_script_that_starts_no_training_names_what_it_starts(tmp_path, program):
+    path = tmp_path / "run.sh"
+    path.write_text(f'xpk workload create --command="python3 -m {program} base.yml model_name=llama3.1-8b"')
+    with pytest.raises(ConfigError, match=f"starts {program}"):
+        read_configuration(path, (), Experiment(id="x"))
 
 
 def test_a_script_that_calls_another_is_followed(tmp_path):

@@ -309,3 +309,28 @@ def test_overrides_of_a_plan_give_it_back_over_the_same_file(read):
     again = read(SMALL, *(f"{key}={value}" for key, value in overrides.items()))
     assert again.plan == wanted
     assert again.workload.global_batch == 128
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "task"),
+    [
+        ("model_call_mode: inference\n", (), "serving"),
+        ("use_dpo: true\n", (), "preferences"),
+        ("use_grpo: true\n", (), "reinforcement learning"),
+        ("rl: {num_generations: 2}\n", (), "reinforcement learning"),
+        ("lora: {enable_lora: true}\n", (), "adapters"),
+        ("use_sft: true\n", ("use_dpo=true",), "preferences"),
+    ],
+)
+def test_what_runs_no_steps_of_training_is_refused_by_name(read, text, overrides, task):
+    assert read(SMALL + "use_sft: true\nlora: {enable_lora: false}\n").plan is not None
+    with pytest.raises(ConfigError, match=f"for .*{task}"):
+        read(SMALL + text, *overrides)
+
+
+def test_a_configuration_over_a_base_for_serving_serves(tmp_path):
+    (tmp_path / "inference_jetstream.yml").write_text("enable_model_warmup: false\n")
+    path = tmp_path / "llama.yml"
+    path.write_text("base_config: inference_jetstream.yml\nmodel_name: llama3.1-8b\n")
+    with pytest.raises(ConfigError, match=r"inference_jetstream\.yml:1: .*serving"):
+        read_configuration(path, (), Experiment(id="x"))

@@ -22,6 +22,15 @@ def test_megatron_bridge(read):
     assert (run.workload.framework, run.workload.precision) == ("Megatron-Bridge", "fp8")
 
 
+def test_what_the_overrides_of_a_bridge_recipe_leave_to_it_is_unknown(read):
+    run = read("override.yaml", "model: {seq_length: 2048}\ntrain: {global_batch_size: 64}", hardware="h100-64")
+    assert (run.plan, run.workload.precision, run.workload.global_batch) == (None, None, 64)
+    assert any("is laid over a recipe" in note for note in run.notes)
+    sizes = "tensor_model_parallel_size: 2, pipeline_model_parallel_size: 1, context_parallel_size: 1"
+    said = read("override.yaml", f"model: {{{sizes}}}\ntrain: {{micro_batch_size: 1}}", hardware="h100-64")
+    assert str(said.plan).startswith("replica=32 model=2")
+
+
 def test_torchtitan(read):
     run = read("llama3_8b.toml", TITAN, hardware="h100-64")
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
@@ -47,6 +56,8 @@ def test_without_hardware_that_is_said(read):
         ("run.sh", "NPROC_PER_NODE=8 megatron sft --load x --tensor_model_parallel_size 2", "a script of ms-swift"),
         ("run.sh", "swift sft --model Qwen/Qwen3-8B --deepspeed zero3", "a script of ms-swift"),
         ("run.sh", "llamafactory-cli train a.yaml", "a script of LLaMA-Factory"),
+        ("6-9B.yml", '{"pipe_parallel_size": 1, "zero_optimization": {"stage": 1}}', "a GPT-NeoX configuration"),
+        ("7b.yaml", "distributed: {fsdp_type: full_shard}\nmodel: {dim: 64}", "a Lingua configuration"),
         ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),
         ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
         ("recipe.py", "from nemo.collections import llm\n", "a NeMo or Megatron-Bridge recipe"),

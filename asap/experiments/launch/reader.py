@@ -14,9 +14,10 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
-from asap.experiments.launch.script import read_benchmark, read_call, read_launch
+from asap.experiments.launch.script import find_other_program, read_benchmark, read_call, read_launch
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.maxtext.task import TRAINS
 from asap.experiments.shell import SCRIPTS, with_sources
 
 DEFINITIONS = (".py",)
@@ -86,6 +87,8 @@ def _of_script(path: Path) -> Launch:
         if call is None or called is None or not is_file(called):
             break
         text, known = read_text(called), dict(call.known)
+    if program := find_other_program(text):
+        raise ConfigError(f"starts {plain(program, 80)}", where=str(path), hint=TRAINS)
     reason = "has no command of MaxText, Megatron-LM or DeepSpeed"
     raise ConfigError(reason, where=str(path), hint="give the configuration that it starts")
 

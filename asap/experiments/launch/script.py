@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from asap.experiments.launch.launch import Launch
+from asap.experiments.maxtext.task import OTHER_PROGRAMS, TRAINERS
 from asap.experiments.shell import SCRIPTS, Command, has_substitution, read_commands, words
 from asap.flags.environment import is_performance_variable
 
-_COMMAND = re.compile(r"(?i)(?:^|[./])maxtext[\w./]*[./]train(?:_compile)?(?:\.py)?$")
 _RUNNER = re.compile(r"(?:^|[./])benchmarks[./]benchmark_runner(?:\.py)?$")
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
@@ -69,6 +69,13 @@ def read_call(script: str) -> Call | None:
     return None
 
 
+def find_other_program(script: str) -> str | None:
+    """A program of MaxText that a script starts and that does not train; ``None`` if there is none."""
+    commands = (command.text for command in read_commands(script) if not command.assigns)
+    said = (part for text in commands for word in words(text) for part in word.split())
+    return next((part for part in said if len(part) <= _LONGEST_COMMAND and OTHER_PROGRAMS.search(part)), None)
+
+
 def _launches(
     script: str, read: _Read, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0
 ) -> Iterator[Launch]:
@@ -89,7 +96,7 @@ def _launches(
 
 
 def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
-    starts = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _COMMAND.search(word))
+    starts = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and TRAINERS.search(word))
     start = next(starts, None)
     if start is None:
         return None

@@ -7,7 +7,6 @@ _DEFAULTS: dict[str, object] = {
     "custom_mesh": "",
     "enable_diloco": False,
     "grad_dtype": "float32",
-    "mu_dtype": "",
     "num_moe_token_chunks": 1,
     "pipeline_fsdp_ag_once": False,
     "pipeline_fsdp_ag_per_repeat": False,
@@ -30,8 +29,6 @@ def _differs(settings: MaxTextSettings, key: str, usual: object) -> bool:
     if settings.layer(key) is SettingLayer.DEFAULT:
         return False
     value = settings[key]
-    if key == "mu_dtype" and value == settings.get("weight_dtype"):
-        return False
     if isinstance(value, bool | int | float):
         return value != usual
     return str(value or "") != usual

@@ -15,6 +15,7 @@ from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.experiments.maxtext.loading import load_settings
 from asap.experiments.maxtext.predicted import not_predicted
 from asap.experiments.maxtext.settings import DEFAULT, MaxTextSettings, SettingLayer
+from asap.experiments.maxtext.task import refuse_other_tasks
 from asap.experiments.maxtext.workload import workload_of
 from asap.models import Architecture
 from asap.plans import AXES, Plan
@@ -42,10 +43,12 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
         experiment: what is known besides.
 
     Raises:
-        ConfigError: an unknown key, a value of the wrong kind, or settings that contradict each other.
+        ConfigError: an unknown key, a value of the wrong kind, settings that contradict each other, or another task
+            than training.
         UsageError: an override that is not ``key=value``.
     """
     settings = load_settings(document, overrides)
+    refuse_other_tasks(settings)
     model, provenance, notes = architecture_of(settings)
     hardware, sources, more = _hardware(settings, experiment.hardware)
     provenance |= sources

@@ -10,7 +10,7 @@ from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs
 from asap.experiments.megatron.deepspeed import of_deepspeed
-from asap.experiments.megatron.nemo import nemo_arguments
+from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
 from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
@@ -27,6 +27,7 @@ _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
 }  # fmt: skip
+_SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
 ) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
@@ -52,8 +53,13 @@ def read_nemo(
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     settings, notes = nemo_arguments(values, kind, path)
+    unsettled = frozenset[str]()
+    if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():
+        notes += (f"{path.name} is laid over a recipe, which decides what it does not say: add model=NAME",)
+        said = {key for key in settings if settings[key] not in (None, False)}
+        unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
-    return read_megatron(settings, overrides, experiment, kind)
+    return read_megatron(settings, overrides, experiment, kind, unsettled)
 
 
 def read_megatron(
