@@ -14,9 +14,12 @@ _SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w*Synchronize(?:_\w+)?|(?:cuda|hip
 """``cudaFree`` and ``hipFree`` wait for the device, as the CUDA and HIP runtime references say."""
 
 
+_GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch(?:_\w+)?")
+"""Starts all operations of a CUDA graph, and returns without waiting for any."""
+
 FULL_QUEUE = 512
-"""Operations launched and not over. A CUDA context holds about a thousand entries, of which events and waits take some:
-on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
+"""Launches whose operations are not over; a graph is one. A CUDA context holds about a thousand entries, of which events
+and waits take some: on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
 
 LONG_CALL = 20_000
 """Nanoseconds that a launch seldom takes unless it waits: 95 % of launches on V100, A100, H100 and MI300X take less."""
@@ -43,6 +46,12 @@ def find_launches(rank: RankTrace) -> Launches:
         return Launches(np.full(len(rank.operations), -1))
     found = (ordered[place] == rank.operations.correlation) & (rank.operations.correlation >= 0)
     return Launches(np.where(found, order[place], -1))
+
+
+def graph_launches(rank: RankTrace) -> NDArray[np.bool_]:
+    """Which calls launch a whole CUDA graph."""
+    by_name = np.array([bool(_GRAPH_LAUNCH.fullmatch(name)) for name in rank.names], dtype=bool)
+    return by_name[rank.calls.name]
 
 
 def without_pollers(rank: RankTrace) -> RankTrace:
@@ -122,16 +131,17 @@ def _copying(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
     """A copying call that outlasts its copy waited for it."""
     copies = np.flatnonzero(launches.known & (rank.operations.kind == OperationKind.COPY))
     call = launches.call[copies]
-    outlasts = rank.operations.end[copies] <= rank.calls.end[call]
+    outlasts = (rank.operations.end[copies] <= rank.calls.end[call]) & ~graph_launches(rank)[call]
     return call[outlasts], copies[outlasts]
 
 
 def _throttled(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
     """A launch that takes long while the queue of launches is full waits until an operation ends."""
     calls = rank.calls
-    call = np.unique(launches.call[launches.known])
-    launched = np.sort(calls.start[launches.call[launches.known]])
-    ended = np.sort(rank.operations.end[launches.known])
+    call, number = np.unique(launches.call[launches.known], return_inverse=True)
+    over = np.zeros(len(call), dtype=np.int64)
+    np.maximum.at(over, number, rank.operations.end[launches.known])
+    launched, ended = np.sort(calls.start[call]), np.sort(over)
     outstanding = np.searchsorted(launched, calls.end[call], side="right") - np.searchsorted(ended, calls.end[call])
     operation = _last_ended(rank, calls.end[call])
     full = (outstanding >= FULL_QUEUE) & (calls.end[call] - calls.start[call] > LONG_CALL) & (operation >= 0)
