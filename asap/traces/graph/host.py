@@ -18,8 +18,8 @@ _GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch(?:_\w+)?")
 """Starts all operations of a CUDA graph, and returns without waiting for any."""
 
 FULL_QUEUE = 512
-"""Launches whose operations are not over; a graph is one. A CUDA context holds about a thousand entries, of which events
-and waits take some: on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
+"""Launches whose operations are not over; a graph is one. A CUDA context holds about a thousand entries, of which
+events and waits take some: on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
 
 LONG_CALL = 20_000
 """Nanoseconds that a launch seldom takes unless it waits: 95 % of launches on V100, A100, H100 and MI300X take less."""
@@ -46,12 +46,6 @@ def find_launches(rank: RankTrace) -> Launches:
         return Launches(np.full(len(rank.operations), -1))
     found = (ordered[place] == rank.operations.correlation) & (rank.operations.correlation >= 0)
     return Launches(np.where(found, order[place], -1))
-
-
-def graph_launches(rank: RankTrace) -> NDArray[np.bool_]:
-    """Which calls launch a whole CUDA graph."""
-    by_name = np.array([bool(_GRAPH_LAUNCH.fullmatch(name)) for name in rank.names], dtype=bool)
-    return by_name[rank.calls.name]
 
 
 def without_pollers(rank: RankTrace) -> RankTrace:
@@ -120,18 +114,22 @@ def _blocking(rank: RankTrace, launches: Launches) -> _Blocking:
 
 def _synchronising(rank: RankTrace) -> tuple[Integers, Integers]:
     """A synchronising call waits for the last operation that ended while it ran."""
-    by_name = np.array([bool(_SYNCHRONISING.fullmatch(name)) for name in rank.names], dtype=bool)
-    call = np.flatnonzero(by_name[rank.calls.name])
+    call = np.flatnonzero(_named(rank, _SYNCHRONISING))
     operation = _last_ended(rank, rank.calls.end[call])
     inside = (operation >= 0) & (rank.operations.end[operation] > rank.calls.start[call])
     return call[inside], operation[inside]
+
+
+def _named(rank: RankTrace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Which calls are of that name."""
+    return np.array([bool(pattern.fullmatch(name)) for name in rank.names], dtype=bool)[rank.calls.name]
 
 
 def _copying(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
     """A copying call that outlasts its copy waited for it."""
     copies = np.flatnonzero(launches.known & (rank.operations.kind == OperationKind.COPY))
     call = launches.call[copies]
-    outlasts = (rank.operations.end[copies] <= rank.calls.end[call]) & ~graph_launches(rank)[call]
+    outlasts = (rank.operations.end[copies] <= rank.calls.end[call]) & ~_named(rank, _GRAPH_LAUNCH)[call]
     return call[outlasts], copies[outlasts]
 
 
