@@ -122,7 +122,7 @@ def ordered(graph: Graph, edges: Edges) -> tuple[Graph, Integers]:
 
 
 def _topological(nodes: int, edges: Edges) -> Integers:
-    """Place of each node in an order in which sources come first: as they are numbered if they do, else Kahn's (1962)."""
+    """Place of each node in an order in which sources come first: the numbers' own, or Kahn's (1962)."""
     if (edges.source < edges.target).all():
         return np.arange(nodes)
     by_source = np.argsort(edges.source, kind="stable")
