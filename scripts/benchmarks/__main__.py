@@ -22,6 +22,7 @@ from benchmarks.processes import (
 )
 from benchmarks.searches import knowledge_build, knowledge_query, knowledge_query_large
 from benchmarks.timing import Result
+from benchmarks.traces import trace_load, trace_memory, trace_what_if
 from mapping.language import mapping_check, mapping_fuzz
 from mapping.loop import mapping_loop
 from optimization.loop_benchmark import benchmark as optimize
@@ -31,6 +32,9 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "start_version": start_version,
     "analyze_bundled": analyze_bundled,
     "profile_adapter": profile_adapter,
+    "trace_load": trace_load,
+    "trace_memory": trace_memory,
+    "trace_what_if": trace_what_if,
     "knowledge_cold": knowledge_cold,
     "knowledge_build": knowledge_build,
     "knowledge_query": knowledge_query,

@@ -82,20 +82,6 @@ def test_operations_launched_before_the_recording_are_kept_and_counted(read, eve
     assert all(abs(times.error) < 0.02 for times in rank.device_iterations)
 
 
-@pytest.mark.parametrize("apart", [11, 9], ids=["one after the other", "branches that overlap"])
-def test_one_launch_of_a_whole_cuda_graph(read, apart):
-    launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 1, "tid": 1, "ts": 10, "dur": 5}
-    kernels = [
-        {"ph": "X", "cat": "kernel", "name": f"k{i}", "pid": 0, "tid": 7, "ts": 20 + apart * i, "dur": 10}
-        | {"args": {"stream": 7, "device": 0, "correlation": 1}}
-        for i in range(500)
-    ]
-    trace = read({"traceEvents": [launch | {"args": {"correlation": 1}}, *kernels]})
-    assert any("CUDA graphs" in note for note in trace.ranks[0].notes)
-    graph = build_graph(trace)
-    assert graph.replayed == pytest.approx(graph.measured, abs=2_000)
-
-
 def test_exact_waits_of_cuda_sync(read):
     def kernel(stream, start, length, correlation):
         arguments = {"stream": stream, "device": 0, "correlation": correlation}

@@ -119,13 +119,14 @@ def _launched(
     """An operation starts a typical time after the call that launches it has ended; collectives as other kernels do.
 
     One that starts while its call still runs was launched within it, after the host had prepared it (staged a copy,
-    loaded a kernel): how long that took is host time.
+    loaded a kernel): how long that took is host time. So were the others of the same CUDA graph.
     """
     operations, calls = rank.operations, rank.calls
     rows = np.flatnonzero(launches.known)
     call = launches.call[rows]
     ended = np.where(before.row[rows] >= 0, operations.end[before.row[rows]], np.iinfo(np.int64).min)
-    within = operations.start[rows] <= calls.end[call]
+    early = operations.start[rows] <= calls.end[call]
+    within = np.isin(call, call[early])
     parts = []
     latency, idle = _latency(operations.start[rows], calls.end[call], ended)
     for kinds in KERNELS_AND_COPIES:
@@ -134,6 +135,7 @@ def _launched(
         typical = int(np.percentile(usual, 50, method="lower")) if len(usual) else 0
         parts.append(Edges.of(nodes.call_end[call[after]], nodes.operation_start[rows[after]], typical, Cause.LAUNCH))
     offset, idle = _latency(operations.start[rows[within]], calls.start[call[within]], ended[within])
+    idle &= early[within]
     least = int(offset[idle].min()) if idle.any() else 0
     prepared = np.where(idle, offset, np.minimum(offset, least))
     parts.append(Edges.of(nodes.call_start[call[within]], nodes.operation_start[rows[within]], prepared, Cause.LAUNCH))

@@ -14,9 +14,12 @@ _SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w*Synchronize(?:_\w+)?|(?:cuda|hip
 """``cudaFree`` and ``hipFree`` wait for the device, as the CUDA and HIP runtime references say."""
 
 
+_GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch(?:_\w+)?")
+"""Starts all operations of a CUDA graph, and returns without waiting for any."""
+
 FULL_QUEUE = 512
-"""Operations launched and not over. A CUDA context holds about a thousand entries, of which events and waits take some:
-on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
+"""Launches whose operations are not over; a graph is one. A CUDA context holds about a thousand entries, of which
+events and waits take some: on A100 with JAX, launches began to block at 960 to 1,016 outstanding operations."""
 
 LONG_CALL = 20_000
 """Nanoseconds that a launch seldom takes unless it waits: 95 % of launches on V100, A100, H100 and MI300X take less."""
@@ -111,27 +114,32 @@ def _blocking(rank: RankTrace, launches: Launches) -> _Blocking:
 
 def _synchronising(rank: RankTrace) -> tuple[Integers, Integers]:
     """A synchronising call waits for the last operation that ended while it ran."""
-    by_name = np.array([bool(_SYNCHRONISING.fullmatch(name)) for name in rank.names], dtype=bool)
-    call = np.flatnonzero(by_name[rank.calls.name])
+    call = np.flatnonzero(_named(rank, _SYNCHRONISING))
     operation = _last_ended(rank, rank.calls.end[call])
     inside = (operation >= 0) & (rank.operations.end[operation] > rank.calls.start[call])
     return call[inside], operation[inside]
+
+
+def _named(rank: RankTrace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Which calls are of that name."""
+    return np.array([bool(pattern.fullmatch(name)) for name in rank.names], dtype=bool)[rank.calls.name]
 
 
 def _copying(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
     """A copying call that outlasts its copy waited for it."""
     copies = np.flatnonzero(launches.known & (rank.operations.kind == OperationKind.COPY))
     call = launches.call[copies]
-    outlasts = rank.operations.end[copies] <= rank.calls.end[call]
+    outlasts = (rank.operations.end[copies] <= rank.calls.end[call]) & ~_named(rank, _GRAPH_LAUNCH)[call]
     return call[outlasts], copies[outlasts]
 
 
 def _throttled(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
     """A launch that takes long while the queue of launches is full waits until an operation ends."""
     calls = rank.calls
-    call = np.unique(launches.call[launches.known])
-    launched = np.sort(calls.start[launches.call[launches.known]])
-    ended = np.sort(rank.operations.end[launches.known])
+    call, number = np.unique(launches.call[launches.known], return_inverse=True)
+    over = np.zeros(len(call), dtype=np.int64)
+    np.maximum.at(over, number, rank.operations.end[launches.known])
+    launched, ended = np.sort(calls.start[call]), np.sort(over)
     outstanding = np.searchsorted(launched, calls.end[call], side="right") - np.searchsorted(ended, calls.end[call])
     operation = _last_ended(rank, calls.end[call])
     full = (outstanding >= FULL_QUEUE) & (calls.end[call] - calls.start[call] > LONG_CALL) & (operation >= 0)

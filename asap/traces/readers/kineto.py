@@ -283,5 +283,7 @@ def _notes(fields: dict[str, Any], calls: Events, operations: Events, steps: lis
         notes.append(f"{unlaunched} GPU operations have no launch in the trace: they were launched before it began")
     launches = np.unique(operations.correlation[operations.correlation >= 0], return_counts=True)[1]
     if len(launches) and launches.max() > 2:
-        notes.append(f"{int((launches > 2).sum())} launches start several operations at once (CUDA graphs)")
+        graphs = int((launches > 2).sum())
+        order = "their order within the graph is that of the streams, not of the host"
+        notes.append(f"{graphs} launches start several operations at once (CUDA graphs): {order}")
     return tuple(notes)

@@ -78,8 +78,9 @@ def _freed(changed: Changed, masks: Masks) -> Changed:
     """Nobody waits for another rank in what is removed, and its launch takes no time."""
     graph, edges = changed.graph, changed.graph.edges
     start, end = _ends(graph, masks)
-    begin_of = dict(zip(end.tolist(), start.tolist(), strict=True))
-    own_start = np.array([begin_of.get(target, -1) for target in edges.target.tolist()])
+    begin_of = np.full(len(graph.measured), -1)
+    begin_of[end] = start
+    own_start = begin_of[edges.target]
     across = (edges.cause == Cause.COLLECTIVE) & (own_start >= 0) & (own_start != edges.source)
     launches = (edges.cause == Cause.HOST) & np.isin(edges.target, _launching(graph, masks))
     weight = np.where(launches, 0, edges.weight)
