@@ -24,6 +24,7 @@ from benchmarks.searches import knowledge_build, knowledge_query, knowledge_quer
 from benchmarks.timing import Result
 from mapping.language import mapping_check, mapping_fuzz
 from mapping.loop import mapping_loop
+from mapping.predictions import mapping_kernel, mapping_predictions
 from optimization.loop_benchmark import benchmark as optimize
 
 BENCHMARKS: dict[str, Callable[[], Result]] = {
@@ -44,6 +45,8 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "mapping_check": mapping_check,
     "mapping_fuzz": mapping_fuzz,
     "mapping_loop": mapping_loop,
+    "mapping_predictions": mapping_predictions,
+    "mapping_kernel": mapping_kernel,
     "optimize": optimize,
     "optimize_overhead": optimize_overhead,
 }

@@ -163,16 +163,13 @@ def optimize(
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware
-    from asap.optimize.by_mapping import line_of_program, optimize_program
+    from asap.optimize.by_mapping import optimize_program
     from asap.optimize.session import Session
     from asap.sharding_memory import new_session_name
 
     text, hardware = _read(file), resolve_hardware(on).slice
     settings = {"program": text, "on": on, "budget": budget}
-    found = optimize_program(
-        text, hardware, budget, lambda: Session.start(new_session_name(), settings),
-        watch=lambda each: warn(line_of_program(each)),
-    )  # fmt: skip
+    found = optimize_program(text, hardware, budget, lambda: Session.start(new_session_name(), settings), say=warn)
     if form is Plain.JSON:
         print_json(found)
     elif found.best is not None and found.best_seconds is not None:
