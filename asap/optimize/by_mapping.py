@@ -1,7 +1,7 @@
 """A mapping program of a distributed algorithm, optimized: proposed, run on virtual devices, compiled, explained."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -29,9 +29,6 @@ from asap.optimize.proposers.predicted_mappings import PredictedMappings
 from asap.optimize.results import best_of
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule
-
-ROW = "{:>3}  {:>9}  {:>9}  {}"
-"""Number, predicted and modelled time, and the rest, of a program that was tried."""
 
 
 class MappingOptimization(BaseModel):
@@ -80,9 +77,8 @@ def optimize_program(
         for each in session.tries:
             if each.outcome is not None and each.number not in shown:
                 shown.add(each.number)
-                say(row_of_program(each, session.tries[0]))
+                say(line_of_program(each, session.tries[0]))
 
-    say(ROW.format("#", "predicted", "modelled", "program (why) -> what the compiler says"))
     stopped = optimize(begun, proposer, MappingEvaluator(hardware), StoppingRule(evaluations=budget), show)
     best, first = best_of(begun.tries), begun.tries[0].outcome if begun.tries else None
     start = first.step_time_s if first else None
@@ -93,17 +89,28 @@ def optimize_program(
     )  # fmt: skip
 
 
-def row_of_program(each: Try, first: Try) -> str:
-    """A program that was tried, in one line: its times, what it changes in the first, why, and the codes it got."""
+def in_brief(tries: Sequence[Try]) -> list[Try]:
+    """The tries for a table: what each program changes in the first, and the first thing that was said of it."""
+    found = []
+    for each in tries:
+        outcome = each.outcome
+        brief = outcome.model_copy(update={"feedback": outcome.feedback[:1]}) if outcome else None
+        found.append(each.model_copy(update={"configuration": _changes(each, tries[0]), "outcome": brief}))
+    return found
+
+
+def line_of_program(each: Try, first: Try) -> str:
+    """A program that was tried, in one line: its modelled and predicted time, and what it changes in the first."""
     outcome, predicted = each.outcome, each.predicted.step_time_s
-    lines = [line for line in each.configuration.splitlines() if line.strip()]
+    modelled = f"{format_seconds(outcome.step_time_s)} modelled" if outcome and outcome.step_time_s else ""
+    time = modelled or (outcome.status if outcome else "running")
+    expected = f", {format_seconds(predicted)} predicted" if predicted else ""
+    return plain(f"{each.number}. {time}{expected}: {_changes(each, first)}")
+
+
+def _changes(each: Try, first: Try) -> str:
     before = first.configuration.splitlines() if each.number != first.number else ()
-    changed = "; ".join(line for line in lines if line not in before)
-    codes = ", ".join(dict.fromkeys(found.code for found in outcome.feedback)) if outcome else ""
-    status = outcome.status if outcome else "running"
-    modelled = format_seconds(outcome.step_time_s) if outcome and outcome.step_time_s else status
-    expected = format_seconds(predicted) if predicted else "-"
-    return plain(ROW.format(each.number, expected, modelled, f"{changed} ({each.why}) -> {codes}"))
+    return "; ".join(line for line in each.configuration.splitlines() if line.strip() and line not in before)
 
 
 def _proposer(

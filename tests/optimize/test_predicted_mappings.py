@@ -6,6 +6,7 @@ import pytest
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import InsufficientEvidenceError
 from asap.mapping.algorithm import ALGORITHMS
+from asap.optimize.by_mapping import in_brief, line_of_program
 from asap.optimize.outcome import Try
 from asap.optimize.proposers.mapping_prior import KERNEL, mapping_prior, programs_apart
 from asap.optimize.proposers.mapping_rules import MappingRules
@@ -26,8 +27,17 @@ def proposer(table, start):
     return PredictedMappings(MappingRules(table.space, start=start), ModelGuided(table.prior, KERNEL))
 
 
-def tried(table, text, why=""):
-    return Try(number=1, configuration=text, why=why, outcome=table.outcome(text))
+def tried(table, text):
+    return Try(number=1, configuration=text, why="", outcome=table.outcome(text))
+
+
+def tried_in_turn(table, start, count):
+    tries, proposes = [], proposer(table, start)
+    for number in range(1, count + 1):
+        found = proposes.propose(tries)
+        outcome = table.outcome(found.configuration)
+        tries.append(Try(number=number, outcome=outcome, **found.model_dump(exclude={"saving"})))
+    return tries
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -86,3 +96,12 @@ def test_the_optimum_of_a_product_is_found_at_once(table, legal, most):
     found = measure(table, SEARCHES["predicted"], legal)
     assert found["to_1_percent_worst"] <= most
     assert found["throughput_after_10_worst"] == 1.0
+
+
+def test_a_table_says_what_each_program_changes_and_what_was_predicted(table):
+    tries = tried_in_turn(table, table.textbook, 2)
+    first, second = in_brief(tries)
+    assert first.configuration == "algorithm pumma; grid (4, 4); order row; exchange permute; overlap on"
+    assert second.configuration == "exchange gather"
+    assert [len(each.outcome.feedback) for each in (first, second)] == [1, 1]
+    assert line_of_program(tries[1], tries[0]) == "2. 1.10 ms modelled, 931 µs predicted: exchange gather"
