@@ -63,9 +63,9 @@ def console(stream: TextIO | None = None) -> "Console":
     """Standard output, or another stream; no colour when piped or with ``NO_COLOR``."""
     from rich.console import Console
 
-    to = stream or sys.stdout
-    width = None if to.isatty() else PIPE_WIDTH
-    return Console(file=to, highlight=False, emoji=False, markup=False, width=width)
+    target = stream or sys.stdout
+    width = None if target.isatty() else PIPE_WIDTH
+    return Console(file=target, highlight=False, emoji=False, markup=False, width=width)
 
 
 def warn(message: object) -> None:

@@ -54,12 +54,10 @@ class _Reader:
     def results(self, jaxpr: Any, arguments: Sequence[Value]) -> list[Value]:
         """The results of a jaxpr; its operations are added to the drafts."""
         known: dict[Any, Value] = dict(zip(jaxpr.invars, arguments, strict=True))
-        known |= {each: Value(Buffer(bytes_of(each), None, in_hbm=True)) for each in jaxpr.constvars}
+        known |= {each: self.constant(each) for each in jaxpr.constvars}
 
         def value(variable: Any) -> Value:
-            if not hasattr(variable, "val"):
-                return known[variable]
-            return Value(Buffer(bytes_of(variable), None, in_hbm=True)) if variable.aval.shape else Value()
+            return self.constant(variable) if hasattr(variable, "val") else known[variable]
 
         for equation in jaxpr.eqns:
             found = self.equation(equation, [value(each) for each in equation.invars])
@@ -88,6 +86,10 @@ class _Reader:
             return [self.view(operands[0], bytes_of(out)) for out in equation.outvars]
         return self.computed(equation, operands)
 
+    def constant(self, variable: Any) -> Value:
+        """A single number is part of the program; an array lies in HBM."""
+        return Value(Buffer(bytes_of(variable), None, in_hbm=True)) if variable.aval.shape else Value()
+
     def view(self, operand: Value, size: int) -> Value:
         return operand if size >= operand.size else replace(operand, part=size, view=next(self.views))
 
@@ -103,7 +105,7 @@ class _Reader:
         for place, each in enumerate(operands):
             if not each.fuses_with(index) and not (written and place == 0):
                 draft.read(each, bytes_of(equation.outvars[0]) if name == "gather" and place == 0 else None)
-        found = [self.buffer(out, index) for out in equation.outvars]
+        found = [self.buffer(bytes_of(out), index) for out in equation.outvars]
         part = operands[written].size if written is not None and operands[0].buffer is not None else None
         draft.writes |= {each: each.size if part is None else part for each in found}
         return [Value(each, index) for each in found]
@@ -115,7 +117,7 @@ class _Reader:
         if (send, operand) not in self.sent:
             index = self.new([self.in_one_piece(operand, send.operand_size)], computes=False)
             self.drafts[index].send = send
-            self.sent[send, operand] = Value(self.buffer(out, index), index)
+            self.sent[send, operand] = Value(self.buffer(bytes_of(out), index), index)
         return self.sent[send, operand]
 
     def in_one_piece(self, operand: Value, size: int) -> Value:
@@ -125,7 +127,8 @@ class _Reader:
         if operand.buffer.size == size:
             return operand
         index = self.new([operand])
-        copy = Buffer(size, index, in_hbm=size * _ON_CHIP > self.onchip, is_read=True)
+        copy = self.buffer(size, index)
+        copy.is_read = True
         self.drafts[index].read(operand)
         self.drafts[index].writes[copy] = size
         return Value(copy, index)
@@ -137,10 +140,10 @@ class _Reader:
                 each.buffer.is_read = True
         self.drafts[index].body = _Reader(self.grid, self.onchip).operations(equation.params["jaxpr"].jaxpr)
         self.drafts[index].times = equation.params["length"]
-        return [Value(self.buffer(out, index), index) for out in equation.outvars]
+        return [Value(self.buffer(bytes_of(out), index), index) for out in equation.outvars]
 
-    def buffer(self, out: Any, writer: int) -> Buffer:
-        return Buffer(bytes_of(out), writer, in_hbm=bytes_of(out) * _ON_CHIP > self.onchip)
+    def buffer(self, size: int, writer: int) -> Buffer:
+        return Buffer(size, writer, in_hbm=size * _ON_CHIP > self.onchip)
 
     def new(self, operands: Sequence[Value], computes: bool = True) -> int:
         self.drafts.append(Draft({each.after for each in operands if each.after is not None}, computes))
