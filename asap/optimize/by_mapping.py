@@ -1,12 +1,15 @@
 """A mapping program of a distributed algorithm, optimized: proposed, run on virtual devices, compiled, explained."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.compiler.algorithms.choices import Choices
 from asap.compiler.mapped.judge import read_choices, request_of
+from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import BadInputError
 from asap.core.text import plain
 from asap.core.units import format_seconds
@@ -18,8 +21,11 @@ from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
 from asap.optimize.evaluators.mapping import MappingEvaluator
 from asap.optimize.loop import optimize
-from asap.optimize.outcome import Try
+from asap.optimize.outcome import Configuration, Try
+from asap.optimize.proposers.mapping_prior import KERNEL, mapping_prior
 from asap.optimize.proposers.mapping_rules import MappingRules
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.predicted_mappings import PredictedMappings
 from asap.optimize.results import best_of
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule
@@ -45,17 +51,17 @@ def optimize_program(
     budget: int,
     session: Callable[[], Session],
     seed: int = 0,
-    watch: Callable[[Try], None] = lambda done: None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> MappingOptimization:
-    """Try programs like one that is given, from that one on.
+    """Try programs like one that is given, from that one on; then what is predicted to be fast.
 
     Args:
         text: a program that passes the checks and chooses an algorithm.
         hardware: one slice of TPUs.
         budget: most programs that are tried.
         session: begins the session that writes the tries down; called once the program is known to be good.
-        seed: of the order in which equal options are tried.
-        watch: called with each try that ended.
+        seed: of the order in which equal options are tried where nothing is predicted.
+        say: called with lines for people: how many programs were predicted, and each try that ended.
 
     Raises:
         BadInputError: the program is wrong or chooses no algorithm, or the hardware has no TPU compiler.
@@ -64,19 +70,14 @@ def optimize_program(
         raise BadInputError(str(found[0]), where="the program")
     choices = read_choices(text, hardware)
     request_of(text, hardware, {})
-    space = machine_space(choices.algorithm, hardware)
-    proposer = MappingRules(
-        space, start=space.text(_said(text, choices)), seed=seed,
-        allowed=lambda program: not check(program, None, hardware).feedback,
-        mended=lambda program: mended(program, hardware),
-    )  # fmt: skip
+    proposer = _proposer(choices, text, hardware, seed, say)
     begun, shown = session(), set[int]()
 
     def show(session: Session, *_: object) -> None:
         for each in session.tries:
             if each.outcome is not None and each.number not in shown:
                 shown.add(each.number)
-                watch(each)
+                say(line_of_program(each, session.tries[0]))
 
     stopped = optimize(begun, proposer, MappingEvaluator(hardware), StoppingRule(evaluations=budget), show)
     best, first = best_of(begun.tries), begun.tries[0].outcome if begun.tries else None
@@ -88,15 +89,51 @@ def optimize_program(
     )  # fmt: skip
 
 
-def line_of_program(each: Try) -> str:
-    """A program that was tried, in one line: its modelled time, why it was tried, and the codes of its feedback."""
-    outcome = each.outcome
-    if outcome is None:
-        return f"{each.number}. running"
-    time = f"{format_seconds(outcome.step_time_s)} modelled" if outcome.step_time_s else outcome.status
-    lines = "; ".join(line for line in each.configuration.splitlines() if line.strip())
-    codes = ", ".join(dict.fromkeys(found.code for found in outcome.feedback))
-    return plain(f"{each.number}. {time}: {lines} ({each.why}) -> {codes}")
+def in_brief(tries: Sequence[Try]) -> list[Try]:
+    """The tries for a table: what each program changes in the first, and the first thing that was said of it."""
+    found = []
+    for each in tries:
+        outcome = each.outcome
+        brief = outcome.model_copy(update={"feedback": outcome.feedback[:1]}) if outcome else None
+        found.append(each.model_copy(update={"configuration": _changes(each, tries[0]), "outcome": brief}))
+    return found
+
+
+def line_of_program(each: Try, first: Try) -> str:
+    """A program that was tried, in one line: its modelled and predicted time, and what it changes in the first."""
+    outcome, predicted = each.outcome, each.predicted.step_time_s
+    modelled = f"{format_seconds(outcome.step_time_s)} modelled" if outcome and outcome.step_time_s else ""
+    time = modelled or (outcome.status if outcome else "running")
+    expected = f", {format_seconds(predicted)} predicted" if predicted else ""
+    return plain(f"{each.number}. {time}{expected}: {_changes(each, first)}")
+
+
+def _changes(each: Try, first: Try) -> str:
+    before = first.configuration.splitlines() if each.number != first.number else ()
+    return "; ".join(line for line in each.configuration.splitlines() if line.strip() and line not in before)
+
+
+def _proposer(
+    choices: Choices, text: str, hardware: Slice, seed: int, say: Callable[[str], None]
+) -> MappingRules | PredictedMappings:
+    """Proposes what is predicted to be fast; by rules alone where no program can be predicted."""
+    space, said = machine_space(choices.algorithm, hardware), _said(text, choices)
+
+    def allowed(program: Configuration) -> bool:
+        return not check(program, None, hardware).feedback
+
+    rules = MappingRules(
+        space, start=space.text(said), seed=seed, allowed=allowed, mended=lambda program: mended(program, hardware)
+    )
+    began = time.monotonic()
+    legal = (chosen for chosen in space.choices() if allowed(space.text(chosen)))
+    start = {keyword: said[keyword] for keyword in space.options}
+    prior = mapping_prior(space, chain([start], legal), AlgorithmPredictor(hardware).seconds)
+    if prior is None:
+        say("no program can be predicted: rules propose alone")
+        return rules
+    say(f"{len(prior.configurations)} programs predicted in {format_seconds(time.monotonic() - began)}")
+    return PredictedMappings(rules, ModelGuided(prior, KERNEL))
 
 
 def _said(text: str, choices: Choices) -> dict[str, str]:

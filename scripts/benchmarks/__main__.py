@@ -25,6 +25,7 @@ from benchmarks.timing import Result
 from benchmarks.traces import trace_load, trace_memory, trace_what_if
 from mapping.language import mapping_check, mapping_fuzz
 from mapping.loop import mapping_loop
+from mapping.predictions import mapping_kernel, mapping_predictions
 from optimization.loop_benchmark import benchmark as optimize
 
 BENCHMARKS: dict[str, Callable[[], Result]] = {
@@ -48,6 +49,8 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "mapping_check": mapping_check,
     "mapping_fuzz": mapping_fuzz,
     "mapping_loop": mapping_loop,
+    "mapping_predictions": mapping_predictions,
+    "mapping_kernel": mapping_kernel,
     "optimize": optimize,
     "optimize_overhead": optimize_overhead,
 }

@@ -5,8 +5,8 @@ from contextlib import chdir
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mapping.searches import Evaluate, choices
-from mapping.table import Table
+from mapping.searches import Evaluate
+from mapping.table import Table, decisions
 
 BUDGET = 150
 """Programs that a search may evaluate."""
@@ -66,5 +66,5 @@ def opentuner_search(table: Table, evaluate: Evaluate, seed: int, legal: bool) -
 def _options(table: Table, legal: bool) -> dict[str, tuple[str, ...]]:
     if not legal:
         return dict(table.space.options)
-    chosen = [choices(table, text) for text in table.programs]
+    chosen = [decisions(table.space, text) for text in table.programs]
     return {key: tuple(dict.fromkeys(each[key] for each in chosen)) for key in table.space.options}

@@ -1,13 +1,19 @@
-"""Searches without a package: the loop's rules, random search, coordinate descent. All are blind to the table."""
+"""Searches without a package: the loop's own, random search, coordinate descent. All are blind to the table."""
 
 import math
 import random
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from asap.mapping.check import mended
 from asap.optimize.outcome import Configuration, Try
+from asap.optimize.proposers.mapping_prior import KERNEL
 from asap.optimize.proposers.mapping_rules import MappingRules, Use
-from mapping.table import Table
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.predicted_mappings import PredictedMappings
+from asap.optimize.protocols import Proposer
+from mapping.table import Table, decisions
 
 Evaluate = Callable[[Configuration], float | None]
 """Modelled seconds of a program, ``None`` if it is invalid."""
@@ -21,21 +27,46 @@ class DoneError(Exception):
 
 
 def rules(use: Use, textbook: bool = False) -> Search:
-    """The loop's own proposer."""
+    """Rules over feedback, which predict nothing."""
 
     def run(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
-        start = table.textbook if textbook else next(_random(table, seed, legal))
-        allowed = table.legal if legal else lambda text: True
-        repairs = (lambda text: mended(text, table.hardware)) if legal and use == "suggest" else lambda text: text
-        proposer = MappingRules(table.space, use=use, start=start, seed=seed, allowed=allowed, mended=repairs)
-        tries: list[Try] = []
-        while (found := proposer.propose(tries)) is not None:
-            outcome = table.outcome(found.configuration)
-            tries.append(Try(number=len(tries) + 1, configuration=found.configuration, why=found.why, outcome=outcome))
-            evaluate(found.configuration)
-        raise DoneError
+        _propose(_rules(table, use, seed, legal, textbook), table, evaluate)
 
     return run
+
+
+def predicted(textbook: bool = False) -> Search:
+    """The loop's own proposer: repairs, and predictions that evaluations correct."""
+
+    def run(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
+        guided = ModelGuided(table.prior, KERNEL)
+        _propose(PredictedMappings(_rules(table, "suggest", seed, legal, textbook), guided), table, evaluate)
+
+    return run
+
+
+def in_predicted_order(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
+    """A program at random, then all that pass the checks as predicted, whatever is seen."""
+    evaluate(next(_random(table, seed, legal)))
+    for place in np.argsort(table.prior.log_time, kind="stable"):
+        evaluate(table.prior.configurations[place])
+    raise DoneError
+
+
+def _rules(table: Table, use: Use, seed: int, legal: bool, textbook: bool) -> MappingRules:
+    start = table.textbook if textbook else next(_random(table, seed, legal))
+    allowed = table.legal if legal else lambda text: True
+    repairs = (lambda text: mended(text, table.hardware)) if legal and use == "suggest" else lambda text: text
+    return MappingRules(table.space, use=use, start=start, seed=seed, allowed=allowed, mended=repairs)
+
+
+def _propose(proposer: Proposer, table: Table, evaluate: Evaluate) -> None:
+    tries: list[Try] = []
+    while (found := proposer.propose(tries)) is not None:
+        outcome = table.outcome(found.configuration)
+        tries.append(Try(number=len(tries) + 1, configuration=found.configuration, why=found.why, outcome=outcome))
+        evaluate(found.configuration)
+    raise DoneError
 
 
 def at_random(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
@@ -57,7 +88,7 @@ def coordinate_descent(table: Table, evaluate: Evaluate, seed: int, legal: bool)
     """One decision after the other, every option; from another program at random where nothing gets better."""
     draw = random.Random(seed)
     for start in _random(table, seed, legal):
-        chosen = choices(table, start)
+        chosen = decisions(table.space, start)
         best = evaluate(start) or math.inf
         improved = True
         while improved:
@@ -70,12 +101,3 @@ def coordinate_descent(table: Table, evaluate: Evaluate, seed: int, legal: bool)
                     seconds = evaluate(text) or math.inf
                     if seconds < best:
                         best, chosen, improved = seconds, {**chosen, key: option}, True
-
-
-def choices(table: Table, text: Configuration) -> dict[str, str]:
-    """What a program says for each decision of its space."""
-    said = {
-        line.rsplit(" ", 1)[0] if line.startswith("layout") else line.split(" ", 1)[0]: line
-        for line in text.splitlines()
-    }
-    return {key: said[key].removeprefix(f"{key} ") for key in table.space.options}

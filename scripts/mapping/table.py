@@ -4,18 +4,21 @@ import gzip
 import json
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
+from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import textbook_grid
-from asap.mapping.algorithm_space import raw_space
+from asap.mapping.algorithm_space import AlgorithmSpace, raw_space
 from asap.mapping.check import check
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
 from asap.optimize.outcome import Configuration, Outcome
+from asap.optimize.proposers.mapping_prior import mapping_prior
+from asap.optimize.proposers.prior import Prior
 
 TABLES = Path(__file__).parents[2] / "tests" / "data" / "mapping"
 MACHINE = "v5e:4x4"
@@ -65,9 +68,26 @@ class Table:
         """Whether a program passes the checks."""
         return self.outcome(text).status == "done"
 
+    @cached_property
+    def prior(self) -> Prior:
+        """What is predicted of every program; the table is not looked at for it."""
+        options = (decisions(self.space, text) for text in self.programs)
+        found = mapping_prior(self.space, options, AlgorithmPredictor(self.hardware).seconds)
+        assert found is not None, self.name
+        return found
+
 
 def _stationary(chosen: Mapping[str, str]) -> dict[str, str]:
     return {"stationary": "C"} if "stationary" in chosen else {}
+
+
+def decisions(space: AlgorithmSpace, text: Configuration) -> dict[str, str]:
+    """What a program of a space says for each of its decisions."""
+    said = {
+        line.rsplit(" ", 1)[0] if line.startswith("layout") else line.split(" ", 1)[0]: line
+        for line in text.splitlines()
+    }
+    return {key: said[key].removeprefix(f"{key} ") for key in space.options}
 
 
 @cache

@@ -1,11 +1,12 @@
 """``asap map``: check, format, explain programs of the mapping language, and count what they choose from."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.output import Plain, Verbosity, console, print_json, print_table, verbosity, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,19 +164,19 @@ def optimize(
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware
-    from asap.optimize.by_mapping import line_of_program, optimize_program
+    from asap.optimize.by_mapping import in_brief, optimize_program
     from asap.optimize.session import Session
+    from asap.optimize.table import tries_table
     from asap.sharding_memory import new_session_name
 
     text, hardware = _read(file), resolve_hardware(on).slice
     settings = {"program": text, "on": on, "budget": budget}
-    found = optimize_program(
-        text, hardware, budget, lambda: Session.start(new_session_name(), settings),
-        watch=lambda each: warn(line_of_program(each)),
-    )  # fmt: skip
+    found = optimize_program(text, hardware, budget, lambda: Session.start(new_session_name(), settings), say=warn)
     if form is Plain.JSON:
         print_json(found)
-    elif found.best is not None and found.best_seconds is not None:
+    elif verbosity() is not Verbosity.QUIET:
+        console(sys.stderr).print(tries_table(in_brief(found.tries)))
+    if form is not Plain.JSON and found.best is not None and found.best_seconds is not None:
         print(found.best.strip())
         saved = f", {format_percent(found.gain)} less than the first" if found.gain else ""
         print(f"# modelled time {format_seconds(found.best_seconds)}{saved}; {found.stopped.statement}")

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -59,12 +59,13 @@ class Plain(StrEnum):
     JSON = "json"
 
 
-def console() -> "Console":
-    """Standard output; no colour when piped or with ``NO_COLOR``."""
+def console(stream: TextIO | None = None) -> "Console":
+    """Standard output, or another stream; no colour when piped or with ``NO_COLOR``."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(highlight=False, emoji=False, markup=False, width=width)
+    target = stream or sys.stdout
+    width = None if target.isatty() else PIPE_WIDTH
+    return Console(file=target, highlight=False, emoji=False, markup=False, width=width)
 
 
 def warn(message: object) -> None:

@@ -11,7 +11,7 @@ from asap.mapping.device_order import places
 from asap.mapping.language.program import Program
 
 if TYPE_CHECKING:
-    from jax.sharding import Mesh
+    from jax.sharding import AbstractMesh, Mesh
 
 
 def grid_of(choices: Choices, devices: Sequence[Any], program: Program, topology: tuple[int, ...]) -> "Mesh":
@@ -33,7 +33,7 @@ def grid_of(choices: Choices, devices: Sequence[Any], program: Program, topology
     return Mesh(placed.reshape(choices.grid), choices.axes)
 
 
-def step_on(distributed: Distributed, mesh: "Mesh", dtype: str) -> tuple[Any, tuple[Any, ...]]:
+def step_on(distributed: Distributed, mesh: "Mesh | AbstractMesh", dtype: str) -> tuple[Any, tuple[Any, ...]]:
     """The jitted program and its abstract arguments, with their layout on the grid."""
     import jax
     from jax.sharding import NamedSharding

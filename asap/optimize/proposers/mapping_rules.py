@@ -5,7 +5,7 @@ wrong (``explain``), or its repair as well (``suggest``).
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Literal
@@ -61,12 +61,23 @@ class MappingRules:
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         """The next program; ``None`` once nothing new is found."""
-        seen = {_meaning(each.configuration) for each in tries}
+        return self.needed(tries) or self._first_new(self._candidates(tries), tries)
+
+    def needed(self, tries: Sequence[Try]) -> Suggestion | None:
+        """The program to begin with, or the repair of the last one if that was wrong; ``None``: there is neither."""
         if not tries and self._start is not None:
             return Suggestion(configuration=self._start, why="the program to begin with")
-        for candidate, why in self._candidates(tries):
+        last = tries[-1].outcome if tries else None
+        if last is None or last.status == "done" or self._use != "suggest" or not last.feedback:
+            return None
+        repair = repaired(tries[-1].configuration, last.feedback), f"repairs {last.feedback[0].code}"
+        return self._first_new([repair], tries)
+
+    def _first_new(self, candidates: Iterable[tuple[Configuration, str]], tries: Sequence[Try]) -> Suggestion | None:
+        seen = {meaning(each.configuration) for each in tries}
+        for candidate, why in candidates:
             text = self._mended(candidate)
-            if _meaning(text) not in seen and self._allowed(text):
+            if meaning(text) not in seen and self._allowed(text):
                 return Suggestion(configuration=text, why=why)
         return None
 
@@ -87,11 +98,9 @@ class MappingRules:
             yield self._space.text(chosen), "at random"
 
     def _answers_to(self, last: Try, best: Try | None) -> Iterator[tuple[Configuration, str]]:
-        """What the last try asks for: the repair of what is wrong, or one that is known to make it the fastest."""
+        """What the last try asks for: other words for what is wrong, or a repair known to make it the fastest."""
         assert last.outcome is not None
         found = last.outcome.feedback
-        if last.outcome.status != "done" and self._use == "suggest" and found:
-            yield repaired(last.configuration, found), f"repairs {found[0].code}"
         if last.outcome.status != "done" and self._use == "explain" and best is None:
             yield from self._rewritten(last.configuration, found)
         if self._use == "suggest" and best is not None:
@@ -141,7 +150,7 @@ def _repairs(good: Try, best: Try) -> Iterator[tuple[Configuration, str]]:
 
 def _chosen(space: AlgorithmSpace, text: Configuration) -> dict[str, str]:
     """What a program says for each decision; the first option where it says nothing."""
-    said = _meaning(text)
+    said = meaning(text)
     return {
         key: next((line.removeprefix(f"{key} ") for line in said if line.startswith(f"{key} ")), options[0])
         for key, options in space.options.items()
@@ -149,7 +158,8 @@ def _chosen(space: AlgorithmSpace, text: Configuration) -> dict[str, str]:
 
 
 @lru_cache(maxsize=10_000)
-def _meaning(text: Configuration) -> frozenset[str]:
+def meaning(text: Configuration) -> frozenset[str]:
+    """The decisions of a program, whatever their order and spacing; the text itself where it has none."""
     return frozenset(format_decision(decision) for decision in parse(text)[0].decisions) or frozenset((text,))
 
 

@@ -1,8 +1,9 @@
 """What is believed of configurations before any is evaluated, as arrays over a list of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from asap.plans import Plan
 from asap.prediction.uncertainty.residual_transfer import distinguishing, plan_distances
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,22 +44,34 @@ class Prior:
 
 
 def plans_apart(plans: Sequence[Plan]) -> Callable[[int], Array]:
-    """How far each of some plans is from all of them, as a :class:`Prior` wants it.
+    """How far each of some plans is from all of them, as a :class:`Prior` wants it."""
+    return apart(plans, distinguishing, plan_distances)
 
-    In each thing few values occur, so a plan is compared with one plan of each value.
+
+def apart(
+    items: Sequence[T], says: Callable[[T], tuple[Hashable, ...]], distances: Callable[[T, T], tuple[float, ...]]
+) -> Callable[[int], Array]:
+    """How far each of some configurations is from all of them, as a :class:`Prior` wants it.
+
+    In each thing few values occur, so one is compared with one example of each value.
+
+    Args:
+        items: the configurations.
+        says: what one has in each thing.
+        distances: doublings between two in each thing; they depend on what :obj:`says` gives there and nothing else.
     """
     things: list[tuple[int, list[int], NDArray[np.int64]]] = []
-    for thing, column in enumerate(zip(*map(distinguishing, plans), strict=True)):
+    for thing, column in enumerate(zip(*map(says, items), strict=True)):
         number = {value: code for code, value in enumerate(dict.fromkeys(column))}
         examples = [column.index(value) for value in number]
-        if any(plan_distances(plans[0], plans[other])[thing] for other in examples):
+        if any(distances(items[0], items[other])[thing] for other in examples):
             things.append((thing, examples, np.array([number[value] for value in column])))
 
-    def from_plan(place: int) -> Array:
+    def from_item(place: int) -> Array:
         rows = [
-            np.array([plan_distances(plans[place], plans[other])[thing] for other in examples])[codes]
+            np.array([distances(items[place], items[other])[thing] for other in examples])[codes]
             for thing, examples, codes in things
         ]
-        return np.array(rows, dtype=float).reshape(len(things), len(plans))
+        return np.array(rows, dtype=float).reshape(len(things), len(items))
 
-    return from_plan
+    return from_item
