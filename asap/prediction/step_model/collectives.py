@@ -9,6 +9,7 @@ import numpy as np
 
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.torus import links_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Channel:
     farthest: Number = 1.0
 
 
-def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Number, axes: Number = 1.0) -> Channel:
+def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Number) -> Channel:
     """The ring of ``members`` devices, with ``inner`` devices of faster axes between two neighbours.
 
     Args:
@@ -38,29 +39,26 @@ def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Nu
         constants: of the step.
         members: of the ring.
         inner: devices between two neighbours.
-        axes: of a torus that are free for the ring.
     """
     on_tpu = inputs.hardware.tpu > 0
     if np.all(on_tpu):
-        return _torus(inputs, constants, members, axes)
+        return _torus(inputs, constants, members, inner)
     switched = _switched(inputs, constants, members, inner)
     if not np.any(on_tpu):
         return switched
-    torus = _torus(inputs, constants, members, axes)
+    torus = _torus(inputs, constants, members, inner)
     names = [field.name for field in fields(Channel)]
     return Channel(**{name: np.where(on_tpu, getattr(torus, name), getattr(switched, name)) for name in names})
 
 
-def _torus(inputs: StepInputs, constants: Constants, members: Number, axes: Number) -> Channel:
-    """Both directions of each axis are used, and of as many as a ring needs that is longer than one; a message goes
-    half around each ("How to Scale Your Model", chapter 3)."""
+def _torus(inputs: StepInputs, constants: Constants, members: Number, inner: Number) -> Channel:
+    """Over all links that the group's place on the torus leaves it; a message goes half around each axis that a ring
+    needs which is longer than one ("How to Scale Your Model", chapter 3)."""
     machine = inputs.hardware
+    bandwidth = links_of(machine, members, inner) * machine.link_bandwidth * constants.link_efficiency
     longest = np.maximum(machine.scaleup_domain ** (1 / machine.torus_axes), 2.0)
-    if np.any(members > longest):
-        axes = np.maximum(axes, np.log(members) / np.log(longest))
-    bandwidth = 2 * axes * machine.link_bandwidth * constants.link_efficiency
-    side = members if np.all(np.equal(axes, 1.0)) else members ** (1 / axes)
-    farthest = np.where(members > 1, axes * side / 2, 0.0)
+    axes = np.maximum(1.0, np.log(np.maximum(members, 1.0)) / np.log(longest))
+    farthest = np.where(members > 1, axes * members ** (1 / axes) / 2, 0.0)
     around = farthest * machine.link_latency
     return Channel(members, bandwidth, around, machine.link_latency, members, bandwidth, bandwidth, farthest)
 

@@ -242,8 +242,10 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     ported = not has_kernel_of_the_chip(workload.attention, workload.framework)
     kernel = FIRST_FLASH if kernel_of(workload, chip.kind) == "flash-1" else 1.0
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
+    sides = (*map(float, hardware.topology or ()), 1.0, 1.0, 1.0)[:3]
+    links = (*(2.0 if wraps else 1.0 for wraps in hardware.wraps), 1.0, 1.0, 1.0)[:3]
     if chip.torus is not None:
-        link = hardware.ring_bandwidth(used) / max(len(used), 1) / 2 or chip.torus.link_bandwidth
+        link = chip.torus.link_bandwidth
         domain, latency = hardware.devices_per_slice, chip.torus.latency
     else:
         assert chip.scaleup is not None
@@ -259,6 +261,8 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         host_bytes=(chip.host_memory or math.inf) / share,
         link_bandwidth=link / share,
         torus_axes=max(len(used), 1),
+        **dict(zip(("torus_x", "torus_y", "torus_z"), sides, strict=True)),
+        **dict(zip(("links_x", "links_y", "links_z"), links, strict=True)),
         scaleup_domain=domain,
         link_latency=latency,
         network_bandwidth=chip.network.bandwidth / share,

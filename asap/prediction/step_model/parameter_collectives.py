@@ -32,7 +32,7 @@ def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, exper
     shard through their network."""
     tokens = np.where(inputs.workload.weights_over_tokens > 0, inputs.plan.seq, 1.0)
     shards = inputs.plan.data * tokens * experts
-    ring = channel(inputs, constants, shards, _inner(inputs) / (tokens * experts), free_axes(inputs))
+    ring = channel(inputs, constants, shards, _inner(inputs) / (tokens * experts))
     if np.any(inputs.workload.gathers_through_one_port):
         ring = through_one_port(ring, inputs.workload.gathers_through_one_port)
     far = network(inputs, constants, inputs.plan.dcn_data)
@@ -41,13 +41,13 @@ def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, exper
 
 def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number, Number]:
     """Of one step, within a slice and over slices; those of no expert have copies along the expert axis as well."""
-    layout, axes = inputs.plan, free_axes(inputs)
+    layout = inputs.plan
     owned = owned_parameters(inputs)
     copies, dense_copies = inputs.replicas / layout.dcn_replica, inputs.dense_replicas / layout.dcn_replica
     between = _inner(inputs) * layout.data * layout.replica
-    near = _reduction(inputs, owned.dense, channel(inputs, constants, dense_copies, between / dense_copies, axes))
+    near = _reduction(inputs, owned.dense, channel(inputs, constants, dense_copies, between / dense_copies))
     if np.any(inputs.model.experts):
-        ring = channel(inputs, constants, copies, between / copies, axes)
+        ring = channel(inputs, constants, copies, between / copies)
         near = near + np.where(inputs.model.experts > 0, _reduction(inputs, owned.experts, ring), 0.0)
     return near, _reduction(inputs, owned.total, network(inputs, constants, layout.dcn_replica))
 
@@ -67,10 +67,3 @@ def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:
 def _inner(inputs: StepInputs) -> Number:
     """Devices of the axes that are faster than data parallelism."""
     return inputs.plan.model * inputs.plan.seq * inputs.plan.expert
-
-
-def free_axes(inputs: StepInputs) -> Number:
-    """Axes of a torus that these leave."""
-    layout = inputs.plan
-    taken = (layout.model > 1) * 1.0 + (layout.seq > 1) + (layout.expert > 1)
-    return np.maximum(inputs.hardware.torus_axes - taken, 1.0)

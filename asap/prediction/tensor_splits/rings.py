@@ -8,7 +8,6 @@ from asap.plans import Plan
 from asap.prediction.step_model.collectives import Channel, all_gather, all_to_all, channel, network
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.inputs import StepInputs
-from asap.prediction.step_model.parameter_collectives import free_axes
 
 FASTEST_FIRST = ("model", "seq", "expert", "data", "replica", "stage")
 
@@ -48,9 +47,8 @@ class Fabric:
         members = prod(getattr(self.plan.ici, axis) for axis in joined)
         slowest = max((FASTEST_FIRST.index(axis) for axis in joined), default=0)
         inner = prod(getattr(self.plan.ici, axis) for axis in FASTEST_FIRST[:slowest] if axis not in joined)
-        free = float(free_axes(self.inputs)) if {"data", "replica"} & {*joined} else 1.0
         return Rings(
-            channel(self.inputs, self.constants, members, inner, free),
+            channel(self.inputs, self.constants, members, inner),
             network(self.inputs, self.constants, prod(getattr(self.plan.dcn, axis) for axis in joined)),
             float(self.inputs.hardware.tpu),
         )
