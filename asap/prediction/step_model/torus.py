@@ -28,14 +28,17 @@ class _Side(NamedTuple):
 
 
 def links_of(machine: HardwareInputs, members: Number, inner: Number) -> Number:
-    """Links over which each device of a group of ``members`` sends at once, ``inner`` devices between neighbours."""
+    """Links over which each device of a group of ``members`` sends at once, ``inner`` devices between neighbours; 1
+    where there is no torus."""
     sides = (machine.torus_x, machine.torus_y, machine.torus_z)
     links = (machine.links_x, machine.links_y, machine.links_z)
-    cases = np.broadcast_arrays(members, inner, *sides, *links)
-    rows = np.stack([each.ravel() for each in cases], axis=-1)
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
-    found = np.array([_links(*map(float, row)) for row in distinct])
-    return found[place.ravel()].reshape(cases[0].shape)
+    on_tpu, *cases = np.broadcast_arrays(machine.tpu, members, inner, *sides, *links)
+    found = np.ones(on_tpu.shape)
+    rows = np.stack([each[on_tpu > 0] for each in cases], axis=-1)
+    if len(rows):
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        found[on_tpu > 0] = np.array([_links(*map(float, row)) for row in distinct])[place.ravel()]
+    return found
 
 
 @lru_cache(maxsize=65_536)
