@@ -6,6 +6,7 @@ from jax.sharding import AbstractMesh, PartitionSpec
 
 from asap.compiler.algorithms.build import BENCHMARKS
 from asap.compiler.mapped.judge import read_choices
+from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor, traced
 from asap.compiler.traced.read_jaxpr import operations_of
 from asap.core.errors import InsufficientEvidenceError
@@ -35,7 +36,7 @@ def read(body, *shapes, length=4):
         check_vma=False,
     )  # fmt: skip
     arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
-    return operations_of(jax.make_jaxpr(mapped)(*arguments).jaxpr, {"ring": length}, 128 * MIB)
+    return operations_of(jax.make_jaxpr(mapped)(*arguments).jaxpr, NamedMesh(("ring",), (length,)), 128 * MIB)
 
 
 def test_cannon_sends_two_blocks_a_step_and_multiplies_all():

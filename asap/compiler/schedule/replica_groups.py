@@ -56,11 +56,12 @@ class NamedMesh:
         columns = zip(*(self._coordinates(member) for member in members), strict=True)
         return tuple(name for name, column in zip(self.names, columns, strict=True) if len(set(column)) > 1)
 
-    def groups(self, axis: str) -> Groups:
-        """The groups of devices along one axis."""
-        order = [i for i, name in enumerate(self.names) if name != axis] + [self.names.index(axis)]
+    def groups(self, *axes: str) -> Groups:
+        """The groups of devices along some axes, of which the last counts fastest."""
+        along = [self.names.index(axis) for axis in axes]
+        order = [i for i in range(len(self.names)) if i not in along] + along
         numbers = _transposed(range(math.prod(self.lengths)), self.lengths, tuple(order))
-        return _chunks(numbers, self.lengths[self.names.index(axis)])
+        return _chunks(numbers, math.prod(self.lengths[i] for i in along))
 
     def covers(self, members: Sequence[int], axes: Sequence[str]) -> bool:
         """Whether the members are all devices along these axes."""

@@ -1,12 +1,9 @@
 """Single equations of a jaxpr: what they send, the FLOPs of products, and results that are parts of an operand."""
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from asap.compiler.schedule.replica_groups import Groups
+from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.traced.operations import Send
 from asap.core.errors import InsufficientEvidenceError
 
@@ -20,12 +17,12 @@ _PRECISIONS = {"int8": "int8", "uint8": "int8", "float8_e4m3fn": "fp8", "float8_
 """Products of any other type run at the rate of bf16."""
 
 
-def sent_by(equation: Any, grid: Mapping[str, int]) -> list[Send]:
+def sent_by(equation: Any, grid: NamedMesh) -> list[Send]:
     """The collectives of an equation, one for each of its arrays.
 
     Args:
         equation: of a jaxpr.
-        grid: length of each axis.
+        grid: names and lengths of its axes.
 
     Raises:
         InsufficientEvidenceError: it is a collective of another kind, or among parts of an axis.
@@ -37,22 +34,13 @@ def sent_by(equation: Any, grid: Mapping[str, int]) -> list[Send]:
     if kind is None or equation.params.get("axis_index_groups"):
         raise InsufficientEvidenceError("a collective that is not read", where=name)
     named = equation.params.get("axis_name", equation.params.get("axes", ()))
-    groups = groups_along((named,) if isinstance(named, str) else named, grid)
+    groups = grid.groups(*((named,) if isinstance(named, str) else named))
     pairs = tuple((group[a], group[b]) for group in groups for a, b in equation.params.get("perm", ()))
     found = []
     for operand, result in zip(equation.invars, equation.outvars, strict=True):
         size = max(bytes_of(operand), bytes_of(result))
         found.append(Send(kind, bytes_of(operand), size, () if kind == "collective-permute" else groups, pairs))
     return found
-
-
-def groups_along(axes: Sequence[str], grid: Mapping[str, int]) -> Groups:
-    """The places of a grid that differ along some axes only, counted along these in their order."""
-    names = tuple(grid)
-    places = np.arange(math.prod(grid.values())).reshape(tuple(grid.values()))
-    others = (names.index(name) for name in names if name not in axes)
-    rows = places.transpose(*others, *(names.index(axis) for axis in axes))
-    return tuple(tuple(map(int, row)) for row in rows.reshape(-1, math.prod(grid[axis] for axis in axes)))
 
 
 def product_flops(equation: Any) -> dict[str, float]:

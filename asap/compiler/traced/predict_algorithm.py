@@ -10,6 +10,7 @@ from asap.compiler.mapped.judge import read_choices
 from asap.compiler.mapped.modelled import coordinates_of
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.interconnect import Interconnect
+from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.traced.operations import Operation
 from asap.compiler.traced.read_jaxpr import operations_of
 from asap.compiler.traced.schedule import seconds_of
@@ -66,5 +67,5 @@ def traced(choices: Choices, problem: Problem, hardware: Slice) -> tuple[Operati
     except Exception as error:
         reason = plain(f"it cannot be traced: {type(error).__name__}: {error}", 300)
         raise InsufficientEvidenceError(reason, where=choices.algorithm) from error
-    grid = dict(zip(choices.axes, choices.grid, strict=True))
-    return operations_of(jaxpr, grid, hardware.chip.onchip_bytes / hardware.chip.devices)
+    onchip = hardware.chip.onchip_bytes / hardware.chip.devices
+    return operations_of(jaxpr, NamedMesh(choices.axes, choices.grid), onchip)

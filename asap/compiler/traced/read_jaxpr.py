@@ -4,11 +4,12 @@ Elementwise work is fused with the operand that is there last, as a compiler fus
 through a barrier is written first and then read. What is sent lies in one piece, so a part is copied before.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.traced.drafts import Buffer, Draft, Value
 from asap.compiler.traced.equations import bytes_of, is_view, product_flops, sent_by, written_in_place
 from asap.compiler.traced.operations import Operation, Send
@@ -19,12 +20,12 @@ _ON_CHIP = 4
 """Arrays of its size that have to fit on the chip for one to stay there: two operands, a result, the next operand."""
 
 
-def operations_of(jaxpr: Any, grid: Mapping[str, int], onchip: float) -> tuple[Operation, ...]:
+def operations_of(jaxpr: Any, grid: NamedMesh, onchip: float) -> tuple[Operation, ...]:
     """What one device does.
 
     Args:
         jaxpr: of a program with a ``shard_map``.
-        grid: length of each axis.
+        grid: names and lengths of its axes.
         onchip: bytes of the memory on the chip.
 
     Raises:
@@ -35,7 +36,7 @@ def operations_of(jaxpr: Any, grid: Mapping[str, int], onchip: float) -> tuple[O
 
 @dataclass
 class _Reader:
-    grid: Mapping[str, int]
+    grid: NamedMesh
     onchip: float
     drafts: list[Draft] = field(default_factory=list)
     sent: dict[tuple[Send, Value], Value] = field(default_factory=dict)
