@@ -41,12 +41,12 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         best=_kept(now) if keeps and now else _proposed(first) if first else None,
         stopped=Stopped(reason="nothing_left", statement=situation or found.recommendation.statement),
         spent=Cost(seconds=0.0),
-        learnt=(*kept, *_riskier(found.proposals, first_new), *found.warnings),
+        learnt=(*kept, *worse_bets(found.proposals, first_new), *found.warnings),
     )
 
 
-def _riskier(proposals: Sequence[Proposal], first_number: int) -> Iterator[str]:
-    """Why the first of the proposals is the best although a later one is faster by the model."""
+def worse_bets(proposals: Sequence[Proposal], first_number: int) -> Iterator[str]:
+    """Why the first of some proposals is the best although a later one is faster by the model; one line each."""
     for number, each in enumerate(proposals, first_number):
         memory = each.prediction.memory
         if memory and _seconds(each) < (1 - MEASURABLE) * _seconds(proposals[0]):
