@@ -28,11 +28,11 @@ def refuse_other_tasks(settings: MaxTextSettings) -> None:
         ConfigError: with the task, and the setting that tells.
     """
     for task, key in _other_tasks(settings):
-        raise ConfigError(f"is said for {task}", where=settings.source(key), hint=TRAINS)
+        raise ConfigError(f"makes this a configuration for {task}", where=settings.source(key), hint=TRAINS)
 
 
 def _other_tasks(settings: MaxTextSettings) -> Iterator[tuple[str, str]]:
-    said = {key for key in settings if settings.layer(key) in (SettingLayer.FILE, SettingLayer.OVERRIDE)}
+    said = [key for key in settings if settings.layer(key) in (SettingLayer.FILE, SettingLayer.OVERRIDE)]
     if settings.get("model_call_mode") == "inference":
         yield "serving", "model_call_mode"
     yield from (("serving", key) for key in said if settings.origin(key).partition(":")[0] in _SERVING_BASES)
