@@ -9,8 +9,10 @@ from asap.chat.doubts import doubts
 from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.routing import answer_question
-from asap.chat.understanding.message import Message, read_message
+from asap.chat.understanding.message import LONGEST_MESSAGE, Message, read_message
+from asap.chat.understanding.statements.statements import is_possible
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.languages import speaks_english
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.plans.prose import data_notes
@@ -31,6 +33,8 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     """
     before = conversation.order
     answer = ReplyBuilder(Topic.UNKNOWN)
+    if message.cut:
+        answer.add(f"That is long: only its first {LONGEST_MESSAGE:,} characters were read.")
     try:
         _answer(conversation, answer, message, interactive)
     except InsufficientEvidenceError as error:
@@ -40,6 +44,8 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     replicas = conversation.study.plan.degree("replica") if conversation.study.plan else 1
     with suppress(AsapError):
         answer.add(*(f"Note: {note}." for note in data_notes(message.text, replicas)))
+    if answer.topic == Topic.UNKNOWN and not speaks_english(message.text):
+        answer.add("I read English; of some other languages I know only common words.")
     conversation.focus = answer.focus or conversation.focus
     conversation.context = answer.context or conversation.context
     after = conversation.order
@@ -49,6 +55,7 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
         facts=tuple(answer.facts),
         evidence=tuple(answer.evidence),
         retracted=tuple(answer.retracted),
+        refused=conversation.refused,
         changed=before != after,
         ranking=tuple(map(str, after)),
         focus=conversation.focus,
@@ -57,7 +64,7 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
 
 
 def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, interactive: bool) -> None:
-    pending, conversation.pending = conversation.pending, ()
+    refused, conversation.refused = conversation.refused, ()
     statements = message.statements
     if message.unreadable is not None:
         raise message.unreadable
@@ -66,8 +73,8 @@ def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, 
     elif message.pretends:
         answer.topic = Topic.HOSTILE
         hostile(conversation, answer)
-    elif pending and message.agrees:
-        record(conversation, answer, pending)
+    elif interactive and message.agrees and (possible := [fact for fact in refused if is_possible(fact)]):
+        record(conversation, answer, possible)
     elif message.retracted is not None:
         retract(conversation, answer, message.retracted)
     elif statements.evidence or statements.complaints:
@@ -83,10 +90,10 @@ def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, in
     sound, uncertain = doubts(conversation, statements.evidence)
     answer.add(*statements.complaints)
     record(conversation, answer, sound, statements.corrected)
+    conversation.refused = (*statements.impossible, *(fact for fact, _ in uncertain))
     for fact, doubt in uncertain:
         answer.add(f"Not recorded: {fact}. {doubt}")
         if interactive:
-            conversation.pending = (*conversation.pending, fact)
             answer.add("Record it all the same? y/n")
     for question in message.questions:
         answer_question(conversation, answer, question)

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from asap.agents.llm.preflight import check_model
 from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
+from asap.chat.answers import by_topic
 from asap.chat.answers.phrasing import list_proposals
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.whole_plan import whole
-from asap.chat.answers.talk.help_text import COMMANDS, QUESTIONS
+from asap.chat.answers.talk.help_text import COMMANDS
 from asap.chat.answers.this_run import run as run_answers
 from asap.chat.evidence.fact import compiled_evidence
 from asap.chat.ledger import retract
@@ -58,7 +59,8 @@ def _order(chat: ChatSession) -> tuple[str, ...]:
 
 
 def _help(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
-    answer.add(*COMMANDS.splitlines(), "", *QUESTIONS.splitlines())
+    answer.add(*COMMANDS.splitlines(), "")
+    by_topic.help(chat.conversation, answer)
 
 
 def _proposals(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:

@@ -32,6 +32,7 @@ class Conversation:
         store: where experiments are kept.
         analysed: the candidates of the analysis by plan, with their predictions.
         compile_options: how the analysis compiled plans, and how the chat does.
+        refused: facts of the last message that were not taken.
     """
 
     session: str
@@ -44,7 +45,7 @@ class Conversation:
     focus: Plan | None = None
     context: Context = field(default_factory=Context)
     recorded: list[StatedFact] = field(default_factory=list, repr=False)
-    pending: tuple[StatedFact, ...] = ()
+    refused: tuple[StatedFact, ...] = ()
     _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
@@ -65,7 +66,9 @@ class Conversation:
     @property
     def scene(self) -> Scene:
         """What the next line is read against."""
-        return Scene(self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence), self.opening)
+        return Scene(
+            self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence), self.opening, self.refused
+        )
 
     @property
     def opening(self) -> tuple[Plan, ...]:
@@ -167,7 +170,7 @@ class Conversation:
     def afresh(self, session: str) -> "Conversation":
         """The same analysis in a session in which nothing was said yet."""
         return replace(
-            self, session=session, evidence=[], recorded=[], pending=(), focus=None, context=Context(),
+            self, session=session, evidence=[], recorded=[], refused=(), focus=None, context=Context(),
             _opening=None, _revised_for=None, _revised=None, _study=None,
         )  # fmt: skip
 

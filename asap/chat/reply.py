@@ -32,6 +32,7 @@ class Reply(BaseModel):
     ranking: tuple[str, ...] = Field(default=(), description="the proposals after this message, best first")
     focus: Plan | None = Field(default=None, description="the plan that was spoken of last")
     retracted: tuple[StatedFact, ...] = Field(default=(), description="what this message took off the record")
+    refused: tuple[StatedFact, ...] = Field(default=(), description="what this message stated and is not on record")
     context: Context | None = Field(default=None, description="what a next question may leave out")
     on_record: bool = Field(default=False, exclude=True, description="whether the session holds the text already")
 

@@ -79,6 +79,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
             conversation.retract(said.retracted)
         conversation.focus = said.focus or conversation.focus
         conversation.context = said.context or conversation.context
+        conversation.refused = conversation.refused if said.refused is None else said.refused
     return conversation
 
 
@@ -100,6 +101,7 @@ class _Said:
     retracted: Sequence[StatedFact] = ()
     focus: Plan | None = None
     context: Context | None = None
+    refused: tuple[StatedFact, ...] | None = None
 
 
 def _said(record: Record) -> _Said:
@@ -113,5 +115,6 @@ def _said(record: Record) -> _Said:
         return _Said(
             focus=Plan.model_validate(output["focus"]) if output.get("focus") else None,
             context=Context.model_validate(output["context"]) if output.get("context") else None,
+            refused=tuple(StatedFact.model_validate(fact) for fact in output.get("refused", ())),
         )
     return _Said()

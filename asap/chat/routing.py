@@ -8,6 +8,7 @@ from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.talk import small_talk
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
@@ -57,6 +58,8 @@ def _dispatch(
     elif any(item.plan is not None for item in supposed):
         answer.topic = Topic.WHAT_IF
         ranking_answers.suppose(conversation, answer, supposed)
+    elif nodes := [amount.text for amount in question.unused if amount.unit == "nodes"]:
+        small_talk.unread(answer, " and ".join(nodes))
     elif question.sweep is not None and question.topic in changes.CHANGEABLE:
         answer.topic = Topic.WHAT_IF
         sweep(conversation, answer, question.sweep, next(iter(question.plans), None))
@@ -79,7 +82,7 @@ def _dispatch(
     elif question.refs.written and question.topic in _PLANNED:
         named_plans.about_plans(conversation, answer, question)
     elif question.topic in ANSWERS:
-        ANSWERS[question.topic](conversation, answer, question)
+        ANSWERS[question.topic].answer(conversation, answer, question)
     elif question.plans:
         named_plans.about_plans(conversation, answer, question)
     else:

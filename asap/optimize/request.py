@@ -23,6 +23,7 @@ from asap.optimize.stopping import Machine, StoppingRule
 from asap.plans.launchers import stack_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
+from asap.proposals.test_worth import WARM_UP_STEPS
 from asap.study.open_study import reopen_study
 from asap.study.study import Study
 from asap.study.wishes import Wishes
@@ -30,7 +31,6 @@ from asap.study.wishes import Wishes
 How = Literal["model", "compiler", "run"]
 _BUDGET = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *(s|m|min|h)?", re.ASCII)
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_WARM_UP_STEPS = 5
 
 
 class Budget(BaseModel, frozen=True):
@@ -137,7 +137,7 @@ class Request(BaseModel):
         chips = slice_.chips if slice_ else 0
         price = self.prices.get(slice_.chip.name) if slice_ else None
         on_machine = self.evaluate == "run"
-        guess = min(modelled_s * (self.steps + _WARM_UP_STEPS), self.try_seconds) if on_machine else 0.0
+        guess = min(modelled_s * (self.steps + WARM_UP_STEPS), self.try_seconds) if on_machine else 0.0
         return StoppingRule(
             evaluations=self.budget.evaluations,
             seconds=self.budget.seconds,

@@ -25,9 +25,10 @@ _PARALLEL = r"(?:[- ]?parallel\w*|[- ]axis|[- ]degree|[- ]shard\w*)"
 _WAY = re.compile(rf"\b({_COUNT})[- ]?(?:way|x)[- ]{_AXIS}{_PARALLEL}?\b", re.IGNORECASE)
 _STAGES = re.compile(rf"\b({_COUNT})[- ](?:pipeline[- ])?(stages?)\b", re.IGNORECASE)
 _OF = re.compile(
-    rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+|size\s+)?(?:(?:of|at|to|is|=|by)\s+)?(?:size\s+)?({_COUNT})\b(?![.,]?\d|\s*(?:%|x\b|times))",
+    rf"\b{_AXIS}{_PARALLEL}\s+(?:degree\s+|size\s+)?(?:(?:drops?|goes|falls?|reduced|down|up|raised)\s+)*(?:(?:of|at|to|is|=|by)\s+)?(?:size\s+)?({_COUNT})\b(?![.,]?\d|\s*(?:%|x\b|times))",
     re.IGNORECASE,
 )
+_FROM = re.compile(rf"\b{_AXIS}{_PARALLEL}?\s+(?:\w+\s+)?from\s+\d+\s+to\s+({_COUNT})\b", re.IGNORECASE)
 _COMPACT = re.compile(
     r"\b(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:of |at |size )?(\d+)\b(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))",
     re.IGNORECASE,
@@ -43,7 +44,7 @@ def plan_spans(text: str) -> list[tuple[int, int, Plan]]:
     """
     found = [(match.start(), match.end(), _listed(match.group())) for match in _PLAN.finditer(text)]
     rest = _PLAN.sub(_blank, text)
-    for pattern, axis, degree in ((_WAY, 2, 1), (_STAGES, 2, 1), (_OF, 1, 2), (_COMPACT, 1, 2)):
+    for pattern, axis, degree in ((_WAY, 2, 1), (_STAGES, 2, 1), (_FROM, 1, 2), (_OF, 1, 2), (_COMPACT, 1, 2)):
         for match in pattern.finditer(rest):
             count = _NUMBERS.get(match[degree].lower(), match[degree])
             found.append((match.start(), match.end(), Plan.parse(f"{match[axis].lower()}={count}")))
@@ -64,7 +65,7 @@ def data_notes(text: str, incumbent_replicas: int = 1) -> tuple[str, ...]:
 
 def without_plans(text: str) -> str:
     """The text with written plans taken out, so that their degrees are not read as anything else."""
-    for pattern in (_PLAN, _WAY, _STAGES, _OF, _COMPACT):
+    for pattern in (_PLAN, _WAY, _STAGES, _FROM, _OF, _COMPACT):
         text = pattern.sub(" ", text)
     return text
 

@@ -18,6 +18,8 @@ from asap.study.study import Study
 
 STEPS = 20
 """Steps of a test: with a variation of 3 % their mean is known to 1 %."""
+WARM_UP_STEPS = 5
+"""Steps before them, which take longer and do not count."""
 _HOUR = 3600.0
 
 

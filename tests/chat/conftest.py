@@ -41,10 +41,16 @@ def say(chat):
     return speak
 
 
+@pytest.fixture(scope="session")
+def opened():
+    """Analyses of experiments that are the same wherever they are used, each made once."""
+    return {}
+
+
 @pytest.fixture(scope="module")
-def start(home):
+def start(home, opened):
     """A fresh chat over a dense decoder on v5e-64 without a profile, or over another experiment."""
-    store, opened = ExperimentStore(), {}
+    store, others = ExperimentStore(), {}
     store.add(Experiment.model_validate({
         "id": "dense", "model": LLAMA,
         "workload": {
@@ -56,8 +62,9 @@ def start(home):
     }), replace=True)  # fmt: skip
 
     def chat(experiment: str = "dense") -> Chat:
-        if experiment not in opened:
-            opened[experiment] = open_conversation(experiment, store)
-        return Chat(replace(opened[experiment], session=new_session_name(), evidence=[], focus=None))
+        known = opened if experiment in {"dense", *PAPERS} else others
+        if experiment not in known:
+            known[experiment] = open_conversation(experiment, store)
+        return Chat(replace(known[experiment], session=new_session_name(), evidence=[], focus=None))
 
     return chat

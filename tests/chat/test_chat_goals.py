@@ -20,9 +20,9 @@ def dense(start):
 
 def test_the_largest_batch_fits_and_the_next_one_does_not(dense):
     said = ask(dense, "what is the largest batch that fits?").text
-    (largest,) = re.findall(r"what runs now \([^)]*\): (\d+);", said)
+    (largest,) = re.findall(r"what runs now \([^)]*\): (\d+) \(", said)
     assert "(fits)" in said.splitlines()[1]
-    assert f"{largest}; step time" in said
+    assert f"{largest} ({int(largest) / 64:g} for each of 64 devices); step time" in said
     again = ask(dense, f"what if the batch is {int(largest) + 64}?").text.splitlines()[1]
     assert "(fits)" not in again
 

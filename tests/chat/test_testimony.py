@@ -112,7 +112,7 @@ def test_where_the_parser_reads_another_plan_it_is_asked_and_neither_is_booked(h
     assert not answer["recorded"]
     assert "The parser reads" in answer["statement"]
     assert not conversation.evidence
-    assert bool(conversation.pending) is interactive
+    assert bool(conversation.refused) is interactive
     assert ("y/n" in answer["statement"]) is interactive
 
 

@@ -1,6 +1,7 @@
-"""The answer to each topic."""
+"""The answer to each topic, and a question of its kind for the help."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from asap.chat.answers import named_plans
 from asap.chat.answers.other_runs import changes
@@ -8,15 +9,20 @@ from asap.chat.answers.other_runs.largest import largest
 from asap.chat.answers.proposals import measurements, next_test, verdicts
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import rank_by
+from asap.chat.answers.proposals.single_changes import single_changes
 from asap.chat.answers.proposals.target import target
+from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.single_plans import figures
 from asap.chat.answers.single_plans.numerics import numerics
 from asap.chat.answers.single_plans.plausible import plausible
+from asap.chat.answers.single_plans.sequence_parallelism import sequence_parallelism
 from asap.chat.answers.single_plans.sharding import sharding
 from asap.chat.answers.talk import beyond, hearsay, small_talk
+from asap.chat.answers.talk.help_text import questions
 from asap.chat.answers.this_run import flags
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run import run as run_answers
+from asap.chat.answers.this_run.efficiency import efficiency
 from asap.chat.answers.this_run.review import review
 from asap.chat.answers.this_run.terms import term
 from asap.chat.conversation import Conversation
@@ -32,51 +38,73 @@ def _short(answered: _Short) -> _Answer:
     return lambda conversation, answer, question: answered(conversation, answer)
 
 
-ANSWERS: dict[Topic, _Answer] = {
-    Topic.THANKS: _short(small_talk.thanks),
-    Topic.GREETING: _short(small_talk.greeting),
-    Topic.HELP: _short(small_talk.help),
-    Topic.OUT_OF_SCOPE: _short(small_talk.out_of_scope),
-    Topic.SERVING: _short(beyond.serving),
-    Topic.LEARNING: _short(beyond.learning),
-    Topic.HOSTILE: _short(small_talk.hostile),
-    Topic.MAXTEXT: named_plans.maxtext,
-    Topic.XLA_FLAGS: _short(flags.xla_flags),
-    Topic.CHANGE_OF_MIND: _short(ranking_answers.change_of_mind),
-    Topic.CAPTURE: _short(run_answers.capture),
-    Topic.OPINION: hearsay.seen_differently,
-    Topic.FALSE_CLAIM: lambda c, a, q: ranking_answers.false_claim(c, a, q.plans),
-    Topic.SURE: named_plans.sure,
-    Topic.BASIS: _short(ranking_answers.basis_of),
-    Topic.WORTH_IT: lambda c, a, q: verdicts.worth_it(c, a, q.plans),
-    Topic.EVIDENCE: _short(ranking_answers.evidence),
-    Topic.MEASURED: _short(measurements.gain),
-    Topic.PREDICTION_CHECK: _short(measurements.prediction_check),
-    Topic.SOURCES: _short(run_answers.sources),
-    Topic.COMPARE: named_plans.compare,
-    Topic.RANK_BY: lambda c, a, q: rank_by(c, a, q.text),
-    Topic.WHY_NOT: named_plans.about_plans,
-    Topic.WHAT_IF: changes.no_change,
-    Topic.EXPLAIN: named_plans.explain,
-    Topic.FIRST: _short(next_test.what_to_test),
-    Topic.SUMMARY: _short(verdicts.summary),
-    Topic.BOTTLENECK: run_answers.bottleneck,
-    Topic.OPERATIONS: profile_answers.operations,
-    Topic.ROOFLINE: profile_answers.roofline,
-    Topic.COLLECTIVES: profile_answers.collectives,
-    Topic.MEMORY: figures.memory,
-    Topic.THROUGHPUT: figures.throughput,
-    Topic.PROPOSALS: _short(ranking_answers.proposals),
-    Topic.RUN: _short(run_answers.run),
-    Topic.PRECEDENT: run_answers.precedents,
-    Topic.PRINCIPLE: lambda c, a, q: run_answers.principle(c, a, q.text),
-    Topic.TERM: lambda c, a, q: term(c, a, q.text),
-    Topic.SHARDING: sharding,
-    Topic.PLAUSIBLE: plausible,
-    Topic.REPORTED: hearsay.unrecorded,
-    Topic.NUMERICS: numerics,
-    Topic.LARGEST: largest,
-    Topic.TARGET: target,
-    Topic.REVIEW: _short(review),
-    Topic.AFTERWARDS: _short(next_test.what_comes_after),
+@dataclass(frozen=True)
+class Kind:
+    """Questions of one topic.
+
+    Args:
+        answer: puts the answer together.
+        example: such a question, for the help; ``None`` for talk that needs no example.
+    """
+
+    answer: _Answer
+    example: str | None = None
+
+
+def help(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """A question of each kind that is answered, and how facts are stated."""
+    answer.add(*questions([kind.example for kind in ANSWERS.values() if kind.example]))
+
+
+ANSWERS: dict[Topic, Kind] = {
+    Topic.THANKS: Kind(_short(small_talk.thanks)),
+    Topic.GREETING: Kind(_short(small_talk.greeting)),
+    Topic.HELP: Kind(_short(help)),
+    Topic.OUT_OF_SCOPE: Kind(_short(small_talk.out_of_scope)),
+    Topic.SERVING: Kind(_short(beyond.serving)),
+    Topic.LEARNING: Kind(_short(beyond.learning)),
+    Topic.HOSTILE: Kind(_short(small_talk.hostile)),
+    Topic.MAXTEXT: Kind(named_plans.maxtext, "turn proposal 1 into a MaxText line"),
+    Topic.XLA_FLAGS: Kind(_short(flags.xla_flags), "which compiler flags help?"),
+    Topic.CHANGE_OF_MIND: Kind(_short(ranking_answers.change_of_mind), "what would change your mind?"),
+    Topic.CAPTURE: Kind(_short(run_answers.capture), "what should I capture next?"),
+    Topic.OPINION: Kind(hearsay.seen_differently),
+    Topic.FALSE_CLAIM: Kind(lambda c, a, q: ranking_answers.false_claim(c, a, q.plans)),
+    Topic.SURE: Kind(named_plans.sure, "how sure are you of proposal 1?"),
+    Topic.BASIS: Kind(_short(ranking_answers.basis_of), "why is the interval so wide?"),
+    Topic.WORTH_IT: Kind(lambda c, a, q: verdicts.worth_it(c, a, q.plans), "is proposal 1 worth a test?"),
+    Topic.EVIDENCE: Kind(_short(ranking_answers.evidence), "which facts are on record?"),
+    Topic.MEASURED: Kind(_short(measurements.gain), "what did we really gain?"),
+    Topic.PREDICTION_CHECK: Kind(measurements.prediction_check, "how far off was your prediction?"),
+    Topic.SOURCES: Kind(_short(run_answers.sources), "show me the sources"),
+    Topic.COMPARE: Kind(named_plans.compare, "compare proposals 1 and 2"),
+    Topic.RANK_BY: Kind(lambda c, a, q: rank_by(c, a, q.text), "which one needs the least memory?"),
+    Topic.WHY_NOT: Kind(named_plans.about_plans, "why not model=8?"),
+    Topic.WHAT_IF: Kind(changes.no_change, "what if the batch doubles?"),
+    Topic.EXPLAIN: Kind(named_plans.explain, "explain proposal 2"),
+    Topic.FIRST: Kind(_short(next_test.what_to_test), "which one should I test first?"),
+    Topic.SUMMARY: Kind(_short(verdicts.summary), "one sentence for my boss"),
+    Topic.BOTTLENECK: Kind(run_answers.bottleneck, "what is the bottleneck?"),
+    Topic.OPERATIONS: Kind(profile_answers.operations, "which operations take the most time?"),
+    Topic.ROOFLINE: Kind(profile_answers.roofline, "where are we under the roofline?"),
+    Topic.COLLECTIVES: Kind(profile_answers.collectives, "which axis communicates most?"),
+    Topic.MEMORY: Kind(figures.memory, "what fills the HBM?"),
+    Topic.THROUGHPUT: Kind(figures.throughput, "how many tokens per second?"),
+    Topic.PROPOSALS: Kind(_short(ranking_answers.proposals), "what do you propose?"),
+    Topic.RUN: Kind(_short(run_answers.run), "what is our current plan?"),
+    Topic.PRECEDENT: Kind(run_answers.precedents, "has anyone done this before?"),
+    Topic.PRINCIPLE: Kind(lambda c, a, q: run_answers.principle(c, a, q.text), "what do the notes say about overlap?"),
+    Topic.TERM: Kind(lambda c, a, q: term(c, a, q.text), "what does P(faster) mean?"),
+    Topic.SHARDING: Kind(sharding, "what is split over which axis?"),
+    Topic.PLAUSIBLE: Kind(plausible, "is 3 s a step plausible?"),
+    Topic.REPORTED: Kind(hearsay.unrecorded),
+    Topic.NUMERICS: Kind(numerics, "does proposal 1 change the numerics?"),
+    Topic.LARGEST: Kind(largest, "what is the largest batch that fits?"),
+    Topic.EFFICIENCY: Kind(efficiency, "why is MFU only 30 %?"),
+    Topic.SINGLE_CHANGES: Kind(_short(single_changes), "which setting matters most?"),
+    Topic.TEST_COST: Kind(test_cost, "how long until we know?"),
+    Topic.SEQUENCE_PARALLEL: Kind(sequence_parallelism),
+    Topic.TARGET: Kind(target, "what gets us 20 % more throughput?"),
+    Topic.REVIEW: Kind(_short(review), "is our configuration sane?"),
+    Topic.AFTERWARDS: Kind(_short(next_test.what_comes_after), "what comes after proposal 1?"),
 }

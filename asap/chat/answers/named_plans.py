@@ -24,13 +24,18 @@ def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Ques
     if len(plans) == 1 and question.refs.written and _KEPT.search(question.text):
         answer.topic = Topic.WHAT_IF
         directions.best_with(conversation, answer, plans[0])
+    elif len(plans) == 1 and question.refs.wish is not None and question.refs.wish.sense == "only":
+        answer.topic = Topic.COMPARE
+        plan_answers.compare(conversation, answer, [*plans, *directions.wished_plans(conversation, question.refs.wish)])
     elif len(plans) > 1:
         answer.topic = Topic.COMPARE
         plan_answers.compare(conversation, answer, plans)
+    elif plans and (question.refs.written or (question.topic is Topic.WHY_NOT and question.refs.wish is None)):
+        answer.topic = Topic.WHY_NOT
+        plan_answers.why_not(conversation, answer, plans[0])
     elif plans:
-        written = bool(question.refs.written) or question.topic is Topic.WHY_NOT
-        answer.topic = Topic.WHY_NOT if written else Topic.EXPLAIN
-        (plan_answers.why_not if written else plan_answers.explain)(conversation, answer, plans[0])
+        answer.topic = Topic.EXPLAIN
+        explain(conversation, answer, question)
     elif question.refs.wish is not None:
         wished(conversation, answer, question.refs.wish)
     else:

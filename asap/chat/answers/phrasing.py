@@ -137,18 +137,22 @@ def _factor(width: float) -> float:
     return exp(width)
 
 
-def _backtest(prediction: Prediction) -> str:
+def backtest_score() -> str:
+    """How far off the model was on published runs that it was not fitted to."""
     from asap.prediction import load_calibration
 
     known = load_calibration()
     runs = sum(known.rows.values())
-    score = (
+    return (
         f"{runs} published runs of {len(known.rows)} sources, each predicted without its own source: median error"
         f" {format_percent(known.error['median_ape'])}, 90 % of them within {format_percent(known.error['p90_ape'])}"
     )
+
+
+def _backtest(prediction: Prediction) -> str:
     if prediction.method == "profile_ratios":
-        return f"the calibrated model does not apply without the architecture; where it does: {score}"
-    return score
+        return f"the calibrated model does not apply without the architecture; where it does: {backtest_score()}"
+    return backtest_score()
 
 
 def _precedents(conversation: Conversation, plan: Plan) -> list[str]:

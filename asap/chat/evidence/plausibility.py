@@ -12,6 +12,12 @@ IMPLAUSIBLE_MFU = 0.75
 """Above it a figure is asked about: a little more than was ever published."""
 
 
+def mfu_of_rate(study: Study, flops_per_second: float) -> float | None:
+    """The MFU of so many FLOP/s of a chip, at the peak of its bf16; ``None`` where the hardware is not known."""
+    peak = study.slice.chip.peak_flops.get("bf16") if study.slice else None
+    return flops_per_second / peak if peak else None
+
+
 def mfu_of_step(study: Study, seconds: float) -> float | None:
     """The MFU of a step of the run's model and batch on its hardware; ``None`` without the architecture."""
     now = modelled_now(study)

@@ -32,6 +32,9 @@ def with_workload(study: Study, experiment: Experiment, change: Change, changes:
             )
         fields[field] = new
         changes.append(f"a {name} of {new}{f' instead of {now}' if now else ''}")
+    if change.same_tokens and change.get("batch") is None and workload.tokens and "sequence_length" in fields:
+        fields["global_batch"] = new = max(workload.tokens // int(str(fields["sequence_length"])), 1)
+        changes.append(f"a global batch of {new} instead of {workload.global_batch}, for as many tokens")
     if (each := change.get("per_device_batch")) and (devices := _devices(study, experiment)):
         new = (each.of(None) or 1) * devices
         fields["global_batch"] = new

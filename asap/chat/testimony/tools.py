@@ -104,7 +104,7 @@ class Testimony:
             answer.add(f"Not recorded: {fact}. {doubt}")
             if self._interactive:
                 answer.add("Record it all the same? y/n")
-                self._conversation.pending = (*self._conversation.pending, fact)
+                self._conversation.refused = (*self._conversation.refused, fact)
         return self._said(answer, recorded=doubt is None)
 
     @answering

@@ -1,14 +1,16 @@
 """One line of the engineer, read once: a command, or what it takes back, states, supposes and asks."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.pasted_log import logged_step
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
 from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
@@ -40,6 +42,7 @@ class Message:
         statements: what it reports, supposes and corrects.
         questions: what it asks.
         unreadable: why a plan in it cannot be read.
+        cut: it was longer than what is read.
     """
 
     said: str
@@ -51,21 +54,31 @@ class Message:
     statements: Statements = NOTHING_STATED
     questions: tuple[Question, ...] = ()
     unreadable: PlanError | None = None
+    cut: bool = False
 
 
 def read_message(line: str, scene: Scene) -> Message:
     """Understand a line, in any language that the glossary knows."""
+    logged, line = logged_step(line, scene.study)
     said = "\n".join(plain(redacted(part)) for part in line[:LONGEST_MESSAGE].replace("’", "'").splitlines())
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(in_english(part) for part in said.splitlines())
+    text = with_sequence_parallelism_named(text, scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:
-        return _read(said, text, scene)
+        message = _read(said, text, scene) if logged is None else _of_log(said, text, logged, scene)
     except PlanError as error:
-        return Message(said, text, unreadable=error)
+        message = Message(said, text, unreadable=error)
+    return replace(message, cut=len(line) > LONGEST_MESSAGE)
+
+
+def _of_log(said: str, text: str, logged: StatedFact, scene: Scene) -> Message:
+    """A pasted log, and what is asked beside it."""
+    questions = tuple(read_question(one, scene) for one in text.splitlines())
+    return Message(said, text, statements=Statements(evidence=(logged,)), questions=questions)
 
 
 def _read(said: str, text: str, scene: Scene) -> Message:

@@ -13,11 +13,12 @@ from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change, To, change_in, varied
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
-from asap.chat.understanding.references.references import References, references
+from asap.chat.understanding.references.references import Mention, References, references
 from asap.chat.understanding.scene import Context, Scene
 from asap.chat.understanding.topics.masks import loose, masked
 from asap.chat.understanding.topics.retrieval import retrieval
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.questions import is_question
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.study.study import Study
@@ -29,6 +30,8 @@ BARE_NUMBER_TOPICS = {
 """Topics in which a lone digit is the number of a proposal."""
 
 SHORT_MESSAGE_WORDS = 3
+_SIZES = {"chips", "slices"}
+_PRICED = {Topic.TEST_COST, Topic.RANK_BY}
 _TRAINING = 1e9
 """Tokens from which a number of them is a training run, and no sequence."""
 _HYPOTHETICAL = re.compile(
@@ -116,12 +119,15 @@ def read_question(text: str, scene: Scene) -> Question:
     refs = _references(text, scene, [*found, *_counted(used)], bare and change.empty)
     if context.topic not in INHERITED and says_nothing(rest, found, refs, change):
         topic = Topic.UNKNOWN
+    if topic is Topic.UNKNOWN and refs.plans and any(a.unit == "s" for a in found) and not is_question(text):
+        topic = Topic.REPORTED
     if refs.settings is not None:
         change = _with_settings(change, refs.settings)
     ellipsis = is_ellipsis(text, refs, found, context)
     if ellipsis and context.topic is not None:
         topic = Topic.WHAT_IF if not change.empty else context.topic
-    plans = tuple(plan for plan in refs.plans if plan.devices > 1)
+    meant = [mention.plan for mention in refs.mentions if not _is_the_change(mention, text, used)]
+    plans = tuple(dict.fromkeys(plan for plan in meant if plan.devices > 1))
     if not named and not plans and (ellipsis or (topic in _ABOUT_OPERATIONS and _IT.search(rest))):
         named = context.operations
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
@@ -134,11 +140,13 @@ def _references(text: str, scene: Scene, found: Sequence[Amount], bare: bool = F
 
 
 def _topic(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> Topic:
-    """What a text is about: by its numbers where money or a training run is among them, else by the examples."""
-    if any(a.unit in {"$", "chip-hours"} or (a.unit == "tokens" and a.value >= _TRAINING) for a in found):
-        return Topic.THROUGHPUT
+    """What a text is about: throughput where money or a whole training is named, else what the examples say."""
     best = retrieval().matches(_INTERJECTIONS.sub("", masked(text, found, named, lone)))[0]
-    return best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN
+    topic = best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN
+    if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
+        return Topic.THROUGHPUT
+    priced = any(a.unit in {"$", "chip-hours"} for a in found)
+    return Topic.THROUGHPUT if priced and topic not in _PRICED else topic
 
 
 def _inside(amount: Amount, text: str, named: Sequence[str]) -> bool:
@@ -158,11 +166,19 @@ def _without(text: str, named: Sequence[str]) -> str:
 
 
 def _real(change: Change, study: Study) -> Change:
-    """The change without what is so already: "all 16 chips" of 16."""
+    """The change without what is so already: "all 16 chips" of 16, "on v5e" of a v5e."""
+    if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
+        change = change.model_copy(update={"hardware": None})
     chips = change.get("chips")
     if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
         return change
     return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})
+
+
+def _is_the_change(mention: Mention, text: str, used: Sequence[Amount]) -> bool:
+    """Whether "it" is the run with the change of the sentence before: "we go to 8k tokens. does it fit?"."""
+    between = [text[amount.end : mention.start] for amount in used if amount.end <= mention.start]
+    return mention.way == "pointing" and any(re.search(r"[.;!?]\s", part) for part in between)
 
 
 def _counted(used: Sequence[Amount]) -> list[Amount]:

@@ -37,6 +37,7 @@ class Scene:
         focus: the plan that was spoken of last.
         context: what a question may leave out.
         known: facts on record, oldest first.
+        refused: facts of the last message that were not taken, which a correction may be of.
         opening: the proposals that the conversation began with, best first.
     """
 
@@ -46,6 +47,7 @@ class Scene:
     context: Context = NO_CONTEXT
     known: tuple[StatedFact, ...] = ()
     opening: tuple[Plan, ...] = ()
+    refused: tuple[StatedFact, ...] = ()
 
     @property
     def tested(self) -> tuple[Plan, ...]:

@@ -30,7 +30,7 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     """What the change brings; numbers that are left over are asked about first."""
     answer.topic = Topic.WHAT_IF
     left = [amount for amount in question.unused if amount.unit not in {"other"}]
-    left += [amount for amount in question.amounts if amount.value >= LARGEST_AMOUNT]
+    left += [amount for amount in question.amounts if not 0 < amount.value < LARGEST_AMOUNT]
     if left:
         small_talk.unread(answer, " and ".join(amount.text for amount in left))
         return

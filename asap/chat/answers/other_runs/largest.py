@@ -1,6 +1,4 @@
-"""The largest batch or the longest sequence that fits."""
-
-from collections.abc import Callable
+"""The largest batch or microbatch, or the longest sequence, that fits."""
 
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.whole_plan import whole
@@ -10,13 +8,23 @@ from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import Thing, To, things_named
 from asap.chat.understanding.question import Question
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 
 _SEQUENCE_STEP = 1024
 _MOST = 2**12
 """Times the smallest value that are looked at."""
+_HEADS: dict[Thing, str] = {
+    "batch": "The largest global batch that fits (now {}), modelled:",
+    "sequence": "The longest sequence that fits (now {}), modelled:",
+    "micro_batch_size": "The largest microbatch on a device that fits, at the global batch of {}, modelled:",
+}
+_REMARKS: dict[Thing, str] = {
+    "batch": "A larger batch is another training recipe; the same tokens then take fewer, longer steps.",
+    "sequence": "At the batch of now, so that a step holds more tokens.",
+    "micro_batch_size": "The batch stays, and so does what is trained.",
+}
 
 
 def largest(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -25,41 +33,63 @@ def largest(conversation: Conversation, answer: ReplyBuilder, question: Question
     Raises:
         InsufficientEvidenceError: batch, sequence or plan is not known, or HBM cannot be predicted.
     """
-    study = conversation.study
-    thing: Thing = "sequence" if "sequence" in things_named(question.text) else "batch"
+    study, named = conversation.study, things_named(question.text)
     workload = study.experiment.workload
+    thing: Thing = "sequence" if "sequence" in named else "micro_batch_size" if "micro_batch_size" in named else "batch"
     now = workload.sequence_length if thing == "sequence" else workload.global_batch
     plans = list(question.plans) or [plan for plan in (study.plan, *conversation.order[:1]) if plan is not None]
     if now is None or not plans:
         missing = "the plan" if now is not None else "the sequence length" if thing == "sequence" else "the batch"
         raise InsufficientEvidenceError(f"{missing} is not known", where=conversation.id)
-    name = "longest sequence" if thing == "sequence" else "largest global batch"
-    answer.add(f"The {name} that fits (now {now}), modelled:")
-    for plan in (whole(conversation, plan) for plan in plans):
-        step = _SEQUENCE_STEP if thing == "sequence" else plan.batch_shards * (plan.microbatches or 1)
-        found = _largest(step, lambda value, plan=plan: _prediction(conversation, thing, value, plan))
+    rows = []
+    for plan in dict.fromkeys(whole(conversation, plan) for plan in plans):
+        found = _largest_micro_batch if thing == "micro_batch_size" else _largest_count
         subject = f"what runs now ({plan})" if plan == study.plan else str(plan)
-        if found is None:
-            answer.add(f"- {subject}: not even {step} fits")
+        value, prediction = found(conversation, thing, now, plan)
+        if prediction is None:
+            rows.append(f"- {subject}: not even {value} fits")
             continue
-        value, prediction = found
-        answer.add(f"- {subject}: {value}; {figures_of(prediction)}")
+        rows.append(f"- {subject}: {value}{_beside(thing, value, prediction)}; {figures_of(prediction)}")
         answer.add_figure(f"{plan}, {thing} {value}: step time", prediction.step_time)
         answer.focus = plan
-    answer.add("A larger batch is another training recipe; the same tokens then take fewer, longer steps."
-               if thing == "batch" else "At the batch of now, so that a step holds more tokens.")  # fmt: skip
+    answer.add(_HEADS[thing].format(now), *rows, _REMARKS[thing])
 
 
-def _largest(step: int, predict: Callable[[int], Prediction]) -> tuple[int, Prediction] | None:
-    """The largest multiple of a step that fits, with what is expected of it; HBM grows with it."""
+def _beside(thing: Thing, value: int, prediction: Prediction) -> str:
+    if thing == "batch":
+        devices = prediction.plan.devices
+        return f" ({value / devices:g} for each of {devices} devices)"
+    if thing == "micro_batch_size":
+        return f" sequences ({prediction.plan.microbatches} microbatches a step)"
+    return ""
+
+
+def _largest_micro_batch(
+    conversation: Conversation, thing: Thing, batch: int, plan: Plan
+) -> tuple[int, Prediction | None]:
+    """The largest microbatch that divides the sequences of a device and fits, else the smallest without prediction."""
+    each = max(batch // plan.batch_shards, 1)
+    for size in (size for size in range(each, 0, -1) if each % size == 0):
+        try:
+            prediction = _prediction(conversation, thing, size, plan)
+        except PlanError:
+            continue
+        if prediction.memory is not None and prediction.memory.verdict == "fits":
+            return size, prediction
+    return 1, None
+
+
+def _largest_count(conversation: Conversation, thing: Thing, now: int, plan: Plan) -> tuple[int, Prediction | None]:
+    """The largest multiple of a step that fits, else that step without prediction; HBM grows with it."""
+    step = _SEQUENCE_STEP if thing == "sequence" else plan.batch_shards * (plan.microbatches or 1)
     fitting, found = 0, None
     width = _MOST
     while width:
-        prediction = predict((fitting + width) * step)
+        prediction = _prediction(conversation, thing, (fitting + width) * step, plan)
         if prediction.memory is not None and prediction.memory.verdict == "fits":
             fitting, found = fitting + width, prediction
         width //= 2
-    return (fitting * step, found) if found is not None else None
+    return (fitting or 1) * step, found
 
 
 def _prediction(conversation: Conversation, thing: Thing, value: int, plan: Plan) -> Prediction:

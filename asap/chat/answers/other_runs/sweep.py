@@ -13,7 +13,7 @@ from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_seconds, significant
 from asap.plans import Plan
-from asap.plans.axes import MEANINGS
+from asap.plans.axes import meaning_of
 from asap.plans.stretch import with_degree
 from asap.prediction.prediction import Prediction
 
@@ -33,7 +33,7 @@ def sweep(conversation: Conversation, answer: ReplyBuilder, asked: Sweep, plan: 
     base = whole(conversation, plan) if plan is not None else conversation.study.plan
     if base is None:
         raise InsufficientEvidenceError("the current plan is not known", where=conversation.id)
-    name = MEANINGS.get(asked.of, asked.of.replace("_", " "))  # type: ignore[arg-type]
+    name = meaning_of(asked.of).replace("_", " ")
     answer.add(f"{base} with {name} varied, modelled:", f"{name} | step time | tokens/s | HBM | MFU")
     failed: list[AsapError] = []
     for value in asked.values:

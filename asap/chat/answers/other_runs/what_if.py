@@ -29,8 +29,10 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
         InsufficientEvidenceError: the engine cannot tell.
         PlanError: the plan cannot run then.
     """
-    if change.remat == "any":
-        policies(conversation, answer, plan or conversation.study.plan)
+    named = plan or conversation.study.plan
+    same = named is not None and isinstance(named.remat, Remat) and change == Change(remat=named.remat)
+    if change.remat == "any" or same:
+        policies(conversation, answer, named)
         return
     scenario = scenario_of(conversation.study, change, plan)
     if scenario.settings_only:
@@ -73,7 +75,8 @@ def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenar
     found = predict_scenario(scenario)
     study, before = conversation.study, scenario.before
     (now,) = expect(study, [before]) if before is not None else (None,)
-    changed = f"With {' and '.join(scenario.changes)}" if scenario.changes else "That is so already"
+    already = "That is so already" if found.plan == study.plan else "Predicted"
+    changed = f"With {' and '.join(scenario.changes)}" if scenario.changes else already
     answer.add(f"{changed}, {_subject(conversation, scenario)}:")
     answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
     if now is not None and now.plan != found.plan:

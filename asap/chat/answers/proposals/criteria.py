@@ -6,22 +6,25 @@ from collections.abc import Callable
 from asap.chat.answers.phrasing import expectation, fit, list_proposals
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import format_bytes, format_percent, significant
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import MEASURABLE
 
-_Criterion = tuple[str, Callable[[Conversation, Candidate], float | None], Callable[[float], str]]
+_Value = Callable[[Conversation, Candidate], float | None]
+_Criterion = tuple[str, _Value, Callable[[float], str]]
 """Its name, what is compared, least first, and that figure in words; empty where the expectation beside it says it."""
 
 
 def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
     """The proposals in the order of what was asked for."""
-    name, value, write = _criterion(text)
     current = conversation.proposals
-    amounts = [(value(conversation, candidate), rank) for rank, candidate in enumerate(current, 1)]
-    known = sorted((amount, rank) for amount, rank in amounts if amount is not None)
+    criteria = [criterion for words, criterion in _CRITERIA if re.search(words, text, re.I)] or [_SHORTEST]
+    name, known, write = next(
+        ((name, known, write) for name, value, write in criteria if (known := _known(conversation, value))),
+        (criteria[0][0], [], str),
+    )
     if not known:
         answer.add(f"The {name} of the proposals cannot be predicted here; this is what is known:")
         list_proposals(conversation, answer)
@@ -38,11 +41,10 @@ def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None
     answer.add(f"The ranking itself stays: {', '.join(str(plan) for plan in conversation.order)}.")
 
 
-def _criterion(text: str) -> _Criterion:
-    for words, criterion in _CRITERIA:
-        if re.search(words, text, re.I):
-            return criterion
-    return _CRITERIA[-1][1]
+def _known(conversation: Conversation, value: _Value) -> list[tuple[float, int]]:
+    """What a criterion compares of each proposal where it is known, least first, and the number of the proposal."""
+    found = [(value(conversation, candidate), rank) for rank, candidate in enumerate(conversation.proposals, 1)]
+    return sorted((amount, rank) for amount, rank in found if amount is not None)
 
 
 def _hbm(conversation: Conversation, candidate: Candidate) -> float | None:
@@ -58,6 +60,16 @@ def _communication(conversation: Conversation, candidate: Candidate) -> float | 
 def _step(conversation: Conversation, candidate: Candidate) -> float | None:
     quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
     return quantity.value if quantity else None
+
+
+def _chip_hours(conversation: Conversation, candidate: Candidate) -> float | None:
+    """For a billion tokens."""
+    rate, hardware = candidate.prediction.tokens_per_second, conversation.study.slice
+    return hardware.chips / rate.value * 1e9 / 3600 if rate and hardware else None
+
+
+def _for_tokens(chip_hours: float) -> str:
+    return f"{significant(chip_hours)} chip-hours for a billion tokens"
 
 
 def _width(conversation: Conversation, candidate: Candidate) -> float | None:
@@ -77,6 +89,8 @@ def _odds(conversation: Conversation, candidate: Candidate) -> float | None:
     return -chance.value if chance else None
 
 
+_SHORTEST: _Criterion = ("shortest step", _step, lambda value: "")
+_COST = r"\b(?:cheap\w*|cost\w*|money|price\w*|expens\w+|dollars?|budget|(?:chip|gpu|tpu|device)[- ]hours?)\b"
 _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
     (r"\b(?:memory|hbm|headroom|footprint|oom|vram)\b", ("lowest HBM use", _hbm, format_bytes)),
     (
@@ -92,5 +106,6 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
         r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|change|distance|smallest)\b",
         ("smallest distance from what runs", _distance, lambda value: f"{value:g} doubling(s)"),
     ),
-    (r"", ("shortest step", _step, lambda value: "")),
+    (_COST, ("lowest cost per token", _chip_hours, _for_tokens)),
+    (_COST, ("lowest cost per token (on the same chips: the shortest step)", _step, lambda value: "")),
 )  # fmt: skip

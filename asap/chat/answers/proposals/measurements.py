@@ -1,15 +1,25 @@
 """Answers on what was measured: the real gain, and how far off the prediction was."""
 
+import re
+
+from asap.chat.answers.phrasing import backtest_score, line
 from asap.chat.conversation import Conversation
+from asap.chat.evidence.anchor import implied_step
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_seconds, significant
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.reports import phrases
+
+_WHY = re.compile(r"\bwhy\b", re.I)
+NOT_MODELLED = (
+    "Not modelled are the input pipeline, checkpoints and evaluation, slow devices, and other jobs on the machine."
+)
 
 
 def gain(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -35,18 +45,24 @@ def gain(conversation: Conversation, answer: ReplyBuilder) -> None:
         answer.focus = fact.plan
     if not plans:
         answer.add("Only predictions so far: no proposal has a measured step time.")
+        answer.add(*(line(conversation, candidate, 1) for candidate in conversation.proposals[:1]))
         answer.add('Run one and tell me: "proposal 1 measured 2.1 s".')
 
 
-def prediction_check(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """Each measurement beside what was predicted before it."""
-    for fact in conversation.evidence:
+def prediction_check(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Each measurement beside what was predicted before it; without one, how the model did on published runs."""
+    for stated in conversation.evidence:
+        step = implied_step(conversation.study, stated)
+        fact = stated.model_copy(update={"claim": Claim.STEP_TIME, "value": step.value}) if step else stated
         if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE} and fact.plan is not None:
-            answer.add(*against_prediction(conversation, fact))
+            answer.add(*(against_prediction(conversation, fact) or [f"{fact}, as predicted."]))
             answer.focus = fact.plan
     if not answer.lines:
-        answer.add("Nothing was measured yet that a prediction could be compared with.")
-        answer.add('State it: "proposal 1 measured 2.1 s", "the baseline takes 2.4 s".')
+        answer.add("Nothing was measured yet that a prediction of this run could be compared with.")
+        answer.add(f"On other runs: {backtest_score()}.")
+        answer.add('State a measurement: "proposal 1 measured 2.1 s", "the baseline takes 2.4 s".')
+    elif _WHY.search(question.text):
+        answer.add(f"A profile of that run would tell why. {NOT_MODELLED}")
 
 
 def against_prediction(conversation: Conversation, fact: StatedFact) -> list[str]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
+from asap.chat.answers.proposals.measurements import NOT_MODELLED
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
@@ -110,7 +111,7 @@ def basis_of(conversation: Conversation, answer: ReplyBuilder) -> None:
         kind = "stated" if profile.stated else "measured"
         answer.add(f"{kind}: the facts of what runs now ({profile.source})")
     answer.add(*(f"stated by you: {item}" for item in conversation.evidence))
-    answer.add("modelled: step time, HBM and communication of every plan that has not been measured")
+    answer.add("modelled: step time, HBM and communication of every plan that has not been measured", NOT_MODELLED)
     plan = conversation.focus or (current[0].plan if current else None)
     found = conversation.candidate(plan) if plan else None
     if found is not None:

@@ -73,7 +73,7 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
         answer.focus = prediction.plan
         rate = prediction.tokens_per_second
         if rate is None:
-            _without_rate(conversation, answer, name, prediction)
+            _without_rate(conversation, answer, question, name, prediction)
             continue
         answer.add(f"{name}: {figures_of(prediction)}")
         chips = prediction.plan.devices
@@ -84,6 +84,7 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
         answer.add_figure(f"{prediction.plan}: tokens per second", rate)
         answer.add(*_flops(conversation, question, prediction))
         _bill(answer, question, rate.value, chips)
+        _day(conversation, answer, question, chips)
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")
@@ -112,15 +113,28 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
     elif question.asks_chip_hours and tokens is None:
         answer.add(f"- {24 * chips:,} chip hours a day")
     if price is not None and tokens is None:
-        hour = f"{rate * HOUR:,.0f} tokens"
-        answer.add(f"- an hour costs ${price * chips:,.0f} and trains {hour}; name the tokens for the whole bill")
+        answer.add(f"- an hour trains {rate * HOUR:,.0f} tokens; name the tokens for the whole bill")
     if tokens is None:
         return
     seconds = tokens / rate
-    answer.add(f"- {tokens:,.0f} tokens take {significant(seconds / DAY)} days")
+    hours = seconds / HOUR * chips
+    answer.add(f"- {tokens:,.0f} tokens take {significant(seconds / DAY)} days, {hours:,.0f} chip hours")
     if price is not None:
-        hours = seconds / HOUR * chips
-        answer.add(f"- that is {hours:,.0f} chip hours, ${hours * price:,.0f} at ${price:g} a chip hour")
+        answer.add(f"- that is ${hours * price:,.0f} at ${price:g} a chip hour")
+
+
+def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, chips: int) -> None:
+    """What a day costs, and what of it the first proposal is expected to save."""
+    price = question.dollars
+    if price is None or question.tokens is not None:
+        return
+    day = 24 * chips * price
+    answer.add(f"- {chips} chips cost ${price * chips:,.0f} an hour, ${day:,.0f} a day, at ${price:g} a chip hour")
+    best = next(iter(conversation.proposals), None)
+    relative = best.prediction.relative_step_time if best else None
+    if best is not None and relative is not None and relative.value < 1:
+        saved = f"${day * (1 - relative.value):,.0f} a day less ({relative.provenance.value})"
+        answer.add(f"- {best.plan} is expected to train as much for {saved}")
 
 
 def _subjects(conversation: Conversation, question: Question) -> list[tuple[str, Prediction]]:
@@ -147,7 +161,9 @@ def _subjects(conversation: Conversation, question: Question) -> list[tuple[str,
     return found
 
 
-def _without_rate(conversation: Conversation, answer: ReplyBuilder, name: str, prediction: Prediction) -> None:
+def _without_rate(
+    conversation: Conversation, answer: ReplyBuilder, question: Question, name: str, prediction: Prediction
+) -> None:
     now = current_step_time(conversation.study, conversation.evidence)
     step = prediction.step_time or (now if prediction.plan == conversation.study.plan else None)
     if step is not None:
@@ -158,6 +174,7 @@ def _without_rate(conversation: Conversation, answer: ReplyBuilder, name: str, p
             answer.add(f"- {significant(tokens / step.value, 4)} tokens/s")
             return
     _unknown(conversation, answer, "its MFU and tokens/s", name)
+    _day(conversation, answer, question, prediction.plan.devices)
 
 
 def _unknown(conversation: Conversation, answer: ReplyBuilder, what: str, name: str) -> None:

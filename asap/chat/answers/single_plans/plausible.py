@@ -4,7 +4,7 @@ from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_step
+from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_rate, mfu_of_step
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
@@ -17,7 +17,10 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
     study = conversation.study
     seconds = next((amount.value for amount in question.amounts if amount.unit == "s" and amount.value > 0), None)
     named = next(iter(question.plans), study.plan)
-    share = next((a.value / 100 for a in question.amounts if a.unit == "%" and SAYS_MFU.search(question.text)), None)
+    said = [a.value / 100 if a.unit == "%" else a.value for a in question.amounts if a.unit in {"%", ""}]
+    share = next((value for value in said if 0 < value < 1), None) if SAYS_MFU.search(question.text) else None
+    rate = next((amount for amount in question.amounts if amount.unit == "FLOP/s"), None)
+    share = mfu_of_rate(study, rate.value) if rate is not None else share
     if seconds is None and share:
         answer.add(_of_mfu(share))
         now = modelled_now(study)

@@ -1,6 +1,5 @@
 """Answers to what is no question about the run: greetings, thanks, other subjects, attempts to forge facts."""
 
-from asap.chat.answers.talk.help_text import QUESTIONS
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 
@@ -8,11 +7,6 @@ CAN = (
     'bottleneck, proposals, "why not model=8?", "what if the batch doubles?", memory, throughput, operations,'
     " precedents"
 )
-
-
-def help(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What can be asked."""
-    answer.add(*QUESTIONS.splitlines())
 
 
 def greeting(conversation: Conversation, answer: ReplyBuilder) -> None:

@@ -12,7 +12,7 @@ from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.diagnosis.captures import no_profile
 from asap.plans import Plan
-from asap.plans.axes import MEANINGS, Axis
+from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of
 from asap.profiles import Operation
 from asap.reports.hlo import hlo_around
@@ -96,10 +96,10 @@ def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> No
     step = prediction.step_time.value
     answer.add(f"Predicted collectives of {plan} by axis (a step of {format_seconds(step)}, modelled):")
     for part in sorted(parts, key=lambda part: -part.exposed_s):
-        meaning = MEANINGS.get(part.axis, part.axis) if part.axis else ""  # type: ignore[arg-type]
         answer.add(
-            f"- {part.name} on the {part.axis} axis ({meaning}): {format_seconds(part.exposed_s)} exposed"
-            f" ({format_percent(part.exposed_s / step)}), {format_seconds(part.busy_s)} busy"
+            f"- {part.name} on the {part.axis} axis ({meaning_of(part.axis or '')}):"
+            f" {format_seconds(part.exposed_s)} exposed ({format_percent(part.exposed_s / step)}),"
+            f" {format_seconds(part.busy_s)} busy"
         )
 
 

@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 
 from asap.chat.answers.phrasing import drafted, seconds
-from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk.small_talk import unknown
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
+from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.question import Question
 from asap.core.text import plain
 from asap.profiles.gaps import MAXTEXT_SETTINGS
@@ -28,11 +28,14 @@ def bottleneck(conversation: Conversation, answer: ReplyBuilder, question: Quest
     """What holds the run back, and the evidence; by the model where no profile shows it, and for another plan."""
     study, diagnosis = conversation.study, conversation.study.diagnosis
     named = [] if _SLOW.search(question.text) and not question.refs.ranked else question.plans
-    others = [plan for plan in named if plan != study.plan]
-    for plan in others:
-        step = modelled_step(replace(study, profile=None), prediction_of(conversation, whole(conversation, plan)))
-        answer.add(f"{plan}: {step.statement if step else 'what holds it back is not predicted.'}")
-    if others:
+    others = [whole(conversation, plan) for plan in named if plan != study.plan]
+    changed_plans = others or ([study.plan] if study.plan and not question.change.empty else [])
+    for plan in changed_plans:
+        scenario = scenario_of(study, question.change, plan)
+        step = modelled_step(replace(scenario.study, profile=None), predict_scenario(scenario))
+        changed = f" with {' and '.join(scenario.changes)}" if scenario.changes else ""
+        answer.add(f"{scenario.plan}{changed}: {step.statement if step else 'what holds it back is not predicted.'}")
+    if changed_plans:
         return
     modelled = modelled_step(study, modelled_now(study))
     if modelled is not None:
@@ -54,6 +57,10 @@ def run(conversation: Conversation, answer: ReplyBuilder) -> None:
     hardware = f"{study.slice.chip.name}, {study.slice.devices} devices" if study.slice else UNKNOWN
     layers = f"{model.layers} layers of width {model.d_model}" if model else UNKNOWN
     answer.add(f"hardware: {hardware}", f"model: {layers}")
+    if model is not None and model.is_moe:
+        capacity = workload.capacity_factor
+        routing = f"capacity factor {capacity:g}" if capacity else "dropless, as far as is on record"
+        answer.add(f"experts: {model.experts}, {model.experts_per_token} of them for each token; {routing}")
     answer.add(f"global batch: {workload.global_batch or UNKNOWN}", f"sequence: {workload.sequence_length or UNKNOWN}")
     now = current_step_time(study, conversation.evidence)
     answer.add(f"step time: {seconds(now.value)} ({now.provenance.value})" if now else f"step time: {UNKNOWN}")

@@ -1,6 +1,6 @@
 """Quantities in a sentence: numbers with a unit or a factor, in digits or in words.
 
-A number is ``1.2``, ``11,2`` (decimal comma), ``16,384``, ``16k``, ``1e12`` or a word (``two``, ``a trillion``).
+A number is ``1.2``, ``-3``, ``11,2`` (decimal comma), ``16,384``, ``16k``, ``1e12`` or words (``a trillion``).
 Its unit decides what it can be: ``s`` and ``ms`` are times, ``x`` a factor, ``%`` a share; no unit is a count.
 """
 
@@ -31,6 +31,8 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"(?:µs|us|microseconds?)\b", "s", 1e-6),
     (r"(?:seconds?|secs?|s)\b", "s", 1),
     (r"(?:minutes?|mins?)\b", "s", 60),
+    (r"tera[- ]?flop(?:s|/s)?\b|t[- ]?flop(?:s|/s)?\b", "FLOP/s", 1e12),
+    (r"p[- ]?flop(?:s|/s)?\b", "FLOP/s", 1e15),
     (r"(?:%|percent\b|per cent\b|pct\b)", "%", 1),
     (r"gib\b", "GiB", 1),
     (r"(?:gb|gigabytes?)\b", "GB", 1),
@@ -39,16 +41,18 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"(?:chip|device|core|gpu|tpu)[ -]hours?\b", "chip-hours", 1),
     (r"(?:chips?|devices?|cores?|gpus?|tpus?)\b", "chips", 1),
     (r"slices?\b|pods?\b", "slices", 1),
+    (r"(?:nodes?|hosts?|racks?)\b", "nodes", 1),
     (r"layers?\b", "layers", 1),
     (r"experts?\b(?! parallel| shard)", "experts", 1),
     (r"(?:micro-?batches)\b", "microbatches", 1),
+    (r"(?:sequences?|samples?)\s*(?:/|per|a|(?:for )?each)\s*(?:chip|device|core|gpu|tpu)\b", "sequences/chip", 1),
     (r"(?:sequences|samples)\b", "sequences", 1),
     (r"(?:params?|parameters?|bits?)\b", "other", 1),
     (r"(?:days?|weeks?|months?|years?|hours?|runs?|jobs?)\b", "other", 1),
 )  # fmt: skip
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?"
 _NUMBER = re.compile(
-    rf"(?P<money>\$\s*)?(?<![\w.])(?P<digits>{_DIGITS})(?:\s?(?P<scale>k|thousand|m(?=\s+tok|\b(?!s))|million|mio|bn?|billion|tn?|trillion)(?![\w/]))?",
+    rf"(?P<minus>(?<!\S)[-−])?(?P<money>\$\s*)?(?<![\w.])(?P<digits>{_DIGITS})(?:\s?(?P<scale>k|thousand|m(?=\s+tok|\b(?!s))|million|mio|bn?|billion|tn?|trillion)(?![\w/]))?",
     re.I,
 )
 _SPELLED = re.compile(
@@ -81,6 +85,7 @@ def amounts(text: str) -> list[Amount]:
     for match in _NUMBER.finditer(text):
         scale = (match["scale"] or "").lower()
         value = min(_value(match["digits"]) * _SCALES.get(scale, 1), LARGEST_AMOUNT)
+        value = -value if match["minus"] else value
         found.append(_with_unit(text, value, match.start(), match.end(), bool(match["money"]), scale))
     taken = [(amount.start, amount.end) for amount in found]
     for match in _SPELLED.finditer(text):

@@ -16,7 +16,7 @@ from asap.plans.remat import StatePrecision
 
 
 class Change(BaseModel):
-    """Everything that is to be different; ``plan`` is what is to run then, where one was named."""
+    """Everything that is to be different; with ``same_tokens`` the batch follows the sequence."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,6 +27,7 @@ class Change(BaseModel):
     remat: Remat | Literal["any"] | None = None
     state: tuple[tuple[StateSetting, StatePrecision], ...] = ()
     network: str | None = None
+    same_tokens: bool = False
 
     @property
     def empty(self) -> bool:
@@ -40,7 +41,7 @@ class Change(BaseModel):
 
 _HARDWARE = re.compile(r"\b((?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:-\d+)?|trillium|ironwood)s?\b", re.I)
 _CHIP_ONLY = re.compile(r"\d*\s*\b(v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:s\b|\s+(?:chips?|devices?|tpus?|gpus?))", re.I)
-_PRECISION = re.compile(r"\b(int8|int4|fp8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
+_PRECISION = re.compile(r"\b(int8|int4|fp8|float8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
 _OPTIMIZER = re.compile(
     r"\b(adamw|adafactor|adam_pax|(?:8|eight)-?bit[- ](?:adam\w*|optimi[sz]er)|adam|sgd|muon|lion|shampoo|soap"
     r"|sophia)\b",
@@ -49,13 +50,17 @@ _OPTIMIZER = re.compile(
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|from|replac\w+|away from)\s+(?:the\s+)?$", re.I)
 _REMAT = re.compile(
     r"\b(?:remat\w*|(?:re)?comput\w* (?:nothing|everything|policy)|recomput\w*|(?:activation"
-    r"|gradient)? ?checkpointing|rematerial\w*)\b",
+    r"|gradient)? ?checkpointing|rematerial\w*|(?-i:AC))\b",
     re.I,
 )
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
 _NO_REMAT = re.compile(
     r"\b(?:no|without|turn\w* off|switch\w* off|disabl\w+|drop\w*|avoid\w*)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)"
     r"|\bremat\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b|\brecomput\w* nothing\b",
+    re.I,
+)
+_SAME_TOKENS = re.compile(
+    r"\b(?:same|constant|equal|unchanged) (?:number of )?tokens\b|\btokens (?:\w+ ){0,3}(?:constant|the same|fixed)\b",
     re.I,
 )
 _OFFLOADED = re.compile(r"\boffload\w*\b", re.I)
@@ -80,11 +85,12 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
-        precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32"}),
+        precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
         optimizer=_named(_OPTIMIZER, text, {"adam": "adamw"}),
         remat=_remat(text, earlier),
         state=tuple(state.items()),
         network=network_in(text),
+        same_tokens=_SAME_TOKENS.search(text) is not None and "sequence" in counts,
     )
     return change, [*used, *named]
 

@@ -12,7 +12,7 @@ MOST_VALUES = 12
 
 _SWEEPS = re.compile(
     r"\b(?:sweep\w*|vary\w*|varied|scan\w*|range|ranging|plot|curve|step through|function of|depend\w*"
-    r"|how (?:does|do|would|will)\b.{0,60}\b(?:change|scale|vary|behave|grow|develop|look))\b",
+    r"|how (?:does|do|would|will)\b.{0,60}\b(?:change|scale|vary|behave|grow|develop|look)|mov\w+ (?:when|as|if))\b",
     re.I,
 )
 _NUMBER = r"\d+(?:\.\d+)?(?:\s?k)?(?![\w%.]\d|\s*(?:s|ms|%|x)\b)"

@@ -40,7 +40,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?"
         r"|batch(?: size)? (?:per|of each|a) (?:device|chip|gpu|core)",
     ),
-    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?= (?:of|to|is|at) )"),
+    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing)"),
     ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
     (
         "batch",
@@ -49,8 +49,8 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ),
     (
         "sequence",
-        r"(?:sequences?|context|seq|train\w*)[_ -]?(?:len\w*|window|size)|sequences?|context|seq|max_target_length"
-        r"|lengths?"
+        r"(?:sequences?|context|seq|train\w*)[_ -]?(?:len\w*|window|size)|(?:sequences?|context|seq)(?! parallel| axis)"
+        r"|max_target_length|lengths?"
         r"|\d+ ?k (?:sequences?|context)",
     ),
     (
@@ -66,7 +66,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
 )  # fmt: skip
 _OF_UNIT: dict[str, Thing] = {
     "chips": "chips", "slices": "slices", "layers": "layers", "experts": "experts", "microbatches": "microbatches",
-    "sequences": "batch",
+    "sequences": "batch", "sequences/chip": "per_device_batch",
 }  # fmt: skip
 _PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
@@ -154,6 +154,8 @@ def _looks_like_a_sequence(amount: Amount) -> bool:
 def _distance(text: str, start: int, end: int, amount: Amount) -> int:
     """Characters between a thing and an amount; a comma or an "and" between them keeps them apart."""
     between = text[end : amount.start] if amount.start >= end else text[amount.end : start]
+    if len(between) > _FAR:
+        return len(between)
     return len(between) + _APART * len(_SEPARATOR.findall(between))
 
 

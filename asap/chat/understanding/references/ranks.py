@@ -12,6 +12,13 @@ _RANKS = {
 }  # fmt: skip
 _NOUN = r"(?:proposals?|options?|plans?|numbers?|candidates?|suggestions?|picks?|no\.?|nr\.?)"
 _NUMBERED = re.compile(rf"(?:\b{_NOUN}\s*#?\s*|#)(\d{{1,2}})(?![\d.,]*\d|\w|\s*%)", re.I)
+_YOURS = re.compile(
+    r"\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
+    r"|\bwhat you (?:suggest|propose|recommend)(?:ed)?\b",
+    re.I,
+)
+"""What comes first."""
+_TOP = re.compile(r"\b(?:top|first|best) (two|three|2|3)\b", re.I)
 _FOLLOWING = re.compile(r"\s*(?:,|,?\s*and|or|vs\.?|versus|&|with|to)\s*#?(\d{1,2})(?![\d.,]*\d|\w|\s*%)", re.I)
 _NAMED = re.compile(
     r"\b(?P<rank>first|1st|second-best|second|2nd|third|3rd)(?=\s+(?:one|proposal|option|plan|candidate|suggestion)\b)"
@@ -41,6 +48,9 @@ def ranks(text: str, measured: Sequence[Amount], bare: bool) -> list[tuple[int, 
     for match in _NAMED.finditer(text):
         word = next(filter(None, match.groups())).lower()
         found.append((match.start(), _RANKS[word]))
+    found += [(match.start(), 1) for match in _YOURS.finditer(text)]
+    for match in _TOP.finditer(text):
+        found += [(match.start() + rank, rank + 1) for rank in range(3 if match[1].lower() in {"three", "3"} else 2)]
     if bare:
         found += [(match.start(1), int(match[1])) for match in _BARE.finditer(text)]
     return list(dict(sorted(found)).items())

@@ -18,7 +18,7 @@ _ALL = re.compile(
     r"\b(?:all (?:of )?(?:the )?(?:three|3|proposals|them|plans)|the three|each of (?:them|the)|each proposal)\b", re.I
 )
 _POINTING = re.compile(
-    r"\b(?:that|this)\s+(?:one|plan|proposal|option|candidate|config\w*|sharding|mesh|layout|setup)\b|\b(?:it|its)\b"
+    r"\b(?:that|this)\s+(?:one|plan|proposal|option|candidate|config\w*|sharding|mesh|layout|setup)\b|\b(?:it|its)\b(?!\s+the\b)"
     r"|\b(?:that|this)\s*(?:$|[?.!,:]|\s(?=(?:ran|runs|oom|crash|fail|was|took|takes|measur|went|died|did|fit|gave|hung"
     r"|never|hit|is|one|into|to)\w*))",
     re.I,

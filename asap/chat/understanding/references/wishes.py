@@ -14,7 +14,7 @@ _MUCH = (
 _WISH = re.compile(
     rf"\b{_MUCH}\s+(?:of\s+|any\s+|the\s+|use\s+|using\s+|more\s+)*{_AXIS}(?:[\s-]+(?:parallel\w*|stages?|axis|sharding|shards))?\b"
     rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding|degrees?)\b"
-    r"|\b(?P<alone>pipelining)\b"
+    r"|\b(?P<alone>pipelining|hsdp)\b"
     rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
     re.I,
 )
@@ -42,16 +42,17 @@ def wish_in(text: str) -> Wish | None:
     """An axis without a degree, or with a degree of one, and how much of it is asked for."""
     if single := _SINGLE.search(text):
         return next(Wish(axis, "none") for axis in get_args(Axis) if axis == WORDS[single["axis"].lower()])
-    match = _WISH.search(text)
-    if match is None:
+    found = list(_WISH.finditer(text))
+    if not found:
         return None
+    match = next((one for one in found if one["alone"]), None) or next((one for one in found if one["much"]), found[0])
     name = (match["axis"] or match["named"] or match["alone"] or match["wide"]).lower()
     plain_data = name in {"dp", "data"} and bool(re.search(r"\bplain\b|no sharding", text, re.I))
     name = (
         "stage"
         if name == "pipelining"
         else "replica"
-        if name.startswith("replica") or plain_data
+        if name.startswith(("replica", "hsdp")) or plain_data
         else WORDS[name.removesuffix("s")]
     )
     much = match["much"] or ""
@@ -66,7 +67,7 @@ def wish_in(text: str) -> Wish | None:
             else "less"
             if _LESS.search(much)
             else "some"
-            if _SOME.search(match.group())
+            if _SOME.search(match.group()) or (name == "replica" and match["alone"])
             else "more"
         )
     axes: tuple[Axis, ...] = get_args(Axis)

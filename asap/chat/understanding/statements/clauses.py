@@ -86,7 +86,7 @@ def clause_facts(
 def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:
     """Figures and outcomes of plans that ran."""
     study, text, plans = scene.study, clause.text, clause.plans
-    figures = figures_in(text, clause.amounts, study.slice.devices if study.slice else None)
+    figures = figures_in(text, clause.amounts, study)
     compared = bool(figures) and _against_baseline(text, figures)
     another = against_another(text, that_runs_now=scene.focus == study.plan)
     if figures and len(plans) > 1 and not compared and not another:
@@ -105,11 +105,13 @@ def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> lis
 
 def _figure(clause: str, figure: StatedFact, plans: Sequence[Plan], study: Study) -> list[StatedFact | str]:
     rest = without_plans(clause)
-    of_run = not plans and (figure.claim in _OF_THE_RUN or _OURS.search(rest) or _STEP.search(rest))
+    of_run = all(plan == study.plan for plan in plans) and (
+        figure.claim in _OF_THE_RUN or _OURS.search(rest) or _STEP.search(rest)
+    )
     if not happened(rest) and not of_run:
         return []
     if of_run and figure.claim in {*_OF_THE_RUN, Claim.STEP_TIME} and study.plan is not None:
-        if (name := unknown_subject(rest)) is not None:
+        if not plans and (name := unknown_subject(rest)) is not None:
             return [f'Which plan is "{plain(name, 60)}"? Name it by its number or its axes, as in "proposal 2 …".']
         plans = [study.plan]
     return _of_plans(clause, figure, plans, study)
@@ -120,7 +122,7 @@ def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
     found: list[StatedFact | str] = []
     for text in _PART.split(clause):
         part = read_clause(text, replace(scene, focus=None))
-        figures = figures_in(text, part.amounts, None)
+        figures = figures_in(text, part.amounts, scene.study)
         if not figures and not part.refs.plans:
             continue
         if len(figures) != 1 or len(part.refs.plans) != 1:
@@ -158,8 +160,6 @@ def _checked(item: StatedFact, study: Study) -> StatedFact | str:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
     if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME}:
         return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
-    if item.value is not None and item.value <= 0:
-        return "A measurement is above zero; I have not recorded it."
     return item.model_copy(update={"plan": plan})
 
 

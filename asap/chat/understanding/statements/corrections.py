@@ -1,4 +1,4 @@
-"""A fact on record that a clause corrects: "it was 9.4 s, not 8.4", "sorry, typo: 9.4 s"."""
+"""A fact, on record or refused, that a clause corrects: "it was 9.4 s, not 8.4", "sorry, typo: 9.4 s"."""
 
 import re
 
@@ -12,6 +12,12 @@ from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import is_question
 from asap.core.text import plain
 
+_UNITS: dict[Claim, set[str]] = {
+    Claim.STEP_TIME: {"s", ""}, Claim.MFU: {"%", ""}, Claim.HBM_SHARE: {"%", ""}, Claim.HBM_BYTES: {"GiB", "GB", ""},
+    Claim.THROUGHPUT: {"tokens/s", "tokens/s/chip", ""},
+}  # fmt: skip
+"""Units in which a correction may be written; without one it is in that of the fact."""
+_NO = re.compile(r"\W*(?:no|nope|nah)\b", re.I)
 _MISTAKE = re.compile(
     r"\b(?:sorry|typo|correction|misread|mistyped|i meant|mistake|wrong number|actually|oops|my bad)\b", re.I
 )
@@ -26,7 +32,7 @@ def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | 
         return None
     if is_question(clause) or has("strong", clause):
         return None
-    number = new[0].value
+    number = new[0].value / 100 if new[0].unit == "%" and not wrong.stated else new[0].value
     fields = {"value": number, "words": plain(clause, LONGEST_WORDS)}
     if wrong.value and wrong.stated:
         fields |= {"value": number * wrong.value / wrong.stated, "stated": number}
@@ -36,16 +42,22 @@ def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | 
 def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:
     """The fact whose number is denied: "not 8.4"."""
     old = [amount for amount in found if amount.before]
-    return next((fact for fact in reversed(scene.known) if any(_is(amount, fact) for amount in old)), None)
+    return next(
+        (fact for fact in reversed((*scene.known, *scene.refused)) if any(_is(amount, fact) for amount in old)), None
+    )
 
 
 def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene) -> StatedFact | None:
-    """The last step time, where a mistake is owned up to and the baseline is not named."""
-    if not _MISTAKE.search(clause) or len(new) != 1 or new[0].unit not in {"s", ""} or speaks_of_baseline(clause):
+    """The figure that was just refused, else the last step time, where a mistake is owned up to."""
+    owned_up = _MISTAKE.search(clause) or (scene.refused and _NO.match(clause))
+    if not owned_up or len(new) != 1 or speaks_of_baseline(clause):
         return None
     refs = references(clause, scene.tested, None, None, found)
-    last = next((fact for fact in reversed(scene.known) if fact.claim is Claim.STEP_TIME), None)
-    return last if last is not None and (not refs.plans or last.plan in refs.plans) else None
+    steps = [fact for fact in scene.known if fact.claim is Claim.STEP_TIME]
+    last = next(reversed((*steps, *scene.refused)), None)
+    if last is None or new[0].unit not in _UNITS.get(last.claim, set()):
+        return None
+    return last if not refs.plans or last.plan in refs.plans else None
 
 
 def _is(amount: Amount, fact: StatedFact) -> bool:

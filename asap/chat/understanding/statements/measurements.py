@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.plausibility import mfu_of_rate
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.words.doubt import has
 from asap.core.units import GIB
+from asap.study.study import Study
 
 _SLOWER = re.compile(r"\b(?:slower|longer|worse|more time|slow)\b", re.I)
 _FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?up)\b", re.I)
@@ -19,13 +21,13 @@ _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""
 
 
-def figures_in(clause: str, amounts: Sequence[Amount], devices: int | None) -> list[StatedFact]:
+def figures_in(clause: str, amounts: Sequence[Amount], study: Study) -> list[StatedFact]:
     """The measured figures of a clause, without plan; what a later "not 8.4" corrects is left out."""
     found: list[StatedFact] = []
     for amount in amounts:
         if amount.before:
             continue
-        fact = _figure(clause, amount, devices)
+        fact = _figure(clause, amount, study)
         if fact is not None:
             found.append(fact)
     return found
@@ -41,7 +43,7 @@ def relative(amount: float, unit: str, slower: bool, shorter: bool = False) -> f
     return max(1 - share, 1e-3) if shorter else 1 / (1 + share)
 
 
-def _figure(clause: str, amount: Amount, devices: int | None) -> StatedFact | None:
+def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
     near, value = clause[amount.start : amount.end + _NEAR], amount.value
     if amount.unit == "s":
         if has("other_times", clause):
@@ -61,8 +63,12 @@ def _figure(clause: str, amount: Amount, devices: int | None) -> StatedFact | No
         return StatedFact(claim=Claim.HBM_BYTES, value=size, stated=value, unit=amount.unit, words=clause)
     if amount.unit == "tokens/s":
         return StatedFact(claim=Claim.THROUGHPUT, value=value, words=clause)
-    if amount.unit == "tokens/s/chip" and devices:
-        return StatedFact(claim=Claim.THROUGHPUT, value=value * devices, stated=value, unit=amount.unit, words=clause)
+    if amount.unit == "FLOP/s" and (mfu := mfu_of_rate(study, value)) is not None:
+        return StatedFact(claim=Claim.MFU, value=mfu, stated=value / 1e12, unit="TFLOP/s a chip", words=clause)
+    if amount.unit == "tokens/s/chip" and study.slice is not None:
+        return StatedFact(
+            claim=Claim.THROUGHPUT, value=value * study.slice.devices, stated=value, unit=amount.unit, words=clause
+        )
     if not amount.unit and 0 < value <= 1 and _MFU.search(clause):
         return StatedFact(claim=Claim.MFU, value=value, words=clause)
     return None

@@ -5,10 +5,12 @@ something is answered with what is missing.
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.claims import MEASURED_CLAIMS, Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.scene import Scene
@@ -22,6 +24,13 @@ from asap.plans import Plan
 
 Item = TypeVar("Item")
 
+_REPORTED = re.compile(
+    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had))\b[^?]*?\d[^?,]*),\s*"
+    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\?)",
+    re.I,
+)
+_LEAST_LINES = 3
+"""So many figures of one plan are lines of a log, and no corrections of each other."""
 _CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+(?!\d)", re.I)
 
 
@@ -33,6 +42,7 @@ class Statements:
         evidence: facts.
         supposed: facts that are only supposed.
         complaints: what is missing or cannot be, in whole sentences.
+        impossible: facts with a number that none of them can have.
         corrected: facts on record that ``evidence`` corrects.
         unread: clauses that state nothing.
     """
@@ -40,6 +50,7 @@ class Statements:
     evidence: tuple[StatedFact, ...] = ()
     supposed: tuple[StatedFact, ...] = ()
     complaints: tuple[str, ...] = ()
+    impossible: tuple[StatedFact, ...] = ()
     corrected: tuple[StatedFact, ...] = ()
     unread: tuple[str, ...] = ()
 
@@ -62,7 +73,8 @@ def read_statements(text: str, scene: Scene) -> Statements:
     """Take a line apart and keep what is stated as a fact; raises PlanError where a plan in it is malformed."""
     found = _Found()
     scene = replace(scene, focus=scene.focus or next(iter(scene.order), None))
-    for part in filter(None, map(str.strip, _CLAUSE.split(text))):
+    parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
+    for part in filter(None, parts):
         spoken_of = _read_clause(part, scene, found)
         scene = replace(scene, focus=spoken_of)
     blameless = [item for item in found.evidence if _is_no_fault_of_the_plan(item, text)]
@@ -71,15 +83,27 @@ def read_statements(text: str, scene: Scene) -> Statements:
         found.complaints.append(
             f"That is not held against {names}: what you name is no fault of the plan. Nothing is recorded."
         )
-    if not all(map(_is_plausible, (*found.evidence, *found.supposed))):
-        found.complaints.append(f"A number has to be above zero and at most {LARGEST_COUNT:,}. Nothing is recorded.")
+    found.evidence = _of_one_plan(found.evidence)
+    impossible = [item for item in (*found.evidence, *found.supposed) if not is_possible(item)]
+    if impossible:
+        said = "; ".join(map(str, impossible))
+        found.complaints.append(
+            f"Not recorded: {said}. A figure has to be above zero and at most {LARGEST_COUNT:,}: which is it?"
+        )
     return Statements(
-        evidence=_once([item for item in found.evidence if item not in blameless and _is_plausible(item)]),
-        supposed=_once([item for item in found.supposed if _is_plausible(item)]),
+        evidence=_once([item for item in found.evidence if item not in blameless and is_possible(item)]),
+        supposed=_once([item for item in found.supposed if is_possible(item)]),
         complaints=_once(found.complaints),
+        impossible=_once(impossible),
         corrected=_once(found.corrected),
         unread=tuple(found.unread),
     )
+
+
+def _report_and_question(part: str) -> tuple[str, ...]:
+    """A report and what is asked about it in one sentence: "we measured 9 s, is that good?"."""
+    found = _REPORTED.fullmatch(part)
+    return (part,) if found is None or is_question(found["report"]) else (found["report"], found["question"])
 
 
 def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
@@ -90,7 +114,7 @@ def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
         return scene.focus
     if (correction := correction_in(text, scene)) is not None:
         wrong, right = correction
-        found.corrected.append(wrong)
+        found.corrected += [wrong] if wrong not in scene.refused else []
         found.evidence.append(right)
         return scene.focus
     clause = read_clause(text, scene)
@@ -103,13 +127,31 @@ def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
     return clause.refs.plans[-1] if clause.refs.plans else scene.focus
 
 
+def _of_one_plan(facts: Sequence[StatedFact]) -> list[StatedFact]:
+    """The facts, with the median in place of figures of one plan, as the lines of a log have them."""
+    groups: dict[tuple[object, ...], list[StatedFact]] = defaultdict(list)
+    for fact in facts:
+        groups[fact.claim, fact.plan].append(fact)
+    return [fact for group in groups.values() for fact in (_median(group) if _are_lines(group) else group)]
+
+
+def _are_lines(group: Sequence[StatedFact]) -> bool:
+    return len(group) >= _LEAST_LINES and group[0].claim in MEASURED_CLAIMS
+
+
+def _median(group: Sequence[StatedFact]) -> list[StatedFact]:
+    ordered = sorted(group, key=lambda fact: fact.value or 0.0)
+    return [ordered[(len(ordered) - 1) // 2]]
+
+
 def _is_no_fault_of_the_plan(item: StatedFact, text: str) -> bool:
     if item.claim is Claim.OUT_OF_MEMORY:
         return host_memory(text)
     return item.claim is Claim.FAILED and (has("outside_causes", text) or machine_failed(text))
 
 
-def _is_plausible(item: StatedFact) -> bool:
+def is_possible(item: StatedFact) -> bool:
+    """Whether a fact has no number, or one that a run can have."""
     largest = LARGEST_AMOUNT if item.claim is Claim.HBM_BYTES else LARGEST_COUNT
     return item.value is None or 0 < item.value <= largest
 

@@ -22,13 +22,17 @@ def masked(text: str, found: Sequence[Amount], named: Sequence[str] = (), lone: 
     for name in named:
         spans += [(m.start(), m.end(), "zop") for m in re.finditer(loose(name), text, re.I)]
     spans += [(a.start, a.end, "zrank") for a in lone]
-    digits = [(a, re.match(r"[\d.,]+", text[a.start :])) for a in found]
+    digits = [(a, re.match(r"[-−]?[\d.,]+", text[a.start :])) for a in found]
     spans += [(a.start, a.start + match.end(), "znum") for a, match in digits if match]
     for start, end, mask in sorted(_separate(spans), reverse=True):
         text = f"{text[:start]} {mask} {text[end:]}"
-    return text
+    text = _CONTRACTED.sub(r"\1 is", text)
+    return _CODE.sub(lambda match: " zplan " if "zplan" in match.group() else " ", text)
 
 
+_CONTRACTED = re.compile(r"\b(what|who|where|how|that|there|it)'s\b", re.I)
+_CODE = re.compile(r"```.*?(?:```|$)", re.S)
+"""A block of code: what it runs says nothing of what is asked of it."""
 _MASKS = (
     (
         re.compile(

@@ -20,6 +20,14 @@ def in_english(text: str) -> str:
     return " ".join(_UNSPACED.sub(" ", text).split())
 
 
+def speaks_english(text: str) -> bool:
+    """Whether enough words of a text are English."""
+    known = function_words()["en"] | {word for _, example in examples() for word in _WORD.findall(example.lower())}
+    words = _WORD.findall(text.lower())
+    return sum(word in known for word in words) > _LEAST_ENGLISH * len(words) or not words
+
+
+_LEAST_ENGLISH = 0.4
 _UNSPACED = re.compile(r"(?<=[\u2e80-\uffff])(?=[\x00-\x7f])|(?<=[\x00-\x7f])(?=[\u2e80-\uffff])")
 """Between a script without spaces and a number or a Latin word."""
 _WORD = re.compile(r"[^\W\d_]+")
