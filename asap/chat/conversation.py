@@ -86,7 +86,12 @@ class Conversation:
         """
         self._refresh()
         if self._revised is None:
-            self._revised = apply_evidence(self.rank(self.study), self.evidence)
+            ranked = self.rank(self.study)
+            found = [candidate.plan for candidate in ranked.candidates]
+            stated = {fact.plan: self.analysed[fact.plan] for fact in self.evidence if fact.plan in self.analysed}
+            spoken_of = [candidate for plan, candidate in stated.items() if plan not in found]
+            ranked = replace(ranked, candidates=[*ranked.candidates, *spoken_of])
+            self._revised = apply_evidence(ranked, self.evidence)
         return self._revised
 
     @property
