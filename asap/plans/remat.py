@@ -15,7 +15,7 @@ TENSORS: tuple[Tensor, ...] = get_args(Tensor)
 pass does not read what the last product writes."""
 
 _HOST = "host."
-_TOGETHER: dict[str, tuple[Tensor, ...]] = {"qkv": ("query", "key", "value")}
+TOGETHER: dict[str, tuple[Tensor, ...]] = {"qkv": ("query", "key", "value")}
 """Words of a plan's text that stand for several tensors."""
 StatePrecision = Literal["fp32", "bf16"]
 """Of what a device keeps from step to step."""
@@ -84,7 +84,7 @@ class SavedTensors:
 
 def _short(tensors: tuple[Tensor, ...]) -> list[str]:
     """Words for tensors, one for those that have one together."""
-    for word, parts in _TOGETHER.items():
+    for word, parts in TOGETHER.items():
         if set(parts) <= set(tensors):
             return [word, *(tensor for tensor in tensors if tensor not in parts)]
     return list(tensors)
@@ -93,7 +93,7 @@ def _short(tensors: tuple[Tensor, ...]) -> list[str]:
 def _tensors(word: str) -> list[str]:
     """The tensors of a word, each with its place."""
     place = _HOST if word.startswith(_HOST) else ""
-    return [f"{place}{part}" for part in _TOGETHER.get(word.removeprefix(place), (word.removeprefix(place),))]
+    return [f"{place}{part}" for part in TOGETHER.get(word.removeprefix(place), (word.removeprefix(place),))]
 
 
 Policy: TypeAlias = Remat | SavedTensors

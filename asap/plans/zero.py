@@ -18,5 +18,5 @@ def stage_over_replicas(plan: Plan, framework: str | None, stage: int | None) ->
     """
     if stack_of(framework) != "deepspeed":
         return 0 if stage == 3 else stage or 0
-    degrees = (plan.degree(axis) for axis in ("data", "replica", "model"))
-    return 0 if shards_parameters(*degrees, stage or 0) else min(stage or 0, 2)
+    data, replica, tensor = plan.degree("data"), plan.degree("replica"), plan.degree("model")
+    return 0 if shards_parameters(data, replica, tensor, stage or 0) else min(stage or 0, 2)

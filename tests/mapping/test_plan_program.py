@@ -16,7 +16,7 @@ from tests.mapping.programs import DENSE, SLICE
 
 DEGREES = st.integers(1, 64)
 MESHES = st.builds(Mesh, replica=DEGREES, data=DEGREES, seq=DEGREES, model=DEGREES, expert=DEGREES, stage=DEGREES)
-KEPT = st.sampled_from(["key+host.query", "host.out", "up"]).map(SavedTensors.parse)
+KEPT = st.sampled_from(["key+host.query", "host.out", "up", "qkv+context", "out+host.qkv"]).map(SavedTensors.parse)
 OFFLOADED = st.sets(st.sampled_from(STATES)).map(lambda found: tuple(state for state in STATES if state in found))
 PLANS = st.builds(
     Plan, ici=MESHES, dcn=MESHES, microbatches=st.none() | DEGREES, pipeline_repeats=DEGREES,

@@ -7,6 +7,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import resolve_hardware
 from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.parse import parse
+from asap.mapping.plan_program import plan_text
 from asap.mapping.variations import split_otherwise
 from asap.models import Architecture, Workload
 from asap.plans import Plan
@@ -57,6 +58,13 @@ def test_every_split_is_predicted(model, base):
         assert 0 < found.step_time.low <= found.step_time.value <= found.step_time.high < math.inf
         assert 0 < found.memory.total.low <= found.memory.total.value < math.inf
         assert found.notes != plan.notes, varied.what
+
+
+def test_a_split_keeps_what_the_plan_recomputes():
+    base = plan_text(Plan.parse("data=16 microbatches=1 remat=qkv+context"))
+    splits = list(split_otherwise(base, mapping_target(DENSE, WORKLOAD), SLICE))
+    assert splits
+    assert all("remat qkv+context\n" in varied.text for varied in splits)
 
 
 COMPILED = [

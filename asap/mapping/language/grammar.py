@@ -6,7 +6,7 @@ A program is lines. Each is empty, a comment, or one decision; their order means
 from typing import get_args
 
 from asap.plans import Remat
-from asap.plans.remat import TENSORS, Offload, StatePrecision
+from asap.plans.remat import TENSORS, TOGETHER, Offload, StatePrecision
 
 ALGORITHMS = ("cannon", "summa", "pumma", "johnson", "solomonik", "cosma", "stencil", "circuit", "pennant")
 EXCHANGES = ("gather", "reduce", "permute", "all_to_all")
@@ -79,7 +79,7 @@ counts: "(" COUNT ("," COUNT)* ")"
 
 DCN.1: "dcn."
 NONE: "none"
-KEPT: "host."? ({_any_of(TENSORS)})
+KEPT: "host."? ({_any_of((*TENSORS, *TOGETHER))})
 NAME: /[A-Za-z_][A-Za-z0-9_]*/
 PATTERN: /[A-Za-z0-9_]*\*[A-Za-z0-9_*]*/
 COUNT: /[1-9][0-9]*/
