@@ -1,4 +1,5 @@
 import json
+import stat
 import sys
 import tomllib
 from pathlib import Path
@@ -41,12 +42,14 @@ for step in range(40):
 def test_a_try_has_a_copy_of_the_file_with_its_settings(tmp_path, name, text, overrides, changed):
     original, folder = tmp_path / name, tmp_path / "a try"
     original.write_text(text)
+    original.chmod(0o600)
     folder.mkdir()
     script = Command("run --config {config}", config=original).script(overrides, "", "t", folder)
     copy = folder / name
     assert script == f"run --config '{copy}'"
     assert _parsed(copy) == changed
     assert original.read_text() == text
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert ("# mine" in copy.read_text()) == ("# mine" in text)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import MutableMapping
 from pathlib import Path
+from shutil import copymode
 from typing import Any
 
 import tomlkit
@@ -41,7 +42,7 @@ def read_document(path: Path) -> MutableMapping[str, Any]:
 
 
 def write_changed(path: Path, settings: dict[str, Any], folder: Path) -> Path:
-    """Write the file into a folder, with settings changed or added; comments stay in TOML only.
+    """Write the file into a folder, as private as it is, with settings changed or added; comments stay in TOML only.
 
     Raises:
         BadInputError, ConfigError: as :func:`read_document`, or a setting stands where the file has a section.
@@ -49,7 +50,9 @@ def write_changed(path: Path, settings: dict[str, Any], folder: Path) -> Path:
     document = read_document(path)
     _change(document, settings, str(path))
     copy = folder / path.name
+    copy.touch(mode=0o600)
     copy.write_text(_written(document, path.suffix), encoding="utf-8")
+    copymode(path, copy)
     return copy
 
 
