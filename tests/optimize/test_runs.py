@@ -72,9 +72,14 @@ def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     assert 10 <= (outcome.steps or 0) < 40
 
 
-@pytest.mark.parametrize(("mode", "code"), [("silent", Code.UNCHECKED), ("noisy", Code.NOISE)])
-def test_a_result_that_says_little_is_marked(tmp_path, mode, code):
-    outcome = evaluator(mode).evaluate(PLAN, tmp_path)
+@pytest.mark.parametrize(
+    ("mode", "steps", "code"),
+    [("silent", 10, Code.UNCHECKED), ("noisy", 10, Code.NOISE), ("noisy", 40, Code.NOISE)],
+    ids=["silent", "noisy", "noisy, its last third slower than its first"],
+)
+def test_a_result_that_says_little_is_marked(tmp_path, mode, steps, code):
+    tried = evaluator(mode)
+    outcome = RunEvaluator(**{**vars(tried), "limits": RunLimits(steps, 20.0)}).evaluate(PLAN, tmp_path)
     assert (outcome.status, outcome.codes) == ("done", {code})
 
 

@@ -32,7 +32,7 @@ match mode:
         steps(40, 1.0)
     case "noisy":
         for number in range(40):
-            steps(1, 1.0 if number % 2 else 1.5)
+            steps(1, 1.5 if number % 2 else 1.0)
     case "board":
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary

@@ -28,6 +28,8 @@ from asap.proposals.proposal import Overrides
 _POLL_S = 0.05
 _THROTTLED = 1.1
 """Median of the last third of the steps over that of the first from which on they are said to grow longer."""
+_BY_CHANCE = 0.01
+"""Probability that steps in random order show as much of a trend, below which it is one."""
 _NOISY = 0.03
 """Standard error of the mean above which it says little: undisturbed steps vary by as much each
 (:data:`asap.diagnosis.facts.STEP_TIME_VARIATION`)."""
@@ -139,7 +141,7 @@ class RunEvaluator:
             said = [reason]
         elif wrong is not None:
             status, said = "lost" if wrong.code == Code.BUDGET_SPENT else "failed", [wrong]
-        elif steady is not None and (grown := _growth(steady, log.times)) > _THROTTLED:
+        elif steady is not None and (grown := _growth(steady, log.times)) > 1.0:
             status, said = "failed", [feedback(Code.THROTTLED, f"its steps grew by {format_percent(grown - 1, 0)}")]
         timed = steady if status == "done" else None
         error = (timed.deviation or 0.0) / math.sqrt(timed.steps or 1) if timed else None
@@ -176,9 +178,18 @@ def _wrong(log: RunLog) -> Feedback | None:
 
 
 def _growth(steady: MeasuredStep, times: list[float]) -> float:
+    """By what factor the steps grew from the first third to the last; 1 where noise alone may explain it.
+
+    Source: Kendall, "A new measure of rank correlation" (1938), for the trend.
+    """
     kept = times[steady.left_out :]
     third = len(kept) // 3
-    return median(kept[-third:]) / median(kept[:third]) if third >= 2 else 1.0
+    if third < 2 or (grown := median(kept[-third:]) / median(kept[:third])) <= _THROTTLED:
+        return 1.0
+    from scipy.stats import kendalltau
+
+    by_chance = float(kendalltau(range(len(kept)), kept)[1])
+    return grown if by_chance < _BY_CHANCE else 1.0
 
 
 def _progress(log: RunLog) -> str:
