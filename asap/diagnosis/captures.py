@@ -14,6 +14,7 @@ _CAPTURES: Mapping[Stack, str] = {
     "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for --profile",
     "torchtitan": f"{_LOG}; profiling.enable_profiling=true for --profile",
     "deepspeed": f"{_LOG}; torch.profiler around a few steps for --profile",
+    "axolotl": f"{_LOG}; torch.profiler around a few steps for --profile",
     "nanotron": f"{_LOG}; profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.

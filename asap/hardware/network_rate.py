@@ -18,6 +18,11 @@ _LARGEST_NODE = 16
 _HINT = "write 8x400Gb (ports of a node), 3200Gb/node or 400Gb/gpu"
 
 
+def chips_per_node(chip: Chip) -> int | None:
+    """Chips of a server; ``None`` where chips reach each other beyond it, or it is not on record."""
+    return chip.scaleup.domain if chip.scaleup and chip.scaleup.domain <= _LARGEST_NODE else None
+
+
 def read_network(text: str, chip: Chip) -> float:
     """Bytes/s of one device into the network, in one direction.
 
@@ -30,10 +35,11 @@ def read_network(text: str, chip: Chip) -> float:
     rate = float(found["number"]) * _UNITS[found["unit"]] * int(found["ports"] or 1)
     if found["of"] in ("gpu", "chip", "device"):
         return rate
-    if chip.scaleup is None or chip.scaleup.domain > _LARGEST_NODE:
+    node = chips_per_node(chip)
+    if node is None:
         raise ConfigError(f"has to be the rate of one {chip.title}", where=plain(text, 60), hint="write 50Gb/chip")
     if found["of"] == "node" or found["ports"]:
-        return rate / chip.scaleup.domain
+        return rate / node
     raise ConfigError("does not say of what: of a node, or of one GPU", where=plain(text, 60), hint=_HINT)
 
 

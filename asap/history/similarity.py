@@ -7,6 +7,7 @@ change carries over: what holds the run back, what it runs on, how it is laid ou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +83,8 @@ class FeatureTable:
 
 def similarity(features: dict[str, _Scores]) -> _Scores:
     """Weighted mean of the features, 0 to 1; :data:`NEUTRAL` where nothing is known."""
-    return sum(WEIGHTS[name] * np.where(np.isnan(values), NEUTRAL, values) for name, values in features.items())  # type: ignore[return-value]
+    weighted = (WEIGHTS[name] * np.where(np.isnan(values), NEUTRAL, values) for name, values in features.items())
+    return reduce(np.add, weighted)
 
 
 def chip_likeness(one: str, other: str) -> float:

@@ -31,6 +31,7 @@ LEVER = Lever(
         "bridge": "train.global_batch_size",
         "torchtitan": "training.global_batch_size",
         "deepspeed": "train_batch_size",
+        "axolotl": "micro_batch_size",
     },
     read=_read,
     values=_values,

@@ -49,6 +49,7 @@ LEVER = Lever(
         "torchtitan": "training.local_batch_size",
         "deepspeed": "train_micro_batch_size_per_gpu",
         "nanotron": "tokens.micro_batch_size",
+        "axolotl": "micro_batch_size",
     },
     read=_read,
     values=_values,

@@ -2,7 +2,7 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan, Remat
-from asap.plans.deepspeed.settings import KEEP, RECOMPUTE
+from asap.plans.deepspeed.trainer import RECOMPUTE, recomputation_key
 from asap.plans.remat import Policy, SavedTensors, Tensor
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
@@ -10,6 +10,7 @@ _NAMED: dict[str, tuple[Remat, ...]] = {
     "torchtitan": (Remat.NONE, Remat.MINIMAL, Remat.FULL),
     "nanotron": (Remat.NONE, Remat.FULL),
     "deepspeed": (Remat.NONE, Remat.FULL),
+    "axolotl": (Remat.NONE, Remat.FULL),
 }
 """Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
@@ -50,7 +51,7 @@ def _read(plan: Plan) -> str:
 
 
 def _values(run: Run) -> tuple[Value, ...]:
-    if run.plan.remat is None or (run.stack == "deepspeed" and not {RECOMPUTE, KEEP} & run.settings.keys()):
+    if run.plan.remat is None or (run.stack == "deepspeed" and recomputation_key(run.settings) is None):
         return (PRESENT,)
     known = policies(run)
     choices = [*((policy, False) for policy in known), *(_BY_TENSOR if Remat.OFFLOAD in known else ())]
@@ -80,6 +81,7 @@ LEVER = Lever(
         "torchtitan": "activation_checkpoint.mode",
         "nanotron": "parallelism.recompute_layer",
         "deepspeed": RECOMPUTE,
+        "axolotl": RECOMPUTE,
     },
     read=_read,
     values=_values,

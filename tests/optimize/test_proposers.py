@@ -159,7 +159,7 @@ def test_out_of_memory_is_a_lesson_for_what_needs_as_much():
 
 
 def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_tried_again():
-    proposer = ModelGuided(line([1.0, 1.0, 1.0]), KERNEL)
+    proposer = ModelGuided(line([1.0, 1.0, 1.0]), Kernel(deviation=0.1, reach=2.0, limit=0.3))
     refused = [died(1, 0, "rejected", Code.INVALID)]
     suggestion = proposer.propose(refused)
     assert suggestion is not None

@@ -18,6 +18,7 @@ _ADVICE: Mapping[Stack | None, str] = {
     "bridge": "lower model.cpu_offloading_num_layers or optimizer.optimizer_offload_fraction, hide the optimizer's"
     f" copies (optimizer.overlap_cpu_optimizer_d2h_h2d=true); {_REMATERIALISE} (model.recompute_granularity)",
     "torchtitan": f"set training.enable_cpu_offload=false; {_REMATERIALISE} (activation_checkpoint.mode)",
+    "axolotl": f"set fsdp_config.offload_params=false; {_REMATERIALISE} (activation_offloading=false)",
     "deepspeed": "keep the optimizer or a part of it on the device (zero_optimization.offload_optimizer: device none,"
     f" or a smaller ratio), pin its memory (pin_memory); {_REMATERIALISE} (activation checkpointing)",
 }

@@ -169,7 +169,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         logit_bytes=GATHERED_LOGIT_BYTES if gathers else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
         loss_chunks=w.loss_chunks or 1,
         vocab_parallel_loss=float(not gathers),
-        xla=float(framework in ("jax", "maxtext")),
+        xla=float(_is_xla(w)),
+        scans_layers=float(_scans_layers(w)),
         layers_together=float(_layers_together(w, architecture)),
         overlaps_reduction=float(framework != "megatron"),
         regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
@@ -193,8 +194,15 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
 
 def _layers_together(workload: Workload, architecture: Architecture) -> int:
     """Of MaxText, whose scan repeats a pattern of layers as one module under one policy (its models/gemma3.py)."""
-    scanned = framework_class(workload.framework) in ("jax", "maxtext") and workload.scan_layers is not False
-    return pattern_length(architecture) if scanned else 1
+    return pattern_length(architecture) if _scans_layers(workload) else 1
+
+
+def _is_xla(workload: Workload) -> bool:
+    return framework_class(workload.framework) in ("jax", "maxtext")
+
+
+def _scans_layers(workload: Workload) -> bool:
+    return _is_xla(workload) and workload.scan_layers is not False
 
 
 def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
@@ -285,7 +293,7 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
     batch = np.array([plan.global_batch or workload.global_batch or 0 for plan in plans])
     maxtext = framework_class(workload.framework) == "maxtext"
     unknown = np.where(stages > 1, stages if maxtext else np.maximum(batch / shards, 1.0), 1.0)
-    shares = [remat_shares(plan.remat or Remat.FULL, model) for plan in plans]
+    shares = [remat_shares(plan.remat or Remat.FULL, model, _is_xla(workload)) for plan in plans]
     return PlanInputs(
         replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
         stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],

@@ -107,6 +107,8 @@ class WorkloadInputs:
     """Switch: what sequence parallelism gathered is not kept but gathered again for the backward pass."""
     xla: Number
     """Switch: XLA compiles the step."""
+    scans_layers: Number
+    """Switch: XLA runs the layers as a loop, which stacks what they keep."""
     layers_together: Number
     """Layers that are rematerialised as one: of the block that a scan over unlike layers repeats, else 1."""
     overlaps_reduction: Number

@@ -1,6 +1,6 @@
 """What of a layer is computed again and what is kept, under a policy: shares of its matrix products and tensors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asap.plans.remat import Policy, Remat, SavedTensors
 from asap.prediction.step_model.inputs import ModelInputs, Number
@@ -27,8 +27,8 @@ class RematShares:
 
 
 _MLP_INTO = 2 / 3
-"""Of a gated MLP: what its last product writes is not needed again; recomputing a layer as a whole computes it
-nevertheless."""
+"""Of a gated MLP: what its last product writes is not needed again. PyTorch, which computes a layer again as a whole,
+computes it nevertheless."""
 
 NAMED = {
     Remat.NONE: RematShares(recompute_attention=0.0, recompute_elementwise=0.0, kept_layer=1.0),
@@ -42,13 +42,23 @@ NAMED = {
 }
 
 
-def remat_shares(policy: Policy, model: ModelInputs) -> RematShares:
+def remat_shares(policy: Policy, model: ModelInputs, xla: bool) -> RematShares:
     """Shares under a policy; tensor by tensor, as jax.checkpoint saves names.
 
     A product is computed again unless what it writes is saved, attention unless its context is. What lies in host
     memory takes none of the HBM.
     """
-    return NAMED[policy] if isinstance(policy, Remat) else _by_tensor(policy, model)
+    if not isinstance(policy, Remat):
+        return _by_tensor(policy, model)
+    if policy is Remat.FULL and xla:
+        return replace(NAMED[policy], recompute_mlp=_read_of_mlp(model))
+    return NAMED[policy]
+
+
+def _read_of_mlp(model: ModelInputs) -> Number:
+    """Share of the MLP whose products the backward pass reads, all that XLA computes: not the last one of a dense MLP,
+    but that of experts, as the gradient of the router's weights reads it."""
+    return 1 - (1 - model.moe_share) / (model.up_projections + 1)
 
 
 def _by_tensor(tensors: SavedTensors, model: ModelInputs) -> RematShares:

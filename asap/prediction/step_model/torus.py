@@ -6,12 +6,13 @@ Where chips of a group have others between them it forms one ring, and the rings
 programs name the strategy, ``StrategyND`` or ``StrategyRing``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap.prediction.step_model.inputs import HardwareInputs, Number
 
@@ -32,13 +33,24 @@ def links_of(machine: HardwareInputs, members: Number, inner: Number) -> Number:
     where there is no torus."""
     sides = (machine.torus_x, machine.torus_y, machine.torus_z)
     links = (machine.links_x, machine.links_y, machine.links_z)
-    on_tpu, *cases = np.broadcast_arrays(machine.tpu, members, inner, *sides, *links)
-    found = np.ones(on_tpu.shape)
-    rows = np.stack([each[on_tpu > 0] for each in cases], axis=-1)
-    if len(rows):
-        distinct, place = np.unique(rows, axis=0, return_inverse=True)
-        found[on_tpu > 0] = np.array([_links(*map(float, row)) for row in distinct])[place.ravel()]
-    return found
+    if not np.any(machine.tpu):
+        return 1.0
+    cases = (members, inner, *sides, *links)
+    code = _codes(cases)
+    _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    columns = [np.broadcast_to(each, code.shape).ravel()[first].tolist() for each in cases]
+    found = np.array([_links(*case) for case in zip(*columns, strict=True)])[place.reshape(code.shape)]
+    return np.where(np.asarray(machine.tpu) > 0, found, 1.0)
+
+
+def _codes(cases: Sequence[Number]) -> NDArray[np.int64]:
+    """A number for each case, the same for equal ones."""
+    code = np.zeros(np.broadcast_shapes(*map(np.shape, cases)), dtype=np.int64)
+    for each in cases:
+        if np.size(each) > 1:
+            whole = np.asarray(each).astype(np.int64)
+            code = code * (whole.max() + 1) + whole
+    return code
 
 
 @lru_cache(maxsize=65_536)

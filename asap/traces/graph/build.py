@@ -122,21 +122,18 @@ def ordered(graph: Graph, edges: Edges) -> tuple[Graph, Integers]:
 
 
 def _topological(nodes: int, edges: Edges) -> Integers:
-    """Place of each node in an order in which sources come first: the numbers' own, or Kahn's (1962)."""
+    """Place of each node in an order in which sources come first.
+
+    Where the numbers are no such order, that of the strong components: Pearce's algorithm (2005) numbers one after all
+    that it leads to, and where no node waits for itself each is a component of its own.
+    """
     if (edges.source < edges.target).all():
         return np.arange(nodes)
-    by_source = np.argsort(edges.source, kind="stable")
-    first = np.searchsorted(edges.source[by_source], np.arange(nodes + 1)).tolist()
-    targets = edges.target[by_source].tolist()
-    missing = np.bincount(edges.target, minlength=nodes).tolist()
-    ready = [node for node in range(nodes) if not missing[node]]
-    for node in ready:
-        for target in targets[first[node] : first[node + 1]]:
-            missing[target] -= 1
-            if not missing[target]:
-                ready.append(target)
-    if len(ready) < nodes:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    waits = csr_array((np.ones(len(edges), dtype=np.int8), (edges.source, edges.target)), shape=(nodes, nodes))
+    count, component = connected_components(waits, connection="strong")
+    if count < nodes:
         raise InsufficientEvidenceError("with this change ranks would wait for each other in a circle")
-    place = np.empty(nodes, dtype=np.int64)
-    place[ready] = np.arange(nodes)
-    return place
+    return count - 1 - component.astype(np.int64)

@@ -18,7 +18,7 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
             return tomllib.loads(overrides.text)
         case "deepspeed":
             return json.loads(overrides.text)
-        case "nanotron":
+        case "nanotron" | "axolotl":
             return yaml.safe_load(overrides.text) or {}
         case "maxtext" | "megatron" | "nemo" | "bridge":
             return _nested(asked_settings(overrides))
@@ -26,7 +26,7 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
 
 def asked_settings(overrides: Overrides) -> dict[str, str]:
     """Names and values that a log may show: of ``key=value``, ``--key value``, or a document."""
-    if overrides.stack in ("torchtitan", "deepspeed", "nanotron"):
+    if overrides.stack in ("torchtitan", "deepspeed", "nanotron", "axolotl"):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
     found: dict[str, str] = {}
     pending = None
