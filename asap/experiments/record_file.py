@@ -15,6 +15,7 @@ from asap.core.text import plain
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference
 from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.named_model import SHAPES
 from asap.experiments.yaml_text import parse_yaml
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures
@@ -115,7 +116,7 @@ def _model(value: Any, current: Architecture | None, place: str) -> Architecture
     found = find_architecture(value)
     if found is None:
         near = difflib.get_close_matches(value, known_architectures(), n=3, cutoff=0.4)
-        hint = f"nearest: {', '.join(near)}" if near else "give its shapes"
+        hint = f"nearest: {', '.join(near)}; or {SHAPES}" if near else f"add {SHAPES}"
         raise ConfigError(f"the model {plain(value, 60)} is not known", where=place, hint=hint)
     return found
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.numbers import digits
 from asap.core.text import plain
+from asap.plans.plan import Plan
 
 MOST = 10**9
 
@@ -25,6 +26,18 @@ def degree(settings: Mapping[str, object], key: str, default: int = 1) -> int:
     if isinstance(value, bool) or not 1 <= number <= MOST:
         raise PlanError(f"{key} must be a positive whole number, not {plain(repr(value), 40)}")
     return number
+
+
+def sequences_of_a_microbatch(plan: Plan, microbatches: int, global_batch: int) -> int:
+    """Sequences that one batch shard of a plan works on at once.
+
+    Raises:
+        PlanError: the batch does not divide so.
+    """
+    each, rest = divmod(global_batch, plan.batch_shards * microbatches)
+    if rest or not each:
+        raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {microbatches}")
+    return each
 
 
 def groups_of(devices: int, degrees: Mapping[str, int]) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from asap.core.errors import PlanError
+from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
@@ -11,8 +12,9 @@ from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
+from asap.plans.yaml_lines import yaml_lines
 
-Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron"]
+Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl"]
 
 TITLES: dict[Stack, str] = {
     "maxtext": "MaxText overrides",
@@ -22,6 +24,7 @@ TITLES: dict[Stack, str] = {
     "torchtitan": "torchtitan settings",
     "deepspeed": "DeepSpeed settings",
     "nanotron": "nanotron settings",
+    "axolotl": "Axolotl settings",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -32,6 +35,7 @@ _STACKS: dict[str, Stack] = {
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
     "nanotron": "nanotron",
+    "axolotl fsdp": "axolotl",
 }
 
 
@@ -87,7 +91,9 @@ def launch_lines(
     if stack == "deepspeed":
         return deepspeed.json_text(deepspeed.to_settings(plan, current, global_batch=global_batch))
     if stack == "nanotron":
-        return nanotron.yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
+        return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
+    if stack == "axolotl":
+        return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron":
         return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")

@@ -51,7 +51,7 @@ def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
     proposals = json.loads(asap("analyze", "now", "--format", "json").out)["proposals"]
     first, second = (Plan.model_validate(proposal["plan"]) for proposal in proposals[:2])
     for said in (f"{second} ran out of memory\n", f"{first} measured 30 s\n"):
-        monkeypatch.setattr("sys.stdin", io.StringIO(said))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         assert asap("chat", "now").code == 0
     asap("analyze", "now")
     score = json.loads(asap("ledger", "--format", "json").out)["score"]

@@ -77,9 +77,8 @@ def test_what_is_missing_is_named(asap):
     assert "global batch" in done.err
 
 
-@pytest.mark.slow
 def test_the_scorecard_beats_the_simple_rivals(asap):
-    runs, models = str(DATA / "runs.jsonl.gz"), str(DATA / "models.jsonl")
+    runs, models = str(DATA / "kept_out.jsonl.gz"), str(DATA / "models.jsonl")
     done = asap("backtest", runs, "--models", models, "--format", "json", "--baseline")
     assert done.code == 0, done.err
     ours = json.loads(done.out)

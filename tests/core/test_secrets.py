@@ -81,9 +81,8 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
         ("memory", "show", "s", "--format", "json"),
     ):  # fmt: skip
         monkeypatch.setattr("sys.argv", ["asap", *arguments])
-        monkeypatch.setattr(
-            "sys.stdin", io.StringIO(f"our token is {planted} {url}\nproposal 1 failed: {planted}\n/export\n")
-        )
+        said = f"our token is {planted} {url}\nproposal 1 failed: {planted}\n/export\n"
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         with suppress(SystemExit):
             main()
         printed = capsys.readouterr()

@@ -37,7 +37,7 @@ def test_deepspeed_without_a_model_says_what_to_give(read):
     run = read("ds_config.json", json.dumps(DEEPSPEED), "model=llama3.1-8b", hardware="a100-16")
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
     silent = read("ds_config.json", json.dumps(DEEPSPEED), hardware="a100-16")
-    assert any("has no model" in note for note in silent.notes)
+    assert any("the model is not said: add model=NAME" in note for note in silent.notes)
 
 
 CHAT = """
@@ -59,6 +59,9 @@ def test_a_script_that_starts_deepspeed(read):
     chat = read("run.sh", CHAT)
     assert (str(chat.plan), chat.workload.global_batch) == ("data=8 microbatches=2 remat=full", 64)
     assert (chat.model and chat.model.layers, chat.workload.sequence_length) == (32, 512)
+    assert chat.workload.precision == "fp16"
+    offloaded = read("run.sh", CHAT.replace("--zero_stage", "--offload --dtype bf16 --zero_stage"))
+    assert (str(offloaded.plan).split()[-1], offloaded.workload.precision) == ("offload=optimizer+parameters", "bf16")
     trainer = read("run.sh", TRAINER, hardware="h100-16")
     assert (str(trainer.plan), trainer.workload.zero_stage, trainer.workload.global_batch) == (
         "replica=16 microbatches=1", 2, 32,
@@ -73,11 +76,25 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
     assert not any("gradient_checkpointing" in note for note in run.notes)
     other = Plan.parse("replica=16 microbatches=2 remat=none")
     line = json.loads(launch_lines(other, "deepspeed", run.hyperparameters, global_batch=32))
-    assert line == {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 1, "gradient_checkpointing": False}
+    arguments = {
+        "per_device_train_batch_size": 1, "gradient_accumulation_steps": 2, "gradient_checkpointing": False,
+    }  # fmt: skip
+    assert line == {"TrainingArguments": arguments}
     assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=32) == "{}"
     minimal = Plan.parse("replica=16 microbatches=2 remat=minimal")
     with pytest.raises(PlanError, match="remat=minimal"):
         launch_lines(minimal, "deepspeed", run.hyperparameters, global_batch=32)
+
+
+def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_where_it_says_auto(read):
+    left = {"train_micro_batch_size_per_gpu": "auto", "train_batch_size": "auto", "gradient_accumulation_steps": 1}
+    run = read("ds.json", json.dumps(DEEPSPEED | left), "model=llama3.1-8b", hardware="h100-16")
+    plan = Plan.parse("data=16 microbatches=2 offload=optimizer")
+    line = json.loads(launch_lines(plan, "deepspeed", run.hyperparameters, global_batch=64))
+    arguments = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    assert line == {"gradient_accumulation_steps": 2, "TrainingArguments": arguments}
+    silent = read("ds.json", json.dumps(DEEPSPEED | {"gradient_accumulation_steps": "auto"}), hardware="h100-16")
+    assert (silent.plan.microbatches, silent.workload.global_batch) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -118,3 +118,9 @@ def test_any_prose_is_plans_or_a_plan_error(prose):
     except PlanError:
         return
     assert isinstance(without_plans(prose), str)
+
+
+def test_versions_of_pytorchs_fsdp_are_no_degrees():
+    assert plans_written("is FSDP2 worth it, after FSDP1?") == []
+    assert plans_written("tp4 fsdp2") == plans_written("fsdp2 tp4") == [Plan.parse("data=2 model=4")]
+    assert plans_written("fsdp8") == [Plan.parse("data=8")]

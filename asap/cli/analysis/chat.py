@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,6 +14,8 @@ from asap.cli.shared.progress import progress
 from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from asap.chat.chat import Chat
     from asap.chat.tries import RunCommand
 
@@ -70,11 +72,13 @@ def _run_command(command: str | None, config: Path | None, yes: bool) -> "RunCom
 
 def run_chat(chat: "Chat") -> None:
     """Take lines until the input ends. Ctrl-C ends a turn; Ctrl-D or /quit ends the chat."""
+    from asap.chat.piped import piped_turns
+
     gc.enable()
     interactive = sys.stdin.isatty()
     if interactive:
         _print(f"{chat.conversation.id}, session {chat.conversation.session}. /help lists what you can ask.\n")
-    for line in _typed() if interactive else sys.stdin:
+    for line in _typed() if interactive else piped_turns(cast("BufferedReader", sys.stdin.buffer)):
         if not line.strip():
             continue
         try:

@@ -26,7 +26,7 @@ def predict(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, script, config.json, experiment."
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, config.json, script, record."
         ),
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,

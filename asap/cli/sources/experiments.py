@@ -21,7 +21,7 @@ def add(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, script, config.json, experiment."
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, config.json, script, record."
         ),
     ] = None,
     source: Annotated[

@@ -5,15 +5,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
-from asap.core.files import is_file
-from asap.core.text import plain
+from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
-from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
-from asap.experiments.stack_settings import StackSettings, dotted, overriding
-from asap.plans.deepspeed.settings import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.experiments.stack_settings import StackSettings, overriding
+from asap.plans.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 _MARKS = frozenset(("finetuning_type", "stage", "cutoff_len"))
 _CONFIG = "deepspeed"
@@ -53,26 +50,9 @@ def read_training_file(
     if of_factory and arguments.text("stage") not in _STAGES:
         raise arguments.wrong("stage", f"one of {', '.join(_STAGES)}: others take more passes than a training step")
     check_trains_all(arguments)
-    configuration = _configuration(arguments.get(_CONFIG), path)
-    found = read_with_arguments(configuration, arguments, path, rest, experiment)
+    configuration = read_named_configuration(arguments.get(_CONFIG), path)
+    found = read_with_arguments(configuration, arguments, path, rest, experiment, of_yaml=True)
     if of_factory and arguments.text("stage") == "sft" and not arguments.flag("packing"):
         note = f"sequences are cut at {arguments['cutoff_len']} tokens (cutoff_len); all are taken as that long"
         found = found.model_copy(update={"notes": (*found.notes, note)})
     return found
-
-
-def _configuration(named: Any, path: Path) -> dict[str, Any]:
-    """DeepSpeed's settings by dotted key, of the file that is named, from the folder of ``path`` or one above it."""
-    if isinstance(named, dict):
-        return dotted(named)
-    if not isinstance(named, str) or not named.endswith(".json"):
-        reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
-        hint = "add deepspeed=FILE.json, or give the model's config.json, --hardware, --batch, --sequence and --plan"
-        raise ConfigError(reason, where=str(path), hint=hint)
-    folders = (path.parent, *path.absolute().parents)
-    places = (folder / name for folder in folders for name in (named, Path(named).name))
-    found = next((place for place in places if is_file(place)), None)
-    if found is None:
-        reason = f"names {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
-    return dotted(read_document(found).values)

@@ -8,6 +8,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.experiments.documents import Document, read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.deepspeed import settings as zero
@@ -88,8 +89,7 @@ def _with_model(path: Path, experiment: Experiment) -> tuple[Experiment, tuple[s
             return read_huggingface(document, experiment), ()
     if experiment.model is not None:
         return experiment, ()
-    advice = "lay its config.json beside the file, or add model=NAME (such as llama3.1-8b)"
-    return experiment, (f"a DeepSpeed configuration has no model: {advice}",)
+    return experiment, (f"{NO_MODEL}, or lay its config.json beside the file",)
 
 
 def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, int | None, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
+from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
 from asap.experiments.stack_settings import StackSettings, dotted
 
@@ -26,6 +27,11 @@ _CONFIG = ("deepspeed_config", "deepspeed")
 def is_deepspeed_script(text: str) -> bool:
     """Whether a script has a command that starts DeepSpeed."""
     return _LAUNCHER.search(text) is not None and any(_is_start(command) for command in read_commands(text))
+
+
+def starts_under_condition(text: str) -> bool:
+    """Whether a script only starts DeepSpeed where a condition holds that it does not decide."""
+    return any(_starts(command) and not command.certain for command in read_commands(text))
 
 
 def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -47,8 +53,11 @@ def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], exper
 
 
 def _is_start(command: Command) -> bool:
-    starts = _LAUNCHER.search(f"{command.text} ") is not None and ".py" in command.text
-    return starts and command.certain and not command.assigns
+    return _starts(command) and command.certain and not command.assigns
+
+
+def _starts(command: Command) -> bool:
+    return _LAUNCHER.search(f"{command.text} ") is not None and ".py" in command.text
 
 
 def _unsaid(said: Mapping[str, Any]) -> frozenset[str]:
@@ -59,20 +68,28 @@ def _configuration(arguments: Mapping[str, Any], commands: list[Command], path: 
     """The settings of the file that the command names, by dotted key."""
     name = next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(".json")), None)
     if name is None and "zero_stage" in arguments:
-        return {}
+        return _of_deepspeed_chat(arguments)
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
-        raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON as --config, with model=NAME")
+        raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
     written = next((c for c in commands if c.document and name in c.text.partition(">")[2].split()), None)
     if written is not None:
         return dotted(_parsed(written, path))
     beside = path.parent / Path(name).name
     if not beside.is_file():
-        hint = f"lay it there, or give {plain(Path(name).name, 60)} as --config, with model=NAME and --hardware"
+        hint = f"lay it there, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise ConfigError(
             f"starts DeepSpeed with {plain(name, 80)}, which is not beside it", where=str(path), hint=hint
         )
     return dotted(read_document(beside).values)
+
+
+def _of_deepspeed_chat(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What DeepSpeed-Chat's arguments make (``get_train_ds_config`` in ``dschat/utils/ds_utils.py``)."""
+    dtype = str(arguments.get("dtype", "fp16"))
+    precision = {"fp16.enabled": "auto"} if has_substitution(dtype) else {f"{dtype}.enabled": True}
+    device = "cpu" if "offload" in arguments else "none"
+    return precision | {f"zero_optimization.offload_{what}.device": device for what in ("optimizer", "param")}
 
 
 def _parsed(written: Command, path: Path) -> dict[str, Any]:

@@ -12,23 +12,31 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
+from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings
-from asap.models import find_architecture
 from asap.plans import Remat
-from asap.plans.deepspeed.settings import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH
+from asap.plans.deepspeed.trainer import (
+    AUTO,
+    KEEP,
+    RECOMPUTE,
+    SECTION,
+    TRAINER_ACCUMULATION,
+    TRAINER_MICRO_BATCH,
+)
 
 _MODEL = ("model_name_or_path", "model_name", "model_id", "model")
 _SEQUENCE = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
 _FILLED = {
-    "train_micro_batch_size_per_gpu": TRAINER_MICRO_BATCH,
-    "gradient_accumulation_steps": "gradient_accumulation_steps",
+    MICRO_BATCH: TRAINER_MICRO_BATCH,
+    ACCUMULATION: TRAINER_ACCUMULATION,
     "bf16.enabled": "bf16",
     "fp16.enabled": "fp16",
     "zero_optimization.stage": "zero_stage",
     "sequence_parallel_size": "sequence_parallel_size",
 }
 """DeepSpeed's settings by the argument that fills them."""
-_ADAPTERS = ("use_peft", "use_lora", "lora_dim", "lora_enable", "qlora")
+_ADAPTERS = ("use_peft", "use_lora", "lora_dim", "lora_enable", "qlora", "use_badam")
 _PARTS = ("lora", "oft", "freeze")
 
 
@@ -39,6 +47,8 @@ def read_with_arguments(
     overrides: Iterable[str],
     experiment: Experiment,
     unsaid: frozenset[str] = frozenset(),
+    *,
+    of_yaml: bool = False,
 ) -> Experiment:
     """``experiment`` with a DeepSpeed configuration and the arguments that it is started with.
 
@@ -49,6 +59,7 @@ def read_with_arguments(
         overrides: ``key=value`` of the user.
         experiment: what is known besides.
         unsaid: arguments whose value only a run can tell.
+        of_yaml: the arguments are the top level of a YAML file.
 
     Raises:
         ConfigError: a value of the wrong kind, or not all parameters are trained.
@@ -61,8 +72,8 @@ def read_with_arguments(
         keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
         found = _with_recomputation(found, Remat.NONE if keeps else Remat.FULL)
     if TRAINER_MICRO_BATCH in arguments:
-        said = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP) if key in arguments}
-        found = found.model_copy(update={"hyperparameters": found.hyperparameters | said})
+        settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
+        found = found.model_copy(update={"hyperparameters": settings})
     sequence = next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
     said = {"sequence_length": sequence, "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
@@ -79,6 +90,20 @@ def check_trains_all(arguments: StackSettings) -> None:
         raise ConfigError(reason, where=arguments.where(said), hint="give a run that trains all of them")
 
 
+def _recorded(
+    read: Mapping[str, Any], configuration: Mapping[str, Any], arguments: StackSettings, of_yaml: bool
+) -> dict[str, Any]:
+    """Settings for the record: ``auto`` where the configuration says so, and the arguments in their own place."""
+    said = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP) if key in arguments}
+    left_open = {MICRO_BATCH: AUTO} if configuration.get(MICRO_BATCH) == AUTO else {}
+    if of_yaml:
+        return {**read, **left_open, **said}
+    if configuration.get(ACCUMULATION) == AUTO:
+        left_open[ACCUMULATION] = AUTO
+    said[TRAINER_ACCUMULATION] = read.get(ACCUMULATION, 1)
+    return {**read, **left_open, **{f"{SECTION}.{key}": value for key, value in said.items()}}
+
+
 def _fillings(arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
     filled = {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
     return filled | {key: "auto" for key, name in _FILLED.items() if name in unsaid and key not in filled}
@@ -93,7 +118,7 @@ def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
 
 def _with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
     name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
-    known = find_architecture(name) if name and experiment.model is None else None
-    if known is None:
+    if name is None or experiment.model is not None:
         return experiment
-    return experiment.model_copy(update={"model": known})
+    model, notes = read_named_model(name)
+    return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})

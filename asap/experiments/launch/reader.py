@@ -1,5 +1,6 @@
 """An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from asap.core.errors import AsapError, ConfigError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
@@ -24,6 +26,7 @@ DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
 _NAME = "model_name="
 _DEEPEST_CALL = 4
+_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
 _MOST_STRAYS = 3
 
 
@@ -89,8 +92,13 @@ def _of_script(path: Path) -> Launch:
         text, known = read_text(called), dict(call.known)
     if program := find_other_program(text):
         raise ConfigError(f"starts {plain(program, 80)}", where=str(path), hint=TRAINS)
-    reason = "has no command of MaxText, Megatron-LM or DeepSpeed"
-    raise ConfigError(reason, where=str(path), hint="give the configuration that it starts")
+    if starts_under_condition(text):
+        reason = "starts DeepSpeed under a condition that it does not decide"
+        raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
+    named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
+    other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
+    hint = f"give {plain(other, 60)}, which it names" if other else "give the configuration that it starts"
+    raise ConfigError("has no command of MaxText, Megatron-LM or DeepSpeed", where=str(path), hint=hint)
 
 
 def _of_benchmark(runner: Launch, script: Path) -> Launch:

@@ -3,6 +3,7 @@
 Everything is kept under the name that ``megatron/training/arguments.py`` gives it: ``tensor_model_parallel_size``.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +132,10 @@ FLAGS = frozenset(
 _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
+_TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
+_NO_TRAINING = re.compile(r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval)[\w-]*\.py")
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
+_MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
 
 def is_megatron_script(text: str) -> bool:
@@ -163,6 +167,10 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     program = next((program for program in _OTHER_PROGRAMS if f"{program}.py" in text), None)
     if program:
         raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
+    other = None if _TRAINING.search(text) else _NO_TRAINING.search(text)
+    if other:
+        reason = f"runs {plain(other[0], 60)}, which does not train"
+        raise ConfigError(reason, where=str(path), hint="give the script that trains")
     commands = list(read_commands(text))
     lines = {_of_launcher(o.name): o.line for c in commands if c.certain for o in options(c.written, c.line)}
     undecided = {_of_launcher(o.name): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
@@ -175,8 +183,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
-        listed = ", ".join(f"{_argument(name)} (line {line})" for name, line in said.items())
-        notes += [f"sets {listed} {what}: left out"] if said else []
+        notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
@@ -191,14 +198,21 @@ def _is_run(command: Command) -> bool:
     return sum(sign in said for sign in SIGNS) >= 2
 
 
-def _argument(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _by_line(arguments: Mapping[str, int]) -> str:
+    """``--num-layers, --hidden-size (line 4), --bf16 (line 9)``."""
+    lines: dict[int, list[str]] = {}
+    for name, line in arguments.items():
+        lines.setdefault(line, []).append(f"--{name.replace('_', '-')}")
+    return ", ".join(f"{', '.join(names)} (line {line})" for line, names in lines.items())
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
     """Arguments in a JSON or YAML file: by name, or as the words of a command line; ``None`` if there are none.
 
-    Megatron-LM's own tests keep them as ``MODEL_ARGS: {--num-layers: 12, …}``.
+    Megatron-LM's own tests keep them as ``MODEL_ARGS: {--num-layers: 12, …}``, with the ``MODE`` that they run in.
+
+    Raises:
+        ConfigError: they serve a model, or train it by reinforcement learning.
     """
     block = next((values[name] for name in _BLOCKS if isinstance(values.get(name), dict | list)), values)
     if isinstance(block, list):
@@ -210,6 +224,9 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
         own_lines = {_name(key): line for key, line in lines.items()} if block is values else {}
     if sum(sign in found for sign in SIGNS) < 2:
         return None
+    if (mode := values.get(_MODE)) in _OTHER_MODES:
+        where = f"{path}:{lines[_MODE]}" if _MODE in lines else str(path)
+        raise ConfigError(f"{_MODE}: {mode} is no pre-training, which alone is read", where=where)
     return StackSettings(found, str(path), own_lines)
 
 

@@ -11,6 +11,7 @@ from asap.experiments.megatron.arguments import READ, script_arguments, with_ove
 from asap.experiments.megatron.cuda_graphs import cuda_graphs
 from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
+from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
@@ -23,6 +24,13 @@ from asap.plans.plan import Plan, Remat
 CORE = "Megatron-Core"
 DEEPSPEED = "Megatron-DeepSpeed"
 _PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
+_DECIDED_BY = {
+    "precision": _PRECISION,
+    "gradient_precision": frozenset(("grad_reduce_in_bf16", "accumulate_allreduce_grads_in_fp32", "bf16")),
+    "optimizer": frozenset(("optimizer",)),
+    "sequence_parallel": frozenset(("sequence_parallel",)),
+}
+"""Fields of a workload by the arguments that decide them."""
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
@@ -55,7 +63,7 @@ def read_nemo(
     settings, notes = nemo_arguments(values, kind, path)
     unsettled = frozenset[str]()
     if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():
-        notes += (f"{path.name} is laid over a recipe, which decides what it does not say: add model=NAME",)
+        notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
         said = {key for key in settings if settings[key] not in (None, False)}
         unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
@@ -80,22 +88,19 @@ def read_megatron(
     said = with_overrides(settings, overrides)
     unsettled -= {key for key in said if key not in settings or said[key] != settings[key]}
     settings = said
-    model, sources, notes = architecture_of(settings)
-    if shapes := unsettled & SHAPES:
-        model, notes = Architecture(), (*notes, f"the model is unknown: it hangs on {', '.join(sorted(shapes))}")
+    model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
     batch = None if "global_batch_size" in unsettled else _batch(settings, hardware.devices)
     if degrees := unsettled & _DEGREES:
-        plan, more = None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}",)
+        plan, more = None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     else:
         plan, more = _plan(settings, hardware.devices, model.layers, batch)
     notes += more
     workload = _workload(settings, framework, batch)
     if plan is not None and unsettled & _RECOMPUTATION:
         plan = plan.model_copy(update={"remat": None})
-    if unsettled & _PRECISION:
-        workload = workload.model_copy(update={"precision": None})
+    workload = workload.model_copy(update={field: None for field, keys in _DECIDED_BY.items() if unsettled & keys})
     place = settings.where().rpartition("/")[2]
     sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
     sources |= {
@@ -114,6 +119,20 @@ def read_megatron(
             "notes": (*experiment.notes, *notes),
         }
     )
+
+
+def _model(
+    settings: StackSettings, said: Architecture | None, unsettled: frozenset[str]
+) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
+    """The model that the arguments describe; where they leave it open, the one that is said besides."""
+    if "num_layers" in settings and not unsettled:
+        return architecture_of(settings)
+    if said is not None:
+        return said, {}, ()
+    if not unsettled:
+        return Architecture(), {}, (NO_MODEL,)
+    listed = ", ".join(sorted(unsettled))
+    return Architecture(), {}, (f"the model is unknown: it hangs on {listed}; add them as key=value, or model=NAME",)
 
 
 def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[HardwareReference, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""An experiment from a torchtitan job configuration (TOML; ``torchtitan/config/job_config.py``)."""
+"""An experiment from a torchtitan job configuration: TOML (``torchtitan/config/job_config.py``), or a run's JSON."""
 
 import math
 import re
@@ -9,12 +9,15 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as titan
+from asap.plans.torchtitan.token_batches import LENGTH, SEQUENCE
 
 FRAMEWORK = "torchtitan"
 SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", "optimizer", "metrics", "profiling")
@@ -28,6 +31,8 @@ FLAVORS = {
     "gpt_oss": "gpt-oss-{}",
 }
 _NAMES = {
+    "llama3.1-1b": "llama3.2-1b",
+    "llama3.1-3b": "llama3.2-3b",
     "llama4-17bx16e": "llama4-17b-16e",
     "llama4-17bx128e": "llama4-17b-128e",
     "deepseek-v3-16b": "deepseek2-16b",
@@ -40,7 +45,6 @@ _VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
 _NO_DECODERS = ("flux", "vlm")
 _DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
 _MULTIPLE = 256
-_TOKENS = "training.num_tokens_per_microbatch_per_dp_rank"
 
 
 def is_torchtitan(values: Mapping[str, Any]) -> bool:
@@ -57,17 +61,23 @@ def read_torchtitan(
         ConfigError: a value of the wrong kind, or settings that contradict each other.
         UsageError: an override is not ``section.key=value``.
     """
-    settings = StackSettings(dotted(values) | overriding(overrides, _name), str(path))
-    if _TOKENS in settings:
-        hint = "write a TOML file with model.name and flavor, training.seq_len and local_batch_size, and [parallelism]"
-        reason = f"counts the batch in tokens ({_TOKENS}), as torchtitan does since its configurations are Python"
-        raise ConfigError(f"{reason}: not read", where=settings.where(), hint=hint)
+    saved = is_saved(values)
+    named = in_names_of_toml(values) if saved else values
+    settings = StackSettings(dotted(named) | overriding(overrides, _name), str(path))
     model, notes = _model(settings)
+    if experiment.model is not None and model.missing():
+        model, notes = experiment.model, ()
     plan, more = _plan(settings, experiment, model.layers)
     notes += more
-    layers = {"model": settings.source("model.flavor"), "plan": f"{path.name}: [parallelism]"}
-    sources = {"workload": path.name, "workload.sequence_length": settings.source("training.seq_len")}
-    return experiment.model_copy(
+    layers = {
+        "model": settings.source("model_spec" if saved else "model.flavor"),
+        "plan": f"{path.name}: [parallelism]",
+    }
+    sources = {
+        "workload": path.name,
+        "workload.sequence_length": settings.source(LENGTH if LENGTH in settings else SEQUENCE),
+    }
+    read = experiment.model_copy(
         update={
             "model": model,
             "plan": plan,
@@ -77,6 +87,7 @@ def read_torchtitan(
             "notes": (*experiment.notes, *notes),
         }
     )
+    return with_what_is_saved(read, values) if saved else read
 
 
 def is_setting(key: str) -> bool:
@@ -98,9 +109,7 @@ def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
     if hub and (flavor or "").startswith("debug"):
         return Architecture(name=plain(hub, 120)), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
     if hub:
-        known = find_architecture(hub)
-        note = (f"the model {plain(hub, 60)} is not known: its architecture is unknown",) if known is None else ()
-        return known or Architecture(name=plain(hub, 120)), note
+        return read_named_model(hub)
     if name is None or flavor is None:
         return Architecture(), ("the model is unknown: the file has no model.name and model.flavor",)
     bare = _VARIANT.sub("", flavor).casefold()
@@ -110,8 +119,7 @@ def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
     known = find_architecture(_NAMES.get(catalogued, catalogued)) if name in FLAVORS else None
     title = plain(f"{name} {flavor}", 120)
     if known is None:
-        note = f"the torchtitan model {title} is not known: give its shapes as model.layers=… or its config.json"
-        return Architecture(name=title), (note,)
+        return Architecture(name=title), (f"the model {title} is not in the catalogue: add {SHAPES}",)
     return known.model_copy(update={"name": title}), ()
 
 
@@ -154,7 +162,7 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     return Workload(
         global_batch=titan.global_batch_of(settings, plan.batch_shards) if plan else _said_batch(settings),
-        sequence_length=settings.count("training.seq_len", 2048),
+        sequence_length=settings.count(LENGTH) or settings.count(SEQUENCE, 2048),
         precision=_precision(settings),
         weight_precision="bf16" if settings.text("training.dtype") == "bfloat16" else "fp32",
         optimizer=(settings.text("optimizer.name", "AdamW") or "").casefold(),
@@ -173,8 +181,8 @@ def _context_parallel(settings: StackSettings) -> ContextParallel:
 
 
 def _said_batch(settings: StackSettings) -> int | None:
-    said = settings.whole(titan.GLOBAL_BATCH, -1)
-    return said if said and said > 0 else None
+    said = settings.whole(titan.GLOBAL_BATCH, -1) or -1
+    return said if said > 0 else None
 
 
 def _precision(settings: StackSettings) -> str:

@@ -9,12 +9,25 @@ by dotted key.
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from asap.core.errors import PlanError
-from asap.plans.degrees import degree, groups_of
+from asap.plans.deepspeed.trainer import (
+    AUTO,
+    argument_key,
+    batch_arguments,
+    in_words_of_axolotl,
+    is_run_by_trainer,
+    recomputation,
+)
+from asap.plans.degrees import degree, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan, Remat
-from asap.plans.remat import Policy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Degree = float | NDArray[np.float64]
 
 STAGE = "zero_optimization.stage"
 MICRO_BATCH, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
@@ -22,11 +35,6 @@ BATCH = "train_batch_size"
 TENSOR = "tensor_parallel.autotp_size"
 SEQUENCE = "sequence_parallel_size"
 GROUP = "zero_optimization.mics_shard_size"
-TRAINER_MICRO_BATCH, RECOMPUTE = "per_device_train_batch_size", "gradient_checkpointing"
-KEEP = "disable_gradient_checkpointing"
-"""Of Hugging Face's TrainingArguments: its Trainer refuses a configuration that says another batch than they do
-(``HfTrainerDeepSpeedConfig.trainer_config_finalize``). LLaMA-Factory has ``disable_gradient_checkpointing`` instead
-(``src/llamafactory/model/model_utils/checkpointing.py``)."""
 _OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
     "parameters": "zero_optimization.offload_param.device",
@@ -81,15 +89,20 @@ def global_batch_of(settings: Mapping[str, object], groups: int) -> int | None:
     """Sequences in a step: ``train_batch_size``, else micro-batch x accumulation x processes; ``None``: not said."""
     if _said(settings, BATCH):
         return degree(settings, BATCH)
-    if not _said(settings, MICRO_BATCH):
+    accumulation = accumulation_of(settings, groups)
+    if accumulation is None or not _said(settings, MICRO_BATCH):
         return None
-    return degree(settings, MICRO_BATCH) * _said_accumulation(settings) * groups
+    return degree(settings, MICRO_BATCH) * accumulation * groups
 
 
 def accumulation_of(settings: Mapping[str, object], groups: int) -> int | None:
-    """Gradient accumulation steps; where only batch and micro-batch are said, what they leave."""
-    if _said(settings, ACCUMULATION) or not (_said(settings, BATCH) and _said(settings, MICRO_BATCH)):
-        return _said_accumulation(settings) if _said(settings, ACCUMULATION) or _said(settings, MICRO_BATCH) else None
+    """Gradient accumulation steps: as said, else what batch and micro-batch leave; ``None``: the launcher decides."""
+    if _said(settings, ACCUMULATION):
+        return degree(settings, ACCUMULATION)
+    if not _said(settings, MICRO_BATCH):
+        return None
+    if not _said(settings, BATCH):
+        return None if settings.get(ACCUMULATION) == AUTO else 1
     count, rest = divmod(degree(settings, BATCH), degree(settings, MICRO_BATCH) * groups)
     if rest or not count:
         raise PlanError(f"{BATCH} is not a multiple of {MICRO_BATCH} x {groups} data-parallel processes")
@@ -114,23 +127,12 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor, SEQUENCE: sequence}
     if stage == 3:
         wanted[GROUP] = data * sequence if replica > 1 else -1
-    if wanted.get(GROUP, -1) != -1 and GROUP not in current and _initialised_by_hugging_face(current):
+    if wanted.get(GROUP, -1) != -1 and GROUP not in current and is_run_by_trainer(current):
         raise PlanError(
             f"Hugging Face's libraries load weights under deepspeed.zero.Init, which {GROUP} refuses",
             hint="data parallelism with one axis: data alone (stage 3) or replica alone",
         )
-    if plan.microbatches is not None and global_batch is not None:
-        each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
-        if rest or not each:
-            raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {plan.microbatches}")
-        wanted |= {ACCUMULATION: plan.microbatches}
-        wanted |= (
-            {TRAINER_MICRO_BATCH: each} if trained_by_trainer(current) else {MICRO_BATCH: each, BATCH: global_batch}
-        )
-    if plan.remat is not None and KEEP in current:
-        wanted[KEEP] = not _recomputes(plan.remat)
-    elif plan.remat is not None and RECOMPUTE in current:
-        wanted[RECOMPUTE] = _recomputes(plan.remat)
+    wanted |= _batch(plan, current, global_batch) | recomputation(plan.remat, current)
     for what, key in _OFFLOAD.items():
         wanted[key] = "cpu" if what in plan.offload else "none"
     defaults = {
@@ -139,12 +141,14 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         SEQUENCE: 1,
         GROUP: -1,
         ACCUMULATION: 1,
+        argument_key(current, ACCUMULATION): 1,
         **dict.fromkeys(_OFFLOAD.values(), "none"),
     }
-    return {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
+    changed = {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
+    return {in_words_of_axolotl(current, key): value for key, value in changed.items()}
 
 
-def shards_parameters(data: Any, replica: Any, tensor: Any, present: int) -> Any:
+def shards_parameters(data: "Degree", replica: "Degree", tensor: "Degree", present: int) -> "bool | NDArray[np.bool_]":
     """Whether DeepSpeed runs a mesh under stage 3: it has a ``data`` axis, or nothing to replicate, and runs so now.
 
     Args:
@@ -152,11 +156,6 @@ def shards_parameters(data: Any, replica: Any, tensor: Any, present: int) -> Any
         present: the stage now.
     """
     return (data > 1) | ((replica * tensor == 1) & (present == 3))
-
-
-def trained_by_trainer(settings: Mapping[str, object]) -> bool:
-    """Whether Hugging Face's Trainer runs it, whose arguments are on record beside the configuration."""
-    return TRAINER_MICRO_BATCH in settings
 
 
 def json_text(settings: Mapping[str, object]) -> str:
@@ -173,21 +172,21 @@ def json_text(settings: Mapping[str, object]) -> str:
     return json.dumps(tree)
 
 
-def _initialised_by_hugging_face(settings: Mapping[str, object]) -> bool:
-    """By transformers or accelerate, which fill in what is ``auto``; MiCS asserts that its own ``MiCS_Init`` did
-    (``deepspeed/runtime/zero/mics.py``, ``MiCS_Optimizer``; huggingface/accelerate issue 3442)."""
-    return trained_by_trainer(settings) or "auto" in settings.values()
-
-
-def _recomputes(remat: Policy) -> bool:
-    if remat not in (Remat.NONE, Remat.FULL):
-        raise PlanError(f"Hugging Face's Trainer has no recomputation like remat={remat.value}", hint="full or none")
-    return remat is Remat.FULL
+def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) -> dict[str, object]:
+    """The batch where it is decided: what the configuration leaves ``auto`` is the launcher's argument."""
+    if plan.microbatches is None or global_batch is None:
+        return {}
+    each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
+    own: dict[str, object] = {ACCUMULATION: plan.microbatches, MICRO_BATCH: each, BATCH: global_batch}
+    if not is_run_by_trainer(current):
+        return own
+    said = {key: value for key, value in own.items() if _said(current, key)}
+    return said | batch_arguments(current, each, plan.microbatches)
 
 
 def _same(current: Mapping[str, object], key: str, value: object, defaults: Mapping[str, object]) -> bool:
     said = current.get(key)
-    if said in (None, "auto") and key == BATCH:
+    if said == AUTO or (said is None and key == BATCH):
         return True
     if key in _OFFLOAD.values() and value == "cpu":
         return str(said or "none") not in _ON_DEVICE
@@ -195,8 +194,4 @@ def _same(current: Mapping[str, object], key: str, value: object, defaults: Mapp
 
 
 def _said(settings: Mapping[str, object], key: str) -> bool:
-    return settings.get(key) not in (None, "auto")
-
-
-def _said_accumulation(settings: Mapping[str, object]) -> int:
-    return degree(settings, ACCUMULATION) if _said(settings, ACCUMULATION) else 1
+    return settings.get(key) not in (None, AUTO)

@@ -6,7 +6,7 @@ Data parallelism replicates parameters (``replica``). Settings go by section and
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.degrees import InexpressiblePlanError, degree
+from asap.plans.degrees import InexpressiblePlanError, degree, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Plan, Remat
 
 DATA, TENSOR, PIPELINE = "parallelism.dp", "parallelism.tp", "parallelism.pp"
@@ -58,15 +58,6 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     return {key: value for key, value in wanted.items() if str(current.get(key, _DEFAULTS.get(key))).lower() != value}
 
 
-def yaml_lines(settings: Mapping[str, str]) -> str:
-    """The settings as YAML to write over those of the configuration, a section a line: ``parallelism: {tp: 4}``."""
-    sections: dict[str, list[str]] = {}
-    for key, value in settings.items():
-        section, _, name = key.partition(".")
-        sections.setdefault(section, []).append(f"{name}: {value}")
-    return "\n".join(f"{section}: {{{', '.join(terms)}}}" for section, terms in sections.items())
-
-
 def _recompute(plan: Plan) -> dict[str, str]:
     if plan.remat is None:
         return {}
@@ -78,7 +69,5 @@ def _recompute(plan: Plan) -> dict[str, str]:
 def _batch(plan: Plan, global_batch: int | None) -> dict[str, str]:
     if plan.microbatches is None or global_batch is None:
         return {}
-    each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
-    if rest or not each:
-        raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {plan.microbatches}")
+    each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
     return {MICRO_BATCH: str(each), ACCUMULATION: str(plan.microbatches)}

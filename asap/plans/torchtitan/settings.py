@@ -8,18 +8,23 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.torchtitan.token_batches import (
+    GLOBAL_BATCH,
+    LOCAL_BATCH,
+    PIPELINE,
+    STAGE_BATCH,
+    in_sequences,
+    in_tokens,
+)
 
 REPLICATE = "parallelism.data_parallel_replicate_degree"
 SHARD = "parallelism.data_parallel_shard_degree"
 TENSOR = "parallelism.tensor_parallel_degree"
 CONTEXT = "parallelism.context_parallel_degree"
-PIPELINE = "parallelism.pipeline_parallel_degree"
 EXPERT = "parallelism.expert_parallel_degree"
 EXPERT_TENSOR = "parallelism.expert_tensor_parallel_degree"
 SCHEDULE = "parallelism.pipeline_parallel_schedule"
 LAYERS_EACH = "parallelism.pipeline_parallel_layers_per_stage"
-LOCAL_BATCH, GLOBAL_BATCH = "training.local_batch_size", "training.global_batch_size"
-STAGE_BATCH = "parallelism.pipeline_parallel_microbatch_size"
 REMAT, REMAT_OPTION = "activation_checkpoint.mode", "activation_checkpoint.selective_ac_option"
 OFFLOAD = "training.enable_cpu_offload"
 DTYPE = "training.dtype"
@@ -40,6 +45,7 @@ def from_settings(settings: Mapping[str, object], devices: int, layers: int | No
     Raises:
         PlanError: the degrees do not multiply to the devices, or a plan cannot say them.
     """
+    settings = in_sequences(settings)
     degrees = {key: degree(settings, key) for key in (REPLICATE, TENSOR, CONTEXT, PIPELINE)}
     shards = _shards(settings, devices, degrees)
     expert = _expert(settings, degrees, shards)
@@ -59,6 +65,7 @@ def from_settings(settings: Mapping[str, object], devices: int, layers: int | No
 
 def global_batch_of(settings: Mapping[str, object], groups: int) -> int:
     """Sequences in a step: as said, else a local batch for each data-parallel group."""
+    settings = in_sequences(settings)
     if str(settings.get(GLOBAL_BATCH, -1)) != "-1":
         return degree(settings, GLOBAL_BATCH)
     return degree(settings, LOCAL_BATCH, LOCAL_BATCH_DEFAULT) * groups
@@ -87,6 +94,7 @@ def to_settings(
     Raises:
         PlanError: torchtitan cannot express the plan.
     """
+    written, current = current, in_sequences(current)
     wanted = {
         REPLICATE: str(plan.degree("replica")),
         SHARD: str(plan.degree("data") * plan.degree("expert")),
@@ -102,7 +110,8 @@ def to_settings(
     }
     if plan.offload and set(plan.offload) != set(_OFFLOADED):
         raise PlanError("torchtitan offloads parameters and optimizer together")
-    return {key: value for key, value in wanted.items() if not _same(current, key, value, plan)}
+    changed = {key: value for key, value in wanted.items() if not _same(current, key, value, plan)}
+    return in_tokens(changed, written)
 
 
 def toml_lines(settings: Mapping[str, str]) -> str:

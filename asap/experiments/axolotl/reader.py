@@ -1,0 +1,180 @@
+"""An experiment from Axolotl's YAML (axolotl-ai-cloud/axolotl, ``src/axolotl/utils/schemas/config.py``)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError, PlanError
+from asap.core.text import plain
+from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.training_arguments import read_with_arguments
+from asap.experiments.experiment import Experiment
+from asap.experiments.named_model import read_named_model
+from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.models import Workload
+from asap.plans.axolotl import settings as axolotl
+from asap.plans.deepspeed import settings as zero
+from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.plan import Plan, Remat
+
+FRAMEWORK = "Axolotl FSDP"
+_MARKS = frozenset(("sequence_len", "micro_batch_size", "datasets", "pretraining_dataset", "adapter"))
+_MODEL, _SEQUENCE, _CONFIG = "base_model", "sequence_len", "deepspeed"
+_OTHER_TRAINING = ("adapter", "unfrozen_parameters", "rl", "reward_model", "process_reward_model", "lisa_n_layers")
+_READ = frozenset(
+    [
+        axolotl.SHARD, axolotl.REPLICATE, axolotl.TENSOR, axolotl.CONTEXT, axolotl.EXPERT, axolotl.MICRO_BATCH,
+        axolotl.ACCUMULATION, axolotl.RECOMPUTE, axolotl.OFFLOAD_ACTIVATIONS, axolotl.FSDP, axolotl.FSDP_CONFIG,
+        _MODEL, _SEQUENCE, _CONFIG, *_OTHER_TRAINING, "bf16", "bfloat16", "fp16", "float16", "fp8", "optimizer",
+        "sample_packing", "pad_to_sequence_len",
+    ]
+)  # fmt: skip
+_OPTIMIZER = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
+_OFF = ("", "none", "false", "0")
+
+
+def is_axolotl(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is a configuration of Axolotl."""
+    return _MODEL in values and bool(_MARKS & values.keys())
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of Axolotl's settings: ``fsdp_config.offload_params``."""
+    return key.partition(".")[0] in _READ
+
+
+def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what a configuration says; its devices come from the hardware that is said.
+
+    Raises:
+        ConfigError: it trains a part of the parameters, or otherwise than on tokens; it contradicts itself, or names a
+            DeepSpeed configuration that is not there.
+        UsageError: an override is not ``key=value``.
+    """
+    settings = StackSettings(dotted(values) | overriding(overrides), str(path))
+    _check_trains_all(settings)
+    if experiment.model is None and (name := settings.text(_MODEL)):
+        model, notes = read_named_model(name)
+        experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
+    named = settings.get(_CONFIG, values.get(_CONFIG))
+    read = _with_deepspeed(settings, named, path, experiment) if named else _with_fsdp(settings, path, experiment)
+    said = {
+        "sequence_length": settings.count(_SEQUENCE),
+        "precision": _precision(settings),
+        "attention": _attention(settings),
+        "context_parallel": "ring" if (settings.count(axolotl.CONTEXT) or 1) > 1 else None,
+        "optimizer": _optimizer(settings),
+    }
+    sources = {"model": settings.source(_MODEL), "workload.sequence_length": settings.source(_SEQUENCE)}
+    return read.model_copy(
+        update={
+            "workload": read.workload.model_copy(update=said),
+            "provenance": read.provenance | sources,
+            "notes": (*read.notes, *_notes_on(settings)),
+        }
+    )
+
+
+def _check_trains_all(settings: StackSettings) -> None:
+    said = next((key for key in _OTHER_TRAINING if str(settings.get(key) or "").casefold() not in _OFF), None)
+    if said is not None:
+        shown = plain(str(settings[said]), 40)
+        reason = f"{said}: {shown}: adapters, parts of the parameters, preferences and rewards are not modelled"
+        raise ConfigError(reason, where=settings.where(said), hint="give a run that trains all of them on tokens")
+
+
+def _with_fsdp(settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
+    plan, batch, notes = _plan_and_batch(settings, experiment.hardware.devices)
+    sharded = axolotl.is_sharded(settings)
+    workload = Workload(
+        global_batch=batch,
+        weight_precision="bf16" if settings.text("bf16") == "full" else None,
+        framework=FRAMEWORK,
+        zero_stage=3 if sharded else 0,
+    )
+    return experiment.model_copy(
+        update={
+            "plan": plan,
+            "workload": workload,
+            "hyperparameters": experiment.hyperparameters | settings.harmless(),
+            "provenance": experiment.provenance
+            | {"plan": f"{path.name}: fsdp_config and sizes", "workload": path.name},
+            "notes": (*experiment.notes, *notes),
+        }
+    )
+
+
+def _plan_and_batch(settings: StackSettings, devices: int | None) -> tuple[Plan | None, int | None, tuple[str, ...]]:
+    """Both, where they can be known, and what is to be said of them."""
+    if devices is None:
+        return None, None, ("how many devices there are is not said: add --hardware, such as h100-64",)
+    try:
+        plan = axolotl.from_settings(settings, devices)
+        return plan, axolotl.global_batch_of(settings, plan), ()
+    except InexpressiblePlanError as error:
+        return None, None, (f"the plan is unknown: {error.message}",)
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
+
+
+def _with_deepspeed(settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
+    """With the DeepSpeed configuration that is named; what it leaves ``auto`` Axolotl's settings fill."""
+    sizes = {zero.TENSOR: settings.count(axolotl.TENSOR, 1), zero.SEQUENCE: settings.count(axolotl.CONTEXT, 1)}
+    sizes = {key: value for key, value in sizes.items() if value != 1}
+    micro = settings.count(axolotl.MICRO_BATCH, 1)
+    arguments = StackSettings(
+        {
+            TRAINER_MICRO_BATCH: micro,
+            TRAINER_ACCUMULATION: settings.count(axolotl.ACCUMULATION, 1),
+            RECOMPUTE: axolotl.is_on(settings, axolotl.RECOMPUTE),
+        },
+        str(path),
+    )
+    configuration = {**read_named_configuration(named, path), **sizes}
+    read = read_with_arguments(configuration, arguments, path, (), experiment, of_yaml=True)
+    kept = {key: value for key, value in read.hyperparameters.items() if key != TRAINER_MICRO_BATCH}
+    recorded = kept | settings.harmless() | {axolotl.MICRO_BATCH: micro}
+    plan = read.plan
+    if plan is not None and plan.remat is Remat.FULL and axolotl.offloads_activations(settings):
+        plan = plan.model_copy(update={"offload": (*plan.offload, "activations")})
+    return read.model_copy(update={"hyperparameters": recorded, "plan": plan})
+
+
+def _precision(settings: StackSettings) -> str:
+    """Of matrix products; ``bf16: auto``, the default, is bf16 from Ampere on."""
+    if axolotl.is_on(settings, "fp8"):
+        return "fp8"
+    if axolotl.is_on(settings, "fp16") or axolotl.is_on(settings, "float16"):
+        return "fp16"
+    said = settings.get("bf16", settings.get("bfloat16", "auto"))
+    return "fp32" if str(said).casefold() == "false" else "bf16"
+
+
+def _optimizer(settings: StackSettings) -> str:
+    """The family of an optimizer's name: ``paged_adamw_8bit`` → ``adamw``."""
+    said = (settings.text("optimizer", "adamw") or "").casefold()
+    found = _OPTIMIZER.search(said)
+    return found[0] if found else said
+
+
+def _attention(settings: StackSettings) -> str | None:
+    said = settings.text("attn_implementation", "") or ""
+    if "flash" in said or axolotl.is_on(settings, "flash_attention"):
+        return "flash"
+    return said or None
+
+
+def _notes_on(settings: StackSettings) -> tuple[str, ...]:
+    notes = []
+    if not (axolotl.is_on(settings, "sample_packing") or axolotl.is_on(settings, "pad_to_sequence_len")):
+        length = settings.get(_SEQUENCE)
+        notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
+    if (optimizer := settings.text("optimizer", "") or "").endswith("bit"):
+        notes.append(f"optimizer {plain(optimizer, 40)}: its moments of a few bits are counted as fp32")
+    if any(key.startswith("overrides_of_model_config.") for key in settings):
+        notes.append("overrides_of_model_config is not read: the model is taken as published")
+    if axolotl.keeps_gathered(settings):
+        notes.append("weights that stay gathered until the backward pass are not modelled: taken as gathered twice")
+    return tuple(notes)

@@ -1,0 +1,98 @@
+"""Scripts that start a recipe of Megatron-Bridge by ``scripts/performance`` (``argument_parser.py`` there).
+
+The recipe has the model and whatever the command does not say; the degrees that it does say are Megatron-LM's.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap.core.errors import ConfigError
+from asap.core.numbers import digits
+from asap.experiments.shell import options
+from asap.experiments.stack_settings import StackSettings
+from asap.models import Architecture
+
+_PROGRAM = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")
+_CONTINUED = re.compile(r"(?:[^\n]*\\\n)*[^\n]*")
+_RECIPE, _SIZE = ("model_recipe_name", "model_name"), "model_size"
+_VERSION = re.compile(r"^([a-z]+\d)(\d)_")
+_RENAMED = {"num_gpus": "world_size", "virtual_pipeline_model_parallel_size": "num_virtual_stages_per_pipeline_rank"}
+_PRECISIONS = {"bf16": {"bf16": True}, "fp8": {"bf16": True, "fp8_format": "hybrid"}, "nvfp4": {"fp4_format": "e2m1"}}
+_SHARDED, _FLAGS = "use_megatron_fsdp", {"0": "false", "1": "true"}
+_DECIDED = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", _SHARDED)
+_RECOMPUTATION = "recompute_granularity"
+_TASK = re.compile(r"_(pretrain|sft|lora|dora|peft|finetune)(?:_.*)?$")
+_ADAPTERS = ("lora", "dora", "peft")
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start of a recipe: its model, its task if it is said, and the options by name, with their lines."""
+
+    model: str
+    task: str | None
+    options: dict[str, str]
+    lines: dict[str, int]
+
+
+def find_start(text: str) -> Start | None:
+    """The first start of a recipe in a script, also within a here-document; ``None`` if there is none."""
+    for program in _PROGRAM.finditer(text):
+        command = _CONTINUED.match(text, program.end())
+        assert command is not None
+        found = list(options(command[0], text.count("\n", 0, program.end()) + 1))
+        said = {option.name: option.words[0] if option.words else "true" for option in found}
+        recipe = next((said[key] for key in _RECIPE if key in said), None)
+        if recipe and "$" not in recipe:
+            lines = {_RENAMED.get(option.name, option.name): option.line for option in found}
+            named = _TASK.search(recipe)
+            task = named[1] if named else said.get("task")
+            return Start(_model_of(recipe, said.get(_SIZE)), task, said, lines)
+    return None
+
+
+def recipe_arguments(start: Start, path: Path) -> StackSettings:
+    """The options as Megatron-LM's arguments; those that a variable decides are left out.
+
+    Raises:
+        ConfigError: the recipe trains adapters.
+    """
+    if start.task in _ADAPTERS:
+        reason = f"starts {start.task}: training a part of the parameters is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains all of them")
+    known = {
+        _RENAMED.get(key, key): value
+        for key, value in start.options.items()
+        if value not in ("None", "") and not any(mark in value for mark in "$`")
+    }
+    if (sharded := known.get(_SHARDED)) in _FLAGS:
+        known[_SHARDED] = _FLAGS[sharded]
+    precision = known.get("compute_dtype", "").partition("_")[0]
+    return StackSettings({**known, **_PRECISIONS.get(precision, {})}, str(path), start.lines)
+
+
+def _model_of(recipe: str, size: str | None) -> str:
+    """``llama31_405b_pretrain_config`` → ``llama3.1_405b``; earlier versions have the size as an option."""
+    name = _TASK.sub("", recipe)
+    return _VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name)
+
+
+def hardware_of(settings: StackSettings) -> str | None:
+    """``gb200-64``: the GPUs that the options name."""
+    chip, count = settings.text("gpu"), digits(str(settings.get("world_size")))
+    return f"{chip}-{count}" if chip and count else None
+
+
+def left_to_recipe(settings: StackSettings, model: Architecture | None) -> frozenset[str]:
+    """Arguments that decide the plan and the precision, and that the recipe decides."""
+    wanted = [*_DECIDED, _RECOMPUTATION]
+    if settings.get("pipeline_model_parallel_size") not in (None, "1"):
+        wanted.append("num_virtual_stages_per_pipeline_rank")
+    if settings.get("tensor_model_parallel_size") != "1":
+        wanted.append("sequence_parallel")
+    if model is not None and (model.is_moe or model.layers is None):
+        wanted.append("expert_model_parallel_size")
+    if "bf16" not in settings and "fp4_format" not in settings:
+        wanted.append("bf16")
+    return frozenset(key for key in wanted if key not in settings)

@@ -1,0 +1,25 @@
+"""The model that a configuration names, or what to give where it is not known."""
+
+import re
+
+from asap.core.text import plain
+from asap.models import Architecture, find_architecture
+from asap.models.architecture import REQUIRED
+
+SHAPES = " ".join(f"model.{field}=…" for field in REQUIRED)
+"""An architecture as fields of a record, as they are added to a command."""
+
+NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SHAPES}"
+_MORE_THAN_TEXT = re.compile(r"[-_.](vl|vision|omni)(?![a-z])", re.IGNORECASE)
+
+
+def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
+    """The architecture of that name, with notes; one that is not in the catalogue has a name alone."""
+    shown = plain(name, 120)
+    known = find_architecture(name)
+    if known is None:
+        return Architecture(name=shown), (f"the model {shown} is not in the catalogue: add {SHAPES}",)
+    known = known.model_copy(update={"name": shown})
+    if _MORE_THAN_TEXT.search(name):
+        return known, (f"{shown} reads more than text; only its language model is read",)
+    return known, ()

@@ -1,0 +1,163 @@
+"""Configurations of stacks that are known and not read, with what to give instead."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.megatron import nemo
+from asap.experiments.named_model import SHAPES
+
+_INSTEAD = (
+    f"give the model's config.json as --config, or {SHAPES} without it, and --hardware, --batch, --sequence and --plan"
+)
+_TRAINER = {
+    "mp", "train_batch_size", "fsdp_axis", "batch_axis", "per_device_parallelism", "mesh", "model_axis_size",
+}  # fmt: skip
+
+
+_OF_HELM = {"queue", "volumes", "network", "tasSettings", "dwsSettings", "gcsSidecarMemoryLimit"}
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A mapping of a stack that is not read.
+
+    Args:
+        name: what it is, for a sentence.
+        instead: what to give.
+        fits: whether a mapping is one.
+    """
+
+    name: str
+    instead: str
+    fits: Callable[[Mapping[str, Any]], bool]
+
+
+def _within(values: Mapping[str, Any], *path: str) -> Any:
+    node: Any = values
+    for key in path:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
+def _has(values: Mapping[str, Any], section: str, keys: set[str]) -> bool:
+    """Whether a section has one of some keys."""
+    found = values.get(section)
+    return isinstance(found, dict) and bool(keys & found.keys())
+
+
+_MAPPINGS = (
+    Unread(
+        "torchtune recipe",
+        _INSTEAD,
+        lambda v: any("torchtune" in str(_within(v, key, "_component_")) for key in ("model", "tokenizer")),
+    ),
+    Unread("Levanter configuration", _INSTEAD, lambda v: _has(v, "trainer", _TRAINER)),
+    Unread(
+        "GPT-NeoX configuration",
+        _INSTEAD,
+        lambda v: bool(
+            {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size"} & v.keys()
+        ),
+    ),
+    Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
+    Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
+    Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
+    Unread(
+        "NeMo configuration of another model than a decoder",
+        "give the configuration of a language model (model.num_layers, model.hidden_size …)",
+        lambda v: (
+            "trainer" in v
+            and bool({"exp_manager", "model", "init_from_nemo_model"} & v.keys())
+            and nemo.dialect(v) is None
+        ),
+    ),
+    Unread(
+        "Accelerate configuration",
+        f"where it names a DeepSpeed JSON, give that; else {_INSTEAD}",
+        lambda v: "distributed_type" in v and bool({"num_processes", "fsdp_config", "deepspeed_config"} & v.keys()),
+    ),
+    Unread(
+        "LLaMA-Factory configuration of version 1",
+        f"give the DeepSpeed JSON of dist_config.config_file if there is one; else {_INSTEAD}",
+        lambda v: "micro_batch_size" in v and bool({"dist_config", "train_dataset"} & v.keys()),
+    ),
+    Unread(
+        "values file of a Helm chart",
+        "give what its command passes with --set-file: the YAML of workload_config, or the script of workload_launcher",
+        lambda v: isinstance(v.get("workload"), dict) and len(_OF_HELM & v.keys()) >= 2,
+    ),
+)
+
+Named = tuple[re.Pattern[str], str, str]
+"""What a text has that is of a stack, what the file then is, and what to give instead."""
+
+PROGRAMS: tuple[Named, ...] = (
+    (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", _INSTEAD),
+    (
+        re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
+        "torchtitan program",
+        "give the JSON that a run of it writes with --debug.save_config_file=FILE",
+    ),
+    (
+        re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
+        "Megatron-Bridge recipe",
+        "give run_config.yaml, which a run of it writes into its checkpoint",
+    ),
+    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 recipe", _INSTEAD),
+    (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
+)
+
+LAUNCHERS: tuple[Named, ...] = (
+    (re.compile(r"(?:^|[\s;&])(?:swift|megatron) (?:sft|pt|rlhf)\b"), "script of ms-swift", _INSTEAD),
+    (
+        re.compile(r"\bllamafactory-cli +train\b"),
+        "script of LLaMA-Factory",
+        "give the YAML that it trains as --config, and its settings as key=value",
+    ),
+    (
+        re.compile(r"\brun_recipe\.py\b"),
+        "script of a Megatron-Bridge recipe",
+        "give run_config.yaml, which a run of it writes into its checkpoint",
+    ),
+    (
+        re.compile(r"\baxolotl(?:\.cli\.train| train)\b"),
+        "script of Axolotl",
+        "give the YAML that it trains as --config",
+    ),
+)
+"""By the command that starts a run."""
+
+INCLUDING: Named = (
+    re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL),
+    "Levanter configuration with files that it includes",
+    _INSTEAD,
+)
+"""Levanter's own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
+
+
+def refuse_mapping(values: Mapping[str, Any], path: Path) -> None:
+    """Refuse a mapping of a stack that is not read.
+
+    Raises:
+        ConfigError: it is one; the hint says what to give.
+    """
+    for stack in _MAPPINGS:
+        if stack.fits(values):
+            _refuse(stack.name, stack.instead, path)
+
+
+def refuse_text(known: Iterable[Named], text: str, path: Path) -> None:
+    """Refuse a script or a program of a stack that is not read; raises like :func:`refuse_mapping`."""
+    for pattern, name, instead in known:
+        if pattern.search(text):
+            _refuse(name, instead, path)
+
+
+def _refuse(name: str, instead: str, path: Path) -> NoReturn:
+    article = "an" if name[0] in "AEIOU" else "a"
+    raise ConfigError(f"is {article} {plain(name, 80)}, which is not read", where=str(path), hint=instead)

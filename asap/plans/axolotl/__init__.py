@@ -1,0 +1,1 @@
+"""A plan in Axolotl's settings, both ways."""

@@ -1,0 +1,128 @@
+"""Axolotl's YAML: FSDP, replicas, DeepSpeed, and what is not modelled."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import ConfigError, PlanError
+from asap.experiments.stack_settings import dotted
+from asap.experiments.yaml_text import parse_yaml
+from asap.plans import Mesh, Plan, Remat
+from asap.plans.axolotl import settings as axolotl
+from asap.plans.launchers import launch_lines
+from tests.experiments.stack_configurations import read
+
+__all__ = ["read"]
+
+TUNING = """
+base_model: meta-llama/Llama-3.1-8B
+datasets: [{path: tatsu-lab/alpaca, type: alpaca}]
+sequence_len: 4096
+sample_packing: true
+micro_batch_size: 2
+gradient_accumulation_steps: 4
+gradient_checkpointing: true
+optimizer: adamw_torch_fused
+bf16: auto
+flash_attention: true
+"""
+SHARDED = """
+dp_shard_size: 4
+tensor_parallel_size: 2
+fsdp_version: 2
+fsdp_config: {offload_params: false, reshard_after_forward: true}
+"""
+STAGE_2 = {
+    "zero_optimization": {"stage": 2}, "bf16": {"enabled": True},
+    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto",
+}  # fmt: skip
+POWERS = st.sampled_from((1, 2, 4))
+
+
+def test_fsdp_with_tensors_split_and_replicas_of_the_shards(read):
+    run = read("sharded.yaml", TUNING + SHARDED, hardware="h100-16")
+    assert str(run.plan) == "replica=2 data=4 model=2 microbatches=4 remat=full"
+    assert (run.model.layers, run.workload.global_batch, run.workload.sequence_length) == (32, 64, 4096)
+    assert (run.workload.precision, run.workload.zero_stage, run.workload.optimizer) == ("bf16", 3, "adamw")
+    assert (run.workload.framework, run.workload.attention, run.notes) == ("Axolotl FSDP", "flash", ())
+    line = launch_lines(
+        Plan.parse("data=16 microbatches=2 remat=full"), "axolotl", run.hyperparameters, global_batch=64
+    )
+    assert parse_yaml(line, "line")[0] == {
+        "dp_shard_size": 16, "tensor_parallel_size": 1, "gradient_accumulation_steps": 2,
+    }  # fmt: skip
+
+
+def test_replicas_without_fsdp_and_the_first_version_of_its_settings(read):
+    alone = read("alone.yaml", TUNING, "gradient_checkpointing=false", hardware="h100-8")
+    assert (str(alone.plan), alone.workload.zero_stage) == ("replica=8 microbatches=4 remat=none", 0)
+    first = "fsdp: [full_shard]\nfsdp_config: {fsdp_offload_params: true, fsdp_activation_checkpointing: true}"
+    run = read("first.yaml", f"{TUNING}{first}", "gradient_checkpointing=false", hardware="h100-8")
+    assert str(run.plan) == "data=8 microbatches=4 remat=full offload=optimizer+parameters"
+    line = launch_lines(Plan.parse("data=8 microbatches=4"), "axolotl", run.hyperparameters, global_batch=64)
+    assert line == "fsdp_config: {fsdp_offload_params: false}"
+
+
+def test_a_deepspeed_configuration_that_it_fills(read, tmp_path):
+    (tmp_path / "zero2.json").write_text(json.dumps(STAGE_2))
+    run = read("run.yaml", f"{TUNING}deepspeed: deepspeed_configs/zero2.json", hardware="h100-8")
+    assert (str(run.plan), run.workload.global_batch) == ("replica=8 microbatches=4 remat=full", 64)
+    assert (run.workload.zero_stage, run.workload.framework, run.workload.precision) == (2, "DeepSpeed", "bf16")
+    other = Plan.parse("replica=8 microbatches=8 remat=none")
+    line = launch_lines(other, "deepspeed", run.hyperparameters, global_batch=64)
+    changed = {"micro_batch_size": 1, "gradient_accumulation_steps": 8, "gradient_checkpointing": False}
+    assert json.loads(line) == changed
+    assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=64) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("adapter: lora", "adapter: lora: adapters, parts of the parameters"),
+        ("rl: dpo", "rl: dpo: adapters, parts"),
+        ("unfrozen_parameters: [lm_head]", "unfrozen_parameters"),
+        ("deepspeed: zero9.json", "names zero9.json, which is not there"),
+        ("dp_shard_size: 3\nfsdp_config: {a: 1}\ndp_replicate_size: 2", "leave 8 devices .change a size"),
+        ("tensor_parallel_size: two", "must be a positive whole number"),
+    ],
+)
+def test_what_is_not_modelled_or_contradicts_itself_is_refused(read, added, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.yaml", f"{TUNING}{added}", hardware="h100-8")
+
+
+def test_a_batch_that_is_no_number_is_refused_with_its_file(read):
+    with pytest.raises(ConfigError, match=r"run\.yaml: micro_batch_size must be a positive whole number, not 'two'"):
+        read("run.yaml", TUNING.replace("micro_batch_size: 2", "micro_batch_size: two"), hardware="h100-8")
+
+
+def test_what_is_taken_otherwise_is_said(read):
+    text = TUNING.replace("sample_packing: true", "sample_packing: false").replace(
+        "adamw_torch_fused", "paged_adamw_8bit"
+    )
+    run = read("run.yaml", f"{text}fsdp_config: {{sharding_strategy: SHARD_GRAD_OP}}", hardware="h100-8")
+    assert [any(word in note for note in run.notes) for word in ("are cut at", "few bits", "gathered twice")] == [
+        True
+    ] * 3
+    assert run.workload.optimizer == "adamw"
+    hybrid = read("run.yaml", f"{text}fsdp_config: {{fsdp_sharding_strategy: HYBRID_SHARD}}", hardware="h100-16")
+    assert any("say them as dp_shard_size" in note for note in hybrid.notes)
+
+
+@given(st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS), st.booleans())
+def test_settings_read_back_are_the_plan(mesh, recomputes):
+    plan = Plan(ici=mesh, microbatches=2, remat=Remat.FULL if recomputes else Remat.NONE)
+    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1}
+    line = launch_lines(plan, "axolotl", present, global_batch=1024)
+    pasted = present | dotted(parse_yaml(line, "line")[0])
+    assert axolotl.from_settings(pasted, plan.devices) == plan
+    assert axolotl.global_batch_of(pasted, plan) == 1024
+    assert launch_lines(plan, "axolotl", pasted, global_batch=1024) == ""
+
+
+def test_what_axolotl_cannot_run_is_refused():
+    for text in ("data=2 stage=2", "data=2 expert=2", "replica=4", "data=4 offload=optimizer", "data=4 remat=minimal"):
+        with pytest.raises(PlanError, match="Axolotl"):
+            launch_lines(Plan.parse(text), "axolotl", {"fsdp_config.a": 1}, global_batch=8)
