@@ -35,6 +35,9 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     answer = ReplyBuilder(Topic.UNKNOWN)
     if message.cut:
         answer.add(f"That is long: only its first {LONGEST_MESSAGE:,} characters were read.")
+    if message.log is not None:
+        answer.topic = Topic.EVIDENCE
+        answer.add(message.log)
     try:
         _answer(conversation, answer, message, interactive)
     except InsufficientEvidenceError as error:

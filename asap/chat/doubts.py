@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
+from asap.chat.understanding.references.references import references
 from asap.core.units import format_percent
 
 _MOST_OF_HBM = 1.0
@@ -27,7 +29,7 @@ def doubts(
 
 
 def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
-    """Why the hardware cannot have done this; ``None`` if it can."""
+    """Why the hardware cannot have done this, or what has to be asked; ``None`` if it can be taken."""
     value = fact.value or 0.0
     if fact.claim is Claim.MFU and value > IMPLAUSIBLE_MFU:
         return (
@@ -40,6 +42,8 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
         chip = conversation.study.slice.chip
         if value > 1.02 * chip.hbm_bytes / chip.devices:
             return f"A device of {chip.title} has less HBM than that."
+    if fact.claim is Claim.OUT_OF_MEMORY and _may_be_of_now(conversation, fact):
+        return f'Of which plan? What runs now does not fit either, as far as is predicted. Say "{fact}" if it was that.'
     mfu = _mfu_of(conversation, fact)
     if mfu is not None and mfu > IMPLAUSIBLE_MFU:
         return (
@@ -47,6 +51,15 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
             " run: is it of this model, batch and number of chips?"
         )
     return None
+
+
+def _may_be_of_now(conversation: Conversation, fact: StatedFact) -> bool:
+    """Whether a run that died may be the one of now: no plan is named, and that one is predicted not to fit."""
+    now = conversation.study.plan
+    if now is None or references(fact.words, conversation.order, None, None).mentions:
+        return False
+    held = prediction_of(conversation, now).memory
+    return held is not None and held.verdict == "does not fit"
 
 
 def _mfu_of(conversation: Conversation, fact: StatedFact) -> float | None:

@@ -63,7 +63,7 @@ def _dispatch(
     elif question.sweep is not None and question.topic in changes.CHANGEABLE:
         answer.topic = Topic.WHAT_IF
         sweep(conversation, answer, question.sweep, next(iter(question.plans), None))
-    elif question.change.network is not None:
+    elif question.change.network or question.change.network_factor:
         answer.topic = Topic.WHAT_IF
         what_if(conversation, answer, question.change)
     elif question.refs.wish is not None and not question.refs.written and _WHETHER.search(question.text):

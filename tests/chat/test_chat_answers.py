@@ -36,6 +36,20 @@ pytestmark = pytest.mark.slow
         ("which MaxText flags do I set for data=4 seq=4 model=4?", "as now: ici_tensor_parallelism=4"),
         ("is the 90% interval useful at all?", "90 % of cases"),
         ("what limits proposal 2?", ": Modelled, not measured: the step waits most for"),
+        ("how many tokens a day?", "billion tokens a day"),
+        ("tokens per week now and with proposal 1?", "what runs now (data=16 model=4 remat=full)"),
+        ("how do I verify proposal 1?", "asap verify dense --plan"),
+        ("what should the profile look like if you are right?", "- if the prediction is right, they show:"),
+        ("how much goes into the MLP and how much into attention?", "attention scores"),
+        ("put the optimizer state on the host", "With offload=optimizer"),
+        ("is the optimizer offloaded?", "in host memory: neither"),
+        ("which knob hardly matters?", "matters least for the step time"),
+        ("how many chips do I need at least?", "none is known to fit on"),
+        ("is model=4 the problem?", "Another degree of it, and nothing else, at best: "),
+        ("what makes it fit?", "It fits as it is"),
+        ("is the gain real or is that just the model being optimistic?", "all figures are modelled"),
+        ("how much of the compute is attention at 32k context?", "With a sequence length of 32768 instead of 4096"),
+        ("my batch is 256, does that change anything?", "That is so already"),
     ],
 )
 def test_it_is_answered(start, say, text, said):
@@ -59,6 +73,37 @@ def test_a_plan_that_was_named_in_part_stays_whole_in_the_next_question(start, s
 def test_proposals_that_are_level_are_called_level(start, say):
     answer = say("which one needs the least memory?", start()).text
     assert "has the lowest HBM use of the 3" in answer
+
+
+def test_a_run_that_does_not_fit_is_told_what_makes_it_fit(start, say):
+    talk = start()
+    say("our batch is 4096", talk)
+    say("explain proposal 1", talk)
+    assert "what runs now (data=16 model=4 remat=full) does not fit" in say("why does it OOM?", talk).text
+    assert "make it fit when changed alone" in say("what is the smallest change that makes it fit?", talk).text
+    died = say("it died with RESOURCE_EXHAUSTED", talk)
+    assert "Of which plan?" in died.text
+    assert not died.evidence
+
+
+def test_a_plan_that_was_named_in_part_ran_with_data_parallelism_over_the_rest(start, say):
+    (fact,) = say("I tried tensor=8 yesterday, it took 9.4 s per step", start()).evidence
+    assert str(fact.plan) == "data=8 model=8 remat=full"
+
+
+def test_a_step_of_another_plan_does_not_make_a_run_fit(start, say):
+    talk = start()
+    say("our batch is 4096", talk)
+    say("proposal 1 measured 90 s", talk)
+    assert all(
+        one.prediction.memory.total.value <= one.prediction.memory.capacity_bytes for one in talk.conversation.proposals
+    )
+
+
+def test_what_that_begins_a_clause_on_is_no_plan(start, say):
+    talk = start()
+    say("explain proposal 2", talk)
+    assert "what runs now (data=16 model=4 remat=full)" in say("what is the largest batch that fits?", talk).text
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +147,11 @@ def megatron(home):
         ("we have 400Gb IB not 200", "of a node, or of one GPU"),
         ("why not TP=2?", "plain data parallelism over the rest is replica=16 model=2"),
         ("is ZeRO-1 enough here?", "optimizer: 3.20 GiB"),
+        ("what does offloading the optimizer bring?", "With offload=optimizer"),
+        ("what if we only had 2 nodes?", "With 16 chips instead of 32"),
+        ("what if we had 4 GPUs?", "takes its place"),
+        ("how do I verify that?", "asap verify compiles for TPUs alone"),
+        ("do I need pipeline parallelism at all?", "stage 2→1"),
     ],
 )
 def test_megatrons_words_are_understood(megatron, say, text, said):

@@ -10,10 +10,12 @@ from asap.chat import Claim, restore
 from asap.chat.chat import Chat
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.quantities.changes import change_in
+from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.topics.retrieval import retrieval
 from asap.chat.understanding.words.languages import in_english
 from asap.experiments import ExperimentStore
+from asap.hardware import Slice, load_chip
 from asap.sharding_memory import Kind, new_session_name
 
 pytestmark = pytest.mark.slow
@@ -59,6 +61,19 @@ def test_the_examples_tell_their_topics_apart():
 def test_a_quantity_has_a_number_and_a_unit(text, value, unit):
     (found,) = amounts(text)
     assert (found.value, found.unit) == (pytest.approx(value), unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "chips"),
+    [
+        ("what if we lose 2 nodes?", 48), ("8 more nodes", 128), ("16 GPUs fewer", 48), ("128 GPUs", 128),
+        ("on 64 GPUs more memory is free", 64), ("another 32 chips", 96), ("go from 64 chips to 32 chips", 32),
+    ],
+)  # fmt: skip
+def test_nodes_and_differences_are_counted_in_chips(text, chips):
+    hardware = Slice(load_chip("h100"), 64)
+    counted = counted_in_chips(text, amounts(text), hardware)
+    assert [amount.value for amount in counted if not amount.before] == [chips]
 
 
 def test_each_number_belongs_to_the_thing_beside_it():

@@ -9,19 +9,23 @@ from asap.chat.answers.other_runs.largest import largest
 from asap.chat.answers.proposals import measurements, next_test, verdicts
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import rank_by
+from asap.chat.answers.proposals.fitting import fitting
 from asap.chat.answers.proposals.single_changes import single_changes
 from asap.chat.answers.proposals.target import target
 from asap.chat.answers.proposals.test_cost import test_cost
-from asap.chat.answers.single_plans import figures
+from asap.chat.answers.proposals.verification import verification
+from asap.chat.answers.single_plans.memory import memory
 from asap.chat.answers.single_plans.numerics import numerics
 from asap.chat.answers.single_plans.plausible import plausible
 from asap.chat.answers.single_plans.sequence_parallelism import sequence_parallelism
 from asap.chat.answers.single_plans.sharding import sharding
+from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import beyond, hearsay, small_talk
 from asap.chat.answers.talk.help_text import questions
 from asap.chat.answers.this_run import flags
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run import run as run_answers
+from asap.chat.answers.this_run.components import components
 from asap.chat.answers.this_run.efficiency import efficiency
 from asap.chat.answers.this_run.review import review
 from asap.chat.answers.this_run.terms import term
@@ -88,8 +92,8 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.OPERATIONS: Kind(profile_answers.operations, "which operations take the most time?"),
     Topic.ROOFLINE: Kind(profile_answers.roofline, "where are we under the roofline?"),
     Topic.COLLECTIVES: Kind(profile_answers.collectives, "which axis communicates most?"),
-    Topic.MEMORY: Kind(figures.memory, "what fills the HBM?"),
-    Topic.THROUGHPUT: Kind(figures.throughput, "how many tokens per second?"),
+    Topic.MEMORY: Kind(memory, "what fills the HBM?"),
+    Topic.THROUGHPUT: Kind(throughput, "how many tokens per second?"),
     Topic.PROPOSALS: Kind(_short(ranking_answers.proposals), "what do you propose?"),
     Topic.RUN: Kind(_short(run_answers.run), "what is our current plan?"),
     Topic.PRECEDENT: Kind(run_answers.precedents, "has anyone done this before?"),
@@ -101,10 +105,13 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.NUMERICS: Kind(numerics, "does proposal 1 change the numerics?"),
     Topic.LARGEST: Kind(largest, "what is the largest batch that fits?"),
     Topic.EFFICIENCY: Kind(efficiency, "why is MFU only 30 %?"),
-    Topic.SINGLE_CHANGES: Kind(_short(single_changes), "which setting matters most?"),
+    Topic.SINGLE_CHANGES: Kind(single_changes, "which setting matters most?"),
     Topic.TEST_COST: Kind(test_cost, "how long until we know?"),
     Topic.SEQUENCE_PARALLEL: Kind(sequence_parallelism),
     Topic.TARGET: Kind(target, "what gets us 20 % more throughput?"),
+    Topic.VERIFY: Kind(verification, "how do I verify proposal 1?"),
+    Topic.COMPONENTS: Kind(components, "how much of it is attention?"),
+    Topic.FITTING: Kind(_short(fitting), "what makes it fit?"),
     Topic.REVIEW: Kind(_short(review), "is our configuration sane?"),
     Topic.AFTERWARDS: Kind(_short(next_test.what_comes_after), "what comes after proposal 1?"),
 }

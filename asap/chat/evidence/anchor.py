@@ -35,10 +35,14 @@ def anchored(study: Study, evidence: Sequence[StatedFact]) -> Study:
 
 
 def _worked_out(study: Study, fact: StatedFact) -> float | None:
-    """Seconds that the model expects of what runs now, starting from the measured step of another plan."""
+    """Seconds that the model expects of what runs now, starting from the measured step of another plan.
+
+    ``None`` where what runs is predicted not to fit: a step time would stand for a run that did, and so for its HBM.
+    """
     from asap.prediction import Measured, predict
 
-    if modelled_now(study) is None or fact.plan is None or fact.value is None:
+    modelled = modelled_now(study)
+    if modelled is None or fact.plan is None or fact.value is None or (modelled.memory and not modelled.memory.fits):
         return None
     assert study.plan is not None
     assert study.slice is not None

@@ -1,5 +1,7 @@
 """A run on other hardware, with its plan stretched over it."""
 
+import math
+
 from asap.chat.understanding.quantities.changes import Change
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_rate
@@ -7,7 +9,10 @@ from asap.experiments import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.hardware import Slice, default_topology, read_network
 from asap.plans import Mesh, Plan
+from asap.plans.axes import Axis
 from asap.study.study import Study
+
+_OWN_DEVICES: tuple[Axis, ...] = ("stage", "expert", "seq", "model")
 
 
 def with_hardware(
@@ -42,8 +47,12 @@ def with_hardware(
     shape = f" in {number} slices" if number and number > 1 else ""
     new, old = ("", "") if reference.chip == now.chip.name else (f"{reference.chip} ", f" {now.chip.name} chips")
     changes.append(f"{devices} {new}chips{shape} instead of {now.devices}{old}")
-    stretched = study.with_micro_batch(_stretched(plan, now.devices, devices, number or 1))
-    own = _stretched(experiment.plan, now.devices, devices, number or 1) if experiment.plan else stretched
+    shrunk = _narrowed(plan, devices // (number or 1))
+    if shrunk != plan:
+        notes.append(f"{plan} does not go into {devices} chips: {shrunk} takes its place")
+    stretched = study.with_micro_batch(_stretched(shrunk, now.devices, devices, number or 1))
+    own = experiment.plan and _narrowed(experiment.plan, devices // (number or 1))
+    own = _stretched(own, now.devices, devices, number or 1) if own else stretched
     own = study.with_micro_batch(own)
     return experiment.model_copy(update={"hardware": reference, "plan": own}), stretched
 
@@ -55,13 +64,14 @@ def with_stated_network(study: Study, experiment: Experiment, change: Change, ch
         InsufficientEvidenceError: no hardware is on record.
         ConfigError: the rate does not say of what.
     """
-    if change.network is None:
+    if change.network is None and change.network_factor is None:
         return experiment
     if study.slice is None:
         raise InsufficientEvidenceError("the hardware is not on record", where=experiment.id, hint="--hardware NAME")
     chip = study.slice.chip
-    rate = read_network(change.network, chip)
-    now = format_rate(chip.network.bandwidth, "B/s") + ("" if chip.network.stated else ", as its maker has it")
+    present, factor = chip.network.bandwidth, change.network_factor
+    rate = present * factor if factor else read_network(change.network or "", chip)
+    now = format_rate(present, "B/s") + ("" if chip.network.stated else ", as its maker has it")
     changes.append(f"{format_rate(rate, 'B/s')} a device between nodes (on record: {now})")
     hardware = experiment.hardware.model_copy(update={"network": rate})
     return experiment.model_copy(update={"hardware": hardware})
@@ -73,6 +83,17 @@ def _slices_with(now: Slice, devices: int) -> int | None:
     if now.chip.torus is None or default_topology(now.chip, chips) is not None or chips % now.chips_per_slice:
         return None
     return chips // now.chips_per_slice
+
+
+def _narrowed(plan: Plan, devices: int) -> Plan:
+    """A plan whose axes beside data parallelism go into so many devices of a slice: the widest of them is halved."""
+    degrees = {axis: getattr(plan.ici, axis) for axis in _OWN_DEVICES}
+    while math.prod(degrees.values()) > devices:
+        widest = max(degrees, key=lambda axis: degrees[axis])
+        if degrees[widest] % 2:
+            return plan
+        degrees[widest] //= 2
+    return plan.with_ici(**degrees)
 
 
 def _stretched(plan: Plan, before: int, after: int, slices: int) -> Plan:

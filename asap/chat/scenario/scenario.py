@@ -113,6 +113,10 @@ def _settings(before: Plan, after: Plan) -> str:
         said.append(f"remat={after.remat.value if after.remat else 'unknown'}")
     if after.microbatches != before.microbatches:
         said.append(f"microbatches={after.microbatches}")
+    if after.pipeline_repeats != before.pipeline_repeats:
+        said.append(f"pipeline_repeats={after.pipeline_repeats}")
+    if after.offload != before.offload:
+        said.append(f"offload={'+'.join(after.offload)}" if after.offload else "nothing offloaded")
     state = ((name, getattr(after, name)) for name in STATE_SETTINGS if getattr(after, name) != getattr(before, name))
     said += [f"{name}={value}" for name, value in state]
     return " and ".join(said)

@@ -30,6 +30,8 @@ def with_workload(study: Study, experiment: Experiment, change: Change, changes:
                 where=experiment.id,
                 hint=f'state it: "{example}"',
             )
+        if new == now:
+            continue
         fields[field] = new
         changes.append(f"a {name} of {new}{f' instead of {now}' if now else ''}")
     if change.same_tokens and change.get("batch") is None and workload.tokens and "sequence_length" in fields:
@@ -43,11 +45,14 @@ def with_workload(study: Study, experiment: Experiment, change: Change, changes:
         reason = f"what {change.optimizer} keeps for each parameter is not on record"
         hint = f"known are {', '.join(OPTIMIZERS)}; asap analyze --allow second_moment tries narrower moments of Adam"
         raise InsufficientEvidenceError(reason, where=experiment.id, hint=hint)
-    for field, value in (("precision", change.precision), ("optimizer", change.optimizer)):
+    wanted = {
+        "precision": change.precision, "optimizer": change.optimizer, "capacity_factor": change.capacity_factor
+    }  # fmt: skip
+    for field, value in wanted.items():
         now = getattr(workload, field)
         if value not in (None, now):
             fields[field] = value
-            changes.append(f"{field} {value} instead of {now or 'what is on record (none)'}")
+            changes.append(f"{field.replace('_', ' ')} {value} instead of {now or 'what is on record (none)'}")
     return experiment.model_copy(update={"workload": workload.model_copy(update=fields)}) if fields else experiment
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.statements.pasted_log import logged_step
+from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
 from asap.chat.understanding.words.languages import in_english
@@ -41,6 +41,7 @@ class Message:
         retracted: the facts that it takes back, empty if none of them is on record; ``None`` if it takes nothing back.
         statements: what it reports, supposes and corrects.
         questions: what it asks.
+        log: what was read of a log that it holds.
         unreadable: why a plan in it cannot be read.
         cut: it was longer than what is read.
     """
@@ -53,13 +54,15 @@ class Message:
     retracted: tuple[StatedFact, ...] | None = None
     statements: Statements = NOTHING_STATED
     questions: tuple[Question, ...] = ()
+    log: str | None = None
     unreadable: PlanError | None = None
     cut: bool = False
 
 
 def read_message(line: str, scene: Scene) -> Message:
     """Understand a line, in any language that the glossary knows."""
-    logged, line = logged_step(line, scene.study)
+    log = pasted_log(line, scene.study)
+    line = line if log is None else "\n".join(log.questions)
     said = "\n".join(plain(redacted(part)) for part in line[:LONGEST_MESSAGE].replace("’", "'").splitlines())
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
@@ -69,16 +72,17 @@ def read_message(line: str, scene: Scene) -> Message:
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:
-        message = _read(said, text, scene) if logged is None else _of_log(said, text, logged, scene)
+        message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
     return replace(message, cut=len(line) > LONGEST_MESSAGE)
 
 
-def _of_log(said: str, text: str, logged: StatedFact, scene: Scene) -> Message:
-    """A pasted log, and what is asked beside it."""
+def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
+    """A log, and what is asked beside it."""
     questions = tuple(read_question(one, scene) for one in text.splitlines())
-    return Message(said, text, statements=Statements(evidence=(logged,)), questions=questions)
+    statements = Statements(evidence=(log.step,) if log.step else ())
+    return Message(said, text, log=log.said, statements=statements, questions=questions)
 
 
 def _read(said: str, text: str, scene: Scene) -> Message:

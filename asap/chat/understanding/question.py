@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, says_nothing
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
-from asap.chat.understanding.quantities.changes import Change, To, change_in, varied
+from asap.chat.understanding.quantities.changes import Change, To, change_in, varied, with_earlier
+from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.references import Mention, References, references
@@ -38,7 +39,7 @@ _HYPOTHETICAL = re.compile(
     r"\b(?:what if|what happens|if|suppose|imagine|assum\w+|would|could|might|how about|what "
     r"about|switch\w*|mov\w+|instead|swap\w*"
     r"|go(?:ing)? (?:to|from|up|down)|scal\w+|with|on|train|use|double\w*|grow\w*|drop\w*|take"
-    r"|quanti\w+|rematerial\w+|split)\b",
+    r"|quanti\w+|rematerial\w+|split|put|offload\w*)\b",
     re.I,
 )
 _ABOUT_OPERATIONS = {Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES}
@@ -47,6 +48,7 @@ _INTERJECTIONS = re.compile(
     re.I,
 )
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
+_ON_TOP = re.compile(r"\b(?:on top|as well|too|also|in addition|additionally|besides|at the same time)\b", re.I)
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
@@ -105,15 +107,19 @@ def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
     rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
-    found = amounts(rest)
+    found = counted_in_chips(rest, amounts(rest), study.slice)
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
     change, used = change_in(_without(rest, named), counts, context.change)
-    topic = _topic(text, found, named, [a for a in found if not a.unit and a not in used and a.value in range(1, 10)])
+    topic = _topic(
+        text, found, named, context, [a for a in found if not a.unit and a not in used and a.value in range(1, 10)]
+    )
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
         change, more = varied(change, context.change, [a for a in counts if a not in used])
         used += more
+    if context.change is not None and not change.empty and _ON_TOP.search(text):
+        change = with_earlier(change, context.change)
     change = _real(change, study)
     bare = topic in BARE_NUMBER_TOPICS or len(text.split()) <= SHORT_MESSAGE_WORDS
     refs = _references(text, scene, [*found, *_counted(used)], bare and change.empty)
@@ -139,13 +145,15 @@ def _references(text: str, scene: Scene, found: Sequence[Amount], bare: bool = F
     return references(text, scene.order, scene.focus, scene.study.plan, found, bare)
 
 
-def _topic(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> Topic:
+def _topic(text: str, found: Sequence[Amount], named: Sequence[str], context: Context, lone: Sequence[Amount]) -> Topic:
     """What a text is about: throughput where money or a whole training is named, else what the examples say."""
     best = retrieval().matches(_INTERJECTIONS.sub("", masked(text, found, named, lone)))[0]
     topic = best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN
     if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
         return Topic.THROUGHPUT
     priced = any(a.unit in {"$", "chip-hours"} for a in found)
+    if priced and context.topic is Topic.TEST_COST and _IT.search(text):
+        return Topic.TEST_COST
     return Topic.THROUGHPUT if priced and topic not in _PRICED else topic
 
 

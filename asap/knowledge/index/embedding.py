@@ -8,8 +8,8 @@ Deerwester et al., *Indexing by latent semantic analysis*, JASIS 1990; Weinberge
 
 import os
 import zlib
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -78,7 +78,7 @@ class LatentSemanticEmbedder:
         """A unit vector, or zeros if the query says nothing."""
         return self._vector(Counter(terms(query)))
 
-    def _vector(self, weights: Counter[str]) -> Vectors:
+    def _vector(self, weights: Mapping[str, float]) -> Vectors:
         vector = np.zeros(DIMENSION, dtype=np.float32)
         known = [(self._rows[term], weight) for term, weight in weights.items() if term in self._rows]
         if known:
@@ -120,11 +120,11 @@ def _leading_directions(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return directions * np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(len(kept))])
 
 
-def _weights(document: IndexedDocument) -> Counter[str]:
-    weights: Counter[str] = Counter()
+def _weights(document: IndexedDocument) -> Mapping[str, float]:
+    weights: defaultdict[str, float] = defaultdict(float)
     for field, text in document.fields.items():
         for term in terms(text):
-            weights[term] += FIELD_WEIGHTS[field]  # type: ignore[assignment]
+            weights[term] += FIELD_WEIGHTS[field]
     return weights
 
 

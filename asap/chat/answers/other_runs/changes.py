@@ -10,7 +10,10 @@ from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 
-CHANGEABLE = {Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED}
+CHANGEABLE = {
+    Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
+    Topic.FITTING,
+}  # fmt: skip
 """Topics in which a named change is evaluated."""
 
 _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
@@ -50,7 +53,7 @@ def no_change(conversation: Conversation, answer: ReplyBuilder, question: Questi
     else:
         answer.add(
             "Say what changes: batch, sequence, chips, slices, precision, optimizer, layers, experts,"
-            " rematerialisation,"
+            " rematerialisation, offloading,"
             ' microbatches, or a whole plan, as in "batch 512 and sequence 8192".'
         )
 

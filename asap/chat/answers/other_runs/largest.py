@@ -1,5 +1,6 @@
-"""The largest batch or microbatch, or the longest sequence, that fits."""
+"""The largest batch or microbatch, the longest sequence, or the fewest chips, that fit."""
 
+from asap.chat.answers.other_runs.fewest_chips import fewest_chips
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
@@ -34,6 +35,9 @@ def largest(conversation: Conversation, answer: ReplyBuilder, question: Question
         InsufficientEvidenceError: batch, sequence or plan is not known, or HBM cannot be predicted.
     """
     study, named = conversation.study, things_named(question.text)
+    if "chips" in named and not {"batch", "sequence", "micro_batch_size"} & set(named):
+        fewest_chips(conversation, answer)
+        return
     workload = study.experiment.workload
     thing: Thing = "sequence" if "sequence" in named else "micro_batch_size" if "micro_batch_size" in named else "batch"
     now = workload.sequence_length if thing == "sequence" else workload.global_batch

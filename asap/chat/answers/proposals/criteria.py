@@ -103,7 +103,7 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
         ("highest probability of being faster", _odds, lambda value: f"{-value:.0%}"),
     ),
     (
-        r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|change|distance|smallest)\b",
+        r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|least (?:work|effort|change)|simpl\w*|change|distance|smallest)\b",
         ("smallest distance from what runs", _distance, lambda value: f"{value:g} doubling(s)"),
     ),
     (_COST, ("lowest cost per token", _chip_hours, _for_tokens)),

@@ -3,7 +3,7 @@
 import math
 
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.answers.single_plans.whole_plan import plan_to_test
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
@@ -26,11 +26,9 @@ def test_cost(conversation: Conversation, answer: ReplyBuilder, question: Questi
         InsufficientEvidenceError: nothing is proposed, or nothing says how long a step takes.
     """
     study = conversation.study
-    plans = [*question.plans, conversation.focus, *conversation.order]
-    named = next((plan for plan in plans if plan not in (None, study.plan)), None)
-    if named is None:
+    plan = plan_to_test(conversation, question)
+    if plan is None:
         raise InsufficientEvidenceError("nothing is proposed for a test", where=conversation.id)
-    plan = whole(conversation, named)
     found, now = prediction_of(conversation, plan), current_step_time(study, conversation.evidence)
     answer.focus, step = plan, _step(found, now)
     if step is None:

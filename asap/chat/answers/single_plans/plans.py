@@ -2,7 +2,8 @@
 
 from typing import get_args
 
-from asap.chat.answers.phrasing import drafted, line
+from asap.chat.answers.phrasing import drafted, expectation, fit, line
+from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_in_words
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -14,10 +15,10 @@ from asap.plans.axes import Axis
 from asap.plans.launchers import TITLES
 from asap.plans.plan import SETTINGS
 from asap.plans.validity import violations
-from asap.prediction.predict_study import expect
+from asap.prediction.predict_study import expect, usual_axes
 from asap.proposals.launch import mesh_that_stays
 from asap.proposals.reasons.explain import trade_offs
-from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.strategy import NAMES
 
 _AXES: tuple[Axis, ...] = get_args(Axis)
@@ -30,6 +31,7 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
     answer.focus = full
     if full == study.plan:
         answer.add(f"{full} is the current plan; everything is compared with it.")
+        _instead(conversation, answer, plan)
         return
     if full.ici != plan.ici:
         rest = "FSDP" if full.ici.data > 1 else "plain data parallelism"
@@ -50,6 +52,21 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
         answer.add_figure(f"{full}: step time", prediction.relative_step_time or prediction.step_time)
         return
     _place(conversation, answer, *found)
+
+
+def _instead(conversation: Conversation, answer: ReplyBuilder, named: Plan) -> None:
+    """What another degree of the axis that was named brings, where what runs has the one that was named."""
+    axes: list[Axis] = [axis for axis in _AXES if named.degree(axis) > 1]
+    if len(axes) != 1 or conversation.study.plan is None:
+        return
+    axis, now = axes[0], conversation.study.plan
+    values = [one for values in changed_alone(conversation).values() for one in values if fits(one)]
+    others = [one for one in values if one.relative_step_time and one.plan.degree(axis) != now.degree(axis)]
+    if others:
+        best = min(others, key=lambda one: one.relative_step_time.value if one.relative_step_time else 0.0)
+        change = changes_in_words(conversation.study, best, now)
+        answer.add(f"Another degree of it, and nothing else, at best: {change}: {expectation(best)}{fit(best)}")
+        answer.add_figure(f"{best.plan}: step time", best.relative_step_time)
 
 
 def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
@@ -132,6 +149,8 @@ def _unranked(conversation: Conversation, plan: Plan) -> str:
         )
     if incumbent is not None and any(getattr(plan, name) != getattr(incumbent, name) for name in SETTINGS):
         return "plans are ranked with the settings of what runs now"
+    if all(plan.degree(axis) == 1 or axis in usual_axes(conversation.study) for axis in _AXES):
+        return "the search keeps the best plans alone"
     return "it uses an axis that changes the code of the training step"
 
 

@@ -31,6 +31,7 @@ def sharding(conversation: Conversation, answer: ReplyBuilder, question: Questio
     answer.add(f"{plan} splits:")
     workload = study.experiment.workload
     answer.add(*_state(plan, stage_over_replicas(plan, workload.framework, workload.zero_stage)))
+    answer.add(f"- in host memory: {' and '.join(plan.offload) or 'neither optimizer state nor parameters'}")
     for what, axes in _WHAT:
         over = [f"{axis} ({MEANINGS[axis]}, {plan.degree(axis)})" for axis in axes if plan.degree(axis) > 1]
         if over:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -77,7 +78,7 @@ def collectives(conversation: Conversation, answer: ReplyBuilder, question: Ques
             answer.add(f"- {one.kind}: {format_percent(one.fraction)} of the step{time}{count}")
     plan = next(iter(question.plans), None) or study.plan
     if plan is not None:
-        _by_axis(conversation, answer, study.complete(plan))
+        _by_axis(conversation, answer, whole(conversation, plan))
     if not answer.lines:
         answer.add("No collectives are on record: there is no profile, and no architecture to predict them from.")
 

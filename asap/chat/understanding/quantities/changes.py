@@ -7,16 +7,20 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
-from asap.chat.understanding.quantities.network import network_in
+from asap.chat.understanding.quantities.network import network_factor, network_in
+from asap.chat.understanding.quantities.offloading import offloading_in
 from asap.chat.understanding.quantities.state_precision import state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
 from asap.levers.state_precision import StateSetting
 from asap.plans import Plan, Remat
-from asap.plans.remat import StatePrecision
+from asap.plans.remat import Offload, StatePrecision
 
 
 class Change(BaseModel):
-    """Everything that is to be different; with ``same_tokens`` the batch follows the sequence."""
+    """Everything that is to be different.
+
+    With ``same_tokens`` the batch follows the sequence; ``offload`` says what the host is to keep, and what not.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -26,7 +30,10 @@ class Change(BaseModel):
     optimizer: str | None = None
     remat: Remat | Literal["any"] | None = None
     state: tuple[tuple[StateSetting, StatePrecision], ...] = ()
+    offload: tuple[tuple[Offload, bool], ...] = ()
     network: str | None = None
+    network_factor: float | None = None
+    capacity_factor: float | None = None
     same_tokens: bool = False
 
     @property
@@ -63,6 +70,7 @@ _SAME_TOKENS = re.compile(
     r"\b(?:same|constant|equal|unchanged) (?:number of )?tokens\b|\btokens (?:\w+ ){0,3}(?:constant|the same|fixed)\b",
     re.I,
 )
+_CAPACITY = re.compile(r"\bcapacity[_ -]?factor\s*(?:of|=|:|to|at)?\s*(\d+(?:\.\d+)?)", re.I)
 _OFFLOADED = re.compile(r"\boffload\w*\b", re.I)
 
 
@@ -78,21 +86,39 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     named = [a for a in amounts if any(s <= a.start < e or s < a.end <= e for s, e in spans)]
     left = [a for a in amounts if not a.before and a not in named]
     sized = hardware is not None and "-" in hardware
+    if capacity := _CAPACITY.search(text):
+        named += [a for a in left if capacity.start() <= a.start < capacity.end()]
+        left = [a for a in left if a not in named]
+    network = network_in(text)
+    faster = network_factor(text, left) if network is None else None
+    if faster is not None:
+        left, named = [], [*named, faster]
     counts, used = counts_in(text, left, sized=sized)
     if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
         counts["chips"] = counts.pop("slices")
     state, stateless = state_precision_in(text)
+    moved = offloading_in(text)
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
         precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
         optimizer=_named(_OPTIMIZER, text, {"adam": "adamw"}),
-        remat=_remat(text, earlier),
+        remat=None if moved else _remat(text, earlier),
+        offload=moved,
         state=tuple(state.items()),
-        network=network_in(text),
+        network=network,
+        network_factor=faster.value if faster else None,
+        capacity_factor=float(capacity[1]) if capacity else None,
         same_tokens=_SAME_TOKENS.search(text) is not None and "sequence" in counts,
     )
     return change, [*used, *named]
+
+
+def with_earlier(change: Change, earlier: Change) -> Change:
+    """A change on top of the one before: where both speak of a thing, the later one holds."""
+    said = {name for name in Change.model_fields if getattr(change, name) != getattr(Change(), name)}
+    update = {name: getattr(change, name) for name in said - {"counts"}}
+    return earlier.model_copy(update={**update, "counts": _sorted({**dict(earlier.counts), **dict(change.counts)})})
 
 
 def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
@@ -113,12 +139,17 @@ def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
     fields: dict[str, object] = dict(change.state)
     if isinstance(change.remat, Remat):
         fields["remat"] = change.remat
+    if change.offload:
+        left = [what for what in plan.offload if what not in dict(change.offload)]
+        fields["offload"] = tuple(sorted((*left, *(what for what, on_host in change.offload if on_host))))
     if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):
         fields["microbatches"] = count
     elif (size := change.get("micro_batch_size")) and batch:
         sequences = batch / plan.batch_shards
         own = size.of(round(sequences / (plan.microbatches or 1))) or 1
         fields["microbatches"] = max(round(sequences / own), 1)
+    if (repeats := change.get("pipeline_repeats")) and (count := repeats.of(plan.pipeline_repeats)):
+        fields["pipeline_repeats"] = count
     return plan.model_copy(update=fields) if fields else plan
 
 

@@ -1,12 +1,19 @@
 """A rate of the network between nodes in a sentence: "we have 8x400Gb InfiniBand", "200 Gbit/s RoCE per GPU"."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from asap.chat.understanding.quantities.amounts import Amount
 
 _SPOKEN_OF = re.compile(
     r"\b(?:ib|infiniband|roce|efa|ethernet|networks?|fabric|interconnect|nics?|dcn|between nodes|inter-?node)\b", re.I
 )
 _RATE = re.compile(r"(?:\d{1,2}\s*[x×]\s*)?\d{1,5}(?:\.\d+)?\s*[GT][bB](?![a-z]*yte)(?:it)?(?:ps|/s)?(?![a-zA-Z])")
 _OF = re.compile(r"(?:/|\b(?:per|a|each|every)\s+)(node|gpu|chip|device)\b", re.I)
+
+
+_SLOWER = re.compile(r"\b(?:slow\w*|less|narrow\w*|worse)\b", re.I)
 
 
 def network_in(text: str) -> str | None:
@@ -16,3 +23,13 @@ def network_in(text: str) -> str | None:
         return None
     of = _OF.search(text)
     return f"{rate[0]}/{of[1].lower()}" if of else rate[0]
+
+
+def network_factor(text: str, amounts: Sequence[Amount]) -> Amount | None:
+    """By how much another network is faster, where no rate says it: "twice the interconnect"."""
+    factors = [amount for amount in amounts if amount.unit == "x" and amount.value > 0]
+    if len(factors) != 1 or len(amounts) != 1 or _SPOKEN_OF.search(text) is None:
+        return None
+    (factor,) = factors
+    slower = factor.value > 1 and _SLOWER.search(text) is not None
+    return replace(factor, value=1 / factor.value) if slower else factor

@@ -15,6 +15,7 @@ from asap.chat.understanding.quantities.comparatives import direction
 Thing = Literal[
     "batch", "per_device_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
     "experts_per_token", "d_model", "microbatches",
+    "pipeline_repeats",
 ]  # fmt: skip
 
 
@@ -43,6 +44,10 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing)"),
     ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
     (
+        "pipeline_repeats",
+        r"pipeline[_ ]repeats|virtual (?:pipeline )?stages?|vpp|interleav\w*(?: pipelin\w*| schedule)?",
+    ),
+    (
         "batch",
         r"(?:global[_ -])?(?:train[_ -])?batch(?:es)?(?:[_ -]size)?|gbs"
         r"|sequences (?:per|a|each|in a) (?:step|batch)",
@@ -62,12 +67,22 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ("experts", r"experts?(?! parallel| shard| axis)"),
     ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
     ("slices", r"slices?|pods?"),
-    ("chips", r"(?:chips?|devices?|tpus?|gpus?|accelerators?|cores?)(?![ -]hours?)|machines|hardware|cluster|of them"),
+    (
+        "chips",
+        r"(?:chips?|devices?|tpus?|gpus?|accelerators?|cores?)(?![ -]hours?)|nodes?|hosts|machines|hardware|cluster"
+        r"|of them",
+    ),
 )  # fmt: skip
 _OF_UNIT: dict[str, Thing] = {
     "chips": "chips", "slices": "slices", "layers": "layers", "experts": "experts", "microbatches": "microbatches",
     "sequences": "batch", "sequences/chip": "per_device_batch",
 }  # fmt: skip
+_TECHNIQUE = re.compile(
+    r"gradient[_ -]accumulation|accumulat(?:e|ing) gradients|micro-?batching|interleav\w*(?: pipelin\w*| schedule)?"
+    r"|virtual (?:pipeline )?stages?|vpp",
+    re.I,
+)
+"""Words for a technique, which ask for more of it without a number."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
 _SEPARATOR = re.compile(r"[,;:.]|\band\b|\bwhile\b|\bbut\b", re.I)
@@ -109,7 +124,7 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
             counts["sequence"] = new_value("sequence", amount)
             used.append(index)
     for thing, start, end in things:
-        factor = direction(text, start, end)
+        factor = direction(text, start, end) or (2.0 if _TECHNIQUE.fullmatch(text[start:end]) else None)
         if thing not in counts and factor is not None:
             counts[thing] = To(value=factor, factor=True, example=True)
     if (more := _ANOTHER_SLICE.search(text)) and "slices" not in counts:

@@ -13,16 +13,26 @@ from asap.plans import Plan
 from asap.plans.prose import plan_spans
 
 Way = Literal["written", "rank", "pointing", "baseline", "all"]
-_OTHERS = re.compile(r"\bthe\s+(?:other|remaining)\s*(?:two|ones?|proposals?|options?|plans?)?", re.I)
+_OTHERS = re.compile(
+    r"\bthe\s+(?:others\b|(?:other|remaining)\s*(?:(?:two|ones?|proposals?|options?|plans?)\b|(?=[?.!,;]|$)))", re.I
+)
 _ALL = re.compile(
     r"\b(?:all (?:of )?(?:the )?(?:three|3|proposals|them|plans)|the three|each of (?:them|the)|each proposal)\b", re.I
 )
 _POINTING = re.compile(
     r"\b(?:that|this)\s+(?:one|plan|proposal|option|candidate|config\w*|sharding|mesh|layout|setup)\b|\b(?:it|its)\b(?!\s+the\b)"
     r"|\b(?:that|this)\s*(?:$|[?.!,:]|\s(?=(?:ran|runs|oom|crash|fail|was|took|takes|measur|went|died|did|fit|gave|hung"
-    r"|never|hit|is|one|into|to)\w*))",
+    r"|never|hit|is|one|into|to|give|bring|cost|save|need|use)\w*))",
     re.I,
 )
+_RELATIVE = re.compile(
+    r"\b(?!(?:and|but|so|if|does|do|did|will|would|could|can|has|had|have|is|was|because|since|when|then|think|say|said|says"
+    r"|ok|yes|no|now|after|before|though|although|while|as|once|until|unless|or|not)\b)[a-z]+\s+$",
+    re.I,
+)
+"""A word after which "that" begins a clause on it: "the batch that fits"."""
+_MADE = re.compile(r"\b(?:mak(?:e|es|ing)|made|get|gets|getting|let|lets)\s+$", re.I)
+"""Words before an "it" that is the run: "what makes it fit"."""
 _NOW = re.compile(
     r"\b(?:incumbent|base-?line|status quo|what (?:we|i) (?:run|have|use)|what (?:is )?run(?:s|ning)?(?: now| today)?"
     r"|(?:current|present|running|existing|today'?s) (?:plan|run|one|sharding|mesh|setup|config\w*|layout|step|job)"
@@ -106,13 +116,22 @@ def references(
         found.append(Mention(incumbent, now.start(), now.end(), "baseline"))
     if not found and not missing and incumbent is not None and (own := _OWN_FIGURE.search(rest)):
         found.append(Mention(incumbent, own.start(), own.end(), "baseline"))
-    if not found and not missing and focus is not None and (pointing := _POINTING.search(rest)):
+    if not found and not missing and focus is not None and (pointing := _pointing(rest)):
         found.append(Mention(focus, pointing.start(), pointing.end(), "pointing"))
     if len(found) == 1 and focus not in (None, found[0].plan) and (against := _AGAINST.search(rest)):
         found.append(Mention(focus, against.start(), against.start(), "pointing"))
     only_settings = not any(plan.devices > 1 for _, _, plan in spans)
     wish = wish_in(text if only_settings else rest)
     return References(tuple(sorted(found, key=lambda m: m.start)), wish, missing, settings)
+
+
+def _pointing(text: str) -> re.Match[str] | None:
+    """The first word that stands for the plan which was spoken of last."""
+    for found in _POINTING.finditer(text):
+        before, word = text[: found.start()], found.group().strip().lower()
+        if not (_MADE.search(before) or (word == "that" and _RELATIVE.search(before) and found.end() != len(text))):
+            return found
+    return None
 
 
 def speaks_of_baseline(text: str) -> bool:

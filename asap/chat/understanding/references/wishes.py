@@ -21,6 +21,11 @@ _WISH = re.compile(
 _SINGLE = re.compile(rf"\b{_AXIS}(?:[\s-]+parallel\w*)?\s*(?:=|:|of|at)\s*1\b(?![.,]?\d)", re.I)
 _WHOLLY = re.compile(r"\b(?:pure|plain|only|just|full)\b", re.I)
 _NONE = re.compile(r"\b(?:without|no|drop\w*|remov\w+|get rid of)\b", re.I)
+_NO_AXIS = re.compile(r"\bthe (?:model|data|sequence|context|experts?)$", re.I)
+"""The thing, and not the axis that is named after it: "is that just the model?"."""
+_UNNEEDED = re.compile(
+    r"\b(?:do|does|did)\b.*\bneed\b|\b(?:needed|necessary|required)\b.*\bat all\b|\bneed\b.*\bat all\b", re.I
+)
 _SOME = re.compile(r"\b(?:use|using|do|try)\b", re.I)
 _FACTOR = re.compile(
     r"\b(?:(?P<half>halv\w*|half)|doubl\w*|twice)\s+(?:of\s+|the\s+|our\s+|as\s+much\s+)*"
@@ -42,7 +47,7 @@ def wish_in(text: str) -> Wish | None:
     """An axis without a degree, or with a degree of one, and how much of it is asked for."""
     if single := _SINGLE.search(text):
         return next(Wish(axis, "none") for axis in get_args(Axis) if axis == WORDS[single["axis"].lower()])
-    found = list(_WISH.finditer(text))
+    found = [one for one in _WISH.finditer(text) if not _NO_AXIS.search(one.group())]
     if not found:
         return None
     match = next((one for one in found if one["alone"]), None) or next((one for one in found if one["much"]), found[0])
@@ -63,7 +68,7 @@ def wish_in(text: str) -> Wish | None:
     else:
         sense = (
             "none"
-            if _NONE.search(much)
+            if _NONE.search(much) or (not much and _UNNEEDED.search(text))
             else "less"
             if _LESS.search(much)
             else "some"

@@ -8,6 +8,7 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
+from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.references.references import References, references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.constraints import constraint_in
@@ -154,7 +155,7 @@ def _of_plans(clause: str, fact: StatedFact, plans: Sequence[Plan], study: Study
 
 def _checked(item: StatedFact, study: Study) -> StatedFact | str:
     assert item.plan is not None
-    plan = study.complete(item.plan)
+    plan = study.complete(filled(study, item.plan))
     broken = violations(plan, study.constraints)
     if broken:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."

@@ -1,0 +1,62 @@
+"""Answers on HBM: whether a plan fits, how tightly, and what fills it."""
+
+import re
+from dataclasses import replace
+
+from asap.chat.answers.single_plans.figures import prediction_of, say_unknown, subjects
+from asap.chat.conversation import Conversation
+from asap.chat.evidence.claims import Claim
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.core.units import format_bytes, format_percent
+from asap.prediction.prediction import MemoryPrediction
+
+_DIES = re.compile(r"\boom\w*|\bout[- ]of[- ](?:\w+[- ])?memory\b|(?:\bnot|n't) fit\b", re.I)
+
+
+def memory(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Whether plans fit into HBM, how tightly, and what fills it."""
+    for name, prediction in subjects(conversation, _of_what_fails(conversation, question)):
+        held = prediction.memory
+        if held is None:
+            say_unknown(conversation, answer, "how much HBM it needs", name)
+            continue
+        free = held.capacity_bytes - held.total.value
+        room = f"{format_bytes(free)} free" if free >= 0 else f"{format_bytes(-free)} too much"
+        answer.add(
+            f"{name} {held.verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM on the"
+            f" fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
+            f" {held.total.provenance.value}{_odds(held)}{_reserved(conversation, held.capacity_bytes)})"
+        )
+        answer.add(*(f"- {part.name}: {format_bytes(part.size_bytes)}" for part in held.parts if part.size_bytes > 0))
+        answer.add_figure(f"{prediction.plan}: HBM", held.total)
+        answer.focus = prediction.plan
+    profile = conversation.study.profile
+    if profile is not None and profile.peak_hbm_bytes:
+        answer.add(f"measured peak of what runs now: {format_bytes(profile.peak_hbm_bytes)}")
+    for fact in conversation.evidence:
+        if fact.claim in {Claim.HBM_SHARE, Claim.HBM_BYTES}:
+            answer.add(f"stated: {fact}")
+
+
+def _of_what_fails(conversation: Conversation, question: Question) -> Question:
+    """ "Why does it run out of memory?" is asked of what runs, if that is what is predicted not to fit."""
+    pointed = all(mention.way == "pointing" for mention in question.refs.mentions)
+    now = conversation.study.plan
+    if not pointed or now is None or not _DIES.search(question.text):
+        return question
+    held = prediction_of(conversation, now).memory
+    return replace(question, plans=()) if held is not None and not held.fits else question
+
+
+def _odds(held: MemoryPrediction) -> str:
+    return "" if held.probability_fits is None else f"; P(fits) {format_percent(held.probability_fits, 0)}"
+
+
+def _reserved(conversation: Conversation, usable: float) -> str:
+    """What of a chip's HBM no program can have, where that is known."""
+    hardware = conversation.study.slice
+    if hardware is None:
+        return ""
+    whole = hardware.chip.hbm_bytes / hardware.chip.devices
+    return f"; {format_bytes(whole)} on the data sheet, less what the runtime keeps" if usable < whole else ""

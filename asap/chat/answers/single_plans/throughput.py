@@ -1,0 +1,125 @@
+"""Answers on the rate of training: step time, MFU, tokens a second or a day, days and money for so many tokens."""
+
+import re
+
+import numpy as np
+
+from asap.chat.answers.phrasing import figures_of
+from asap.chat.answers.single_plans.figures import say_unknown, subjects
+from asap.chat.conversation import Conversation
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.step_time import current_step_time
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.core.units import format_seconds, significant
+from asap.prediction.evaluate_plans import evaluate_plans
+from asap.prediction.prediction import Prediction
+from asap.prediction.step_model.compute import model_flops
+from asap.prediction.uncertainty.calibration import load_calibration
+from asap.study.study import Study
+
+_FLOPS = re.compile(r"\b\w?flop(?:s|/s)?\b", re.I)
+DAY, HOUR = 86400, 3600
+_PERIODS = {"hour": HOUR, "day": DAY, "week": 7 * DAY, "month": 30 * DAY}
+_PER_PERIOD = re.compile(rf"\b(?:(?:an?|per|each|every) |/ ?)({'|'.join(_PERIODS)})\b", re.I)
+
+
+def throughput(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Step time, tokens a second, MFU; days and money for so many tokens."""
+    for name, prediction in subjects(conversation, question):
+        answer.focus = prediction.plan
+        rate = prediction.tokens_per_second
+        if rate is None:
+            _without_rate(conversation, answer, question, name, prediction)
+            continue
+        answer.add(f"{name}: {figures_of(prediction)}")
+        chips = prediction.plan.devices
+        answer.add(
+            f"- {significant(rate.value, 4)} tokens/s, {significant(rate.value / chips, 4)} tokens/s/chip "
+            f"on {chips} chips"
+        )
+        answer.add_figure(f"{prediction.plan}: tokens per second", rate)
+        answer.add(*_per_period(question, rate.value))
+        answer.add(*_flops(conversation, question, prediction))
+        _bill(answer, question, rate.value, chips)
+        _day(conversation, answer, question, chips)
+    for fact in conversation.evidence:
+        if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
+            answer.add(f"stated by you: {fact}")
+    answer.context = question.context.model_copy(update={"tokens": question.tokens})
+
+
+def _per_period(question: Question, rate: float) -> list[str]:
+    """Tokens of each period that is named, at so many a second without a pause."""
+    named = dict.fromkeys(name.lower() for name in _PER_PERIOD.findall(question.text))
+    return [f"- {significant(rate * _PERIODS[name] / 1e9)} billion tokens a {name}, without pauses" for name in named]
+
+
+def model_flops_of(study: Study, prediction: Prediction) -> float | None:
+    """FLOPs of the model in a step, as MFU counts them; ``None`` where architecture or hardware is not known."""
+    experiment = study.experiment
+    if study.slice is None or experiment.model is None:
+        return None
+    fit = load_calibration().full
+    found = evaluate_plans([prediction.plan], experiment.model, experiment.workload, study.slice, fit)
+    return float(np.asarray(model_flops(found.inputs)).flat[0])
+
+
+def _flops(conversation: Conversation, question: Question, prediction: Prediction) -> list[str]:
+    """FLOPs of the model in a step, where they are asked for."""
+    study, step = conversation.study, prediction.step_time
+    flops = model_flops_of(study, prediction) if _FLOPS.search(question.text) and step else None
+    if flops is None or step is None or study.slice is None:
+        return []
+    said = f"{significant(flops / 1e15)} PFLOP a step, without what is computed again"
+    return [f"- {said}; {significant(flops / step.value / study.slice.chips / 1e12)} TFLOP/s a chip"]
+
+
+def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> None:
+    """How long so many tokens take, and what that costs."""
+    tokens, price, budget = question.tokens, question.dollars, question.chip_hours
+    if budget is not None:
+        hours = budget / chips
+        answer.add(f"- {budget:,.0f} chip hours are {significant(hours)} hours: {rate * hours * HOUR:,.0f} tokens")
+    elif question.asks_chip_hours and tokens is None:
+        answer.add(f"- {24 * chips:,} chip hours a day")
+    if price is not None and tokens is None:
+        answer.add(f"- an hour trains {rate * HOUR:,.0f} tokens; name the tokens for the whole bill")
+    if tokens is None:
+        return
+    seconds = tokens / rate
+    hours = seconds / HOUR * chips
+    answer.add(f"- {tokens:,.0f} tokens take {significant(seconds / DAY)} days, {hours:,.0f} chip hours")
+    if price is not None:
+        answer.add(f"- that is ${hours * price:,.0f} at ${price:g} a chip hour")
+
+
+def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, chips: int) -> None:
+    """What a day costs, and what of it the first proposal is expected to save."""
+    price = question.dollars
+    if price is None or question.tokens is not None:
+        return
+    day = 24 * chips * price
+    answer.add(f"- {chips} chips cost ${price * chips:,.0f} an hour, ${day:,.0f} a day, at ${price:g} a chip hour")
+    best = next(iter(conversation.proposals), None)
+    relative = best.prediction.relative_step_time if best else None
+    if best is not None and relative is not None and relative.value < 1:
+        saved = f"${day * (1 - relative.value):,.0f} a day less ({relative.provenance.value})"
+        answer.add(f"- {best.plan} is expected to train as much for {saved}")
+
+
+def _without_rate(
+    conversation: Conversation, answer: ReplyBuilder, question: Question, name: str, prediction: Prediction
+) -> None:
+    now = current_step_time(conversation.study, conversation.evidence)
+    step = prediction.step_time or (now if prediction.plan == conversation.study.plan else None)
+    if step is not None:
+        answer.add(f"{name}: step time {format_seconds(step.value)} ({step.provenance.value})")
+        answer.add_figure(f"{prediction.plan}: step time", step)
+        tokens = conversation.study.experiment.workload.tokens
+        if tokens:
+            rate = tokens / step.value
+            answer.add(f"- {significant(rate, 4)} tokens/s", *_per_period(question, rate))
+            return
+    say_unknown(conversation, answer, "its MFU and tokens/s", name)
+    _day(conversation, answer, question, prediction.plan.devices)
