@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
 from asap.core.errors import ConfigError
 from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
@@ -188,7 +190,7 @@ def _growth(steady: MeasuredStep, times: list[float]) -> float:
         return 1.0
     from scipy.stats import kendalltau
 
-    by_chance = float(kendalltau(range(len(kept)), kept)[1])
+    _, by_chance = np.asarray(kendalltau(range(len(kept)), kept), np.float64)
     return grown if by_chance < _BY_CHANCE else 1.0
 
 
