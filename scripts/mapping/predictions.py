@@ -11,7 +11,7 @@ from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.mapping.algorithm import ALGORITHMS
 from asap.optimize.proposers.mapping_prior import programs_apart
 from asap.optimize.proposers.prior import Array
-from asap.optimize.proposers.step_belief import Kernel
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from mapping.loop import HELD_OUT, NEAR
 from mapping.table import Table, decisions
 
@@ -74,7 +74,8 @@ def _among(table: Table, reach: float, other_order: float) -> Array:
     """Correlations of the residuals of all programs."""
     programs = [decisions(table.space, text) for text in table.prior.configurations]
     apart = programs_apart(programs, other_order)
-    found = Kernel(1.0, reach, 1.0).correlation(np.stack([apart(place) for place in range(len(programs))]))
+    kernel = ResidualKernel(deviation=1.0, reach=reach)
+    found = kernel.correlation(np.stack([apart(place) for place in range(len(programs))]))
     return found + _LEAST_NOISE * np.eye(len(programs))
 
 

@@ -13,11 +13,11 @@ from asap.core.provenance import Provenance
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel
 from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import Kernel
 from asap.optimize.proposers.study_prior import Searched
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import Fit, load_calibration
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.study.study import study_of
 from optimization.compile_decoders import compiled, decoder
 
@@ -39,7 +39,7 @@ class Table:
     """
 
     prior: Prior
-    kernel: Kernel
+    kernel: ResidualKernel
     outcomes: dict[Configuration, Outcome]
     memory: MemoryKernel = UNBIASED
     capacity: float = 1.0
@@ -64,7 +64,7 @@ def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], 
         effort=np.zeros(len(plans)),
         apart=plans_apart(plans),
     )
-    return Table(prior, Kernel.of(fit), dict(zip(prior.configurations, outcomes, strict=True)))
+    return Table(prior, fit.residual_kernel, dict(zip(prior.configurations, outcomes, strict=True)))
 
 
 def measured_decoder() -> tuple[Table, float]:

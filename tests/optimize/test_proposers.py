@@ -14,16 +14,17 @@ from asap.optimize.outcome import Outcome, Status, Try
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
 from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
 from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import Kernel, believe
+from asap.optimize.proposers.step_belief import believe
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.proposals.test_worth import expected_share
 from asap.study.study import study_of
 
-KERNEL = Kernel.of(load_calibration().full)
+KERNEL = load_calibration().full.residual_kernel
 MEMORY = MemoryKernel(0.0, 0.2)
 
 
@@ -159,7 +160,7 @@ def test_out_of_memory_is_a_lesson_for_what_needs_as_much():
 
 
 def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_tried_again():
-    proposer = ModelGuided(line([1.0, 1.0, 1.0]), Kernel(deviation=0.1, reach=2.0, limit=0.3))
+    proposer = ModelGuided(line([1.0, 1.0, 1.0]), ResidualKernel(deviation=0.1, reach=2.0, limit=0.3))
     refused = [died(1, 0, "rejected", Code.INVALID)]
     suggestion = proposer.propose(refused)
     assert suggestion is not None

@@ -16,6 +16,7 @@ from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import fit_step_interval, macro_median, widths_of
 from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
+from asap.calibration.fit.residual_kernel import START, fit_residual_kernel, residual_groups
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
@@ -52,48 +53,15 @@ def calibrate(runs: Sequence[PublishedRun], date: str, start: Mapping[str, Const
     return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date)
 
 
-def with_allocator_overheads(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
-    """A calibration with its allocator overheads fitted anew, and its error on what the runs are read as now.
+def with_residuals_anew(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
+    """A calibration that keeps its constants, with all that is fitted to residuals fitted anew.
 
     Args:
-        calibration: keeps its constants and intervals.
-        runs: as for :func:`calibrate`.
-    """
-
-    def refitted(fit: Fit, name: str | None) -> Fit:
-        overheads = fit_allocator_overheads([run for run in runs if run.source != name])
-        return fit.model_copy(update={"allocator_overheads": overheads})
-
-    timed = [run for run in runs if run.step_time is not None and not run.by_flops]
-    predicted = predict_each(timed, [calibration.fit_for(run.source) for run in timed])
-    residuals = np.log(_times(timed)) - np.log(predicted.step_time)
-    return calibration.model_copy(
-        update={
-            "error": error_of(residuals, [run.source for run in timed]),
-            "full": refitted(calibration.full, None),
-            "without": {name: refitted(fit, name) for name, fit in calibration.without.items()},
-        }
-    )
-
-
-def with_sharing(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
-    """A calibration with what residuals of one source have in common fitted anew.
-
-    Args:
-        calibration: keeps its constants and intervals.
+        calibration: keeps its constants, regions and date.
         runs: as for :func:`calibrate`.
     """
     timed = [run for run in runs if run.step_time is not None and not run.by_flops]
-    predicted = predict_each(timed, [calibration.fit_for(run.source) for run in timed])
-    errors, sources = np.log(_times(timed)) - np.log(predicted.step_time), np.array([run.source for run in timed])
-
-    def refitted(fit: Fit, name: str | None) -> Fit:
-        return fit.model_copy(
-            update={"sharing": _sharing(timed, errors, predicted, fit.step_interval, sources != name)}
-        )
-
-    without = {name: refitted(fit, name) for name, fit in calibration.without.items()}
-    return calibration.model_copy(update={"full": refitted(calibration.full, None), "without": without})
+    return _with_residuals(runs, timed, calibration.full, calibration.without, calibration.date)
 
 
 def _sharing(
@@ -117,6 +85,7 @@ def _fit(
         constants=regression.constants(theta),
         region=_rounded(region_of(stacked(chosen), [groups_of(run) for run in chosen])),
         step_interval=StepInterval(spreads={}),
+        residual_kernel=START,
         anchored_widths=nothing,
         ratio_widths=nothing,
         allocator_overheads={},
@@ -138,6 +107,7 @@ def _with_residuals(
     pairs = pairs_of(timed)
     known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
     pair_sources = sources[pairs.known]
+    groups = residual_groups(timed, missed)
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
@@ -152,6 +122,7 @@ def _with_residuals(
                 "step_interval": interval,
                 "sharing": _sharing(timed, errors, predicted, interval, rows),
                 "residual_transfer": transfer,
+                "residual_kernel": fit_residual_kernel([group for group in groups if group.source != name], limit),
                 "anchored_widths": widths_of(remaining, apart, names, ANCHORED_EDGES),
                 "ratio_widths": widths_of((other - known)[between], apart, names, ANCHORED_EDGES),
                 "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),

@@ -6,7 +6,7 @@ import numpy as np
 
 from asap.core.provenance import Quantity
 from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import Kernel, believe
+from asap.optimize.proposers.step_belief import believe
 from asap.optimize.results import Result
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
@@ -31,7 +31,10 @@ def learned(candidates: Sequence[Candidate], now: Plan, measured: Mapping[Plan, 
         return list(candidates)
     prior = _prior([now, *gains], [0.0, *gains.values()])
     found = [Result(str(now), 1.0, 0.0, 1), *(Result(str(plan), ratio, 0.0, 1) for plan, ratio in known.items())]
-    kernel, apart = Kernel.of(load_calibration().full), [prior.apart(prior.index[one.configuration]) for one in found]
+    kernel, apart = (
+        load_calibration().full.residual_kernel,
+        [prior.apart(prior.index[one.configuration]) for one in found],
+    )
     before, after = believe(prior, kernel, found[:1], apart[:1]), believe(prior, kernel, found, apart)
     factors, widths = np.exp(after.mean - before.mean), after.deviation / np.maximum(before.deviation, _LEAST)
     places = {c.plan: prior.index[str(c.plan)] for c in candidates if c.plan in gains and c.plan not in known}

@@ -9,9 +9,9 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.mapping.algorithm_space import AlgorithmSpace
 from asap.optimize.outcome import Configuration
 from asap.optimize.proposers.prior import Array, Prior, apart
-from asap.optimize.proposers.step_belief import Kernel
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
-KERNEL = Kernel(deviation=0.15, reach=0.5, limit=0.17)
+KERNEL = ResidualKernel(deviation=0.15, reach=0.5, limit=0.17)
 """Of ``ln(modelled / predicted)`` on the tables of the products and the stencil, each with the same weight: the
 likeliest deviation and reach, and what nine in ten residuals stay below (``scripts/mapping/predictions.py``)."""
 

@@ -10,8 +10,9 @@ from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestio
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.proposers.repairs import LIKELY, with_repairs
-from asap.optimize.proposers.step_belief import Kernel, StepBelief, believe
+from asap.optimize.proposers.step_belief import StepBelief, believe
 from asap.optimize.results import Result, ended, results
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.proposals.selection.doubt import Z_90
 
 MOST_LOST = 2
@@ -37,7 +38,7 @@ class ModelGuided:
     """
 
     prior: Prior
-    kernel: Kernel
+    kernel: ResidualKernel
     memory: MemoryKernel = UNBIASED
     capacity: float = 1.0
     first: Configuration | None = None

@@ -10,7 +10,6 @@ from asap.hardware import Slice
 from asap.optimize.proposers.memory_belief import MemoryKernel
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import Kernel
 from asap.optimize.results import Result
 from asap.prediction.predict_study import expect
 from asap.prediction.step_model.groups import allocator_class
@@ -66,7 +65,7 @@ class Searched:
         allocator = allocator_class(experiment.workload.framework, self._slice.chip.kind)
         return ModelGuided(
             prior=self.prior(),
-            kernel=Kernel.of(calibration),
+            kernel=calibration.residual_kernel,
             memory=MemoryKernel.of(calibration.overhead(allocator)),
             capacity=self.capacity,
             first=str(self.study.plan),

@@ -19,6 +19,7 @@ from asap.core.errors import ConfigError
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.constants import NAMES, Constants
 from asap.prediction.step_model.groups import Groups
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 from asap.prediction.uncertainty.sharing import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
@@ -105,6 +106,7 @@ class Fit(BaseModel):
     region: Region
     step_interval: StepInterval
     residual_transfer: ResidualTransfer = ResidualTransfer()
+    residual_kernel: ResidualKernel
     sharing: Sharing = Sharing()
     anchored_widths: Widths = Field(description="of a step that is anchored to a measured one")
     ratio_widths: Widths = Field(description="of the ratio of two steps, neither measured")
