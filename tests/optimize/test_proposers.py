@@ -192,6 +192,14 @@ def test_what_the_launcher_has_no_words_for_is_not_proposed():
     assert suggestion.configuration == "1"
 
 
+def test_after_a_refusal_something_less_like_it_is_tried():
+    """Here all lie within a reach of what was refused, so none of them is more likely to run than not."""
+    prior = line([1.0, 1.01, 1.02])
+    suggestion = ModelGuided(prior, KERNEL).propose([died(1, 0, "rejected", Code.INVALID)])
+    assert suggestion is not None
+    assert suggestion.configuration == "2"
+
+
 def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit():
     prior = line([1.0, 1.1, 1.2, 1.3, 1.4], fill=[0.95, 0.9, 0.8, 0.4, 0.3])
     proposer, tries = ModelGuided(prior, KERNEL, MEMORY), list[Try]()

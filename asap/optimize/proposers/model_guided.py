@@ -22,6 +22,7 @@ UNSURE = 0.1
 MOST_REPEATS = 3
 OUT_OF_MEMORY_IN_A_ROW = 2
 """Tries that ran out of memory, with none that ran, after which the smallest change that fits is tried."""
+_LEAST = 1e-9
 
 
 @dataclass
@@ -49,7 +50,7 @@ class ModelGuided:
         """The next configuration; ``None`` where none is left that may be faster."""
         if not tries and not self.known and self.first is not None and self.first in self.prior.index:
             place = self.prior.index[self.first]
-            if probability_fits(self.prior, self.memory, (), self.capacity)[place] >= LIKELY:
+            if self._fits(())[place] >= LIKELY:
                 return self._suggestion(place, self.belief(tries), "what runs now, to compare with", None)
         found = self._found(tries)
         return self._again(found, tries) or self._repair(found, tries) or self._new(found, tries)
@@ -105,7 +106,9 @@ class ModelGuided:
         score = saving
         if best is None:
             least = belief.mean + self.prior.effort + self._doubt_against_first()
-            score = np.where(self._odds(tries) >= LIKELY, -least, -np.inf)
+            score = np.where(
+                self._fits(tries) >= LIKELY, np.log(np.maximum(self._runs(tries), _LEAST)) - least, -np.inf
+            )
         score = np.where(self._tried(tries), -np.inf, score)
         for place in np.argsort(-score, kind="stable"):
             if not np.isfinite(score[place]):
@@ -143,7 +146,10 @@ class ModelGuided:
 
     def _odds(self, tries: Sequence[Try]) -> Array:
         """That each configuration fits and runs."""
-        return probability_fits(self.prior, self.memory, tries, self.capacity) * self._runs(tries)
+        return self._fits(tries) * self._runs(tries)
+
+    def _fits(self, tries: Sequence[Try]) -> Array:
+        return probability_fits(self.prior, self.memory, tries, self.capacity)
 
     def _again(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         """The better of two whose order the noise leaves open, unless they are as good as equal or well measured."""
