@@ -8,7 +8,13 @@ closes its quotation.
 import re
 import unicodedata
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#!|~@&:]|^[-+])")
+_MARKDOWN = re.compile(
+    r"[\\`*{}\[\]<>#|~@&]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # not inside a word
+    r"|:(?=\S)"  # of an address
+    r"|^[-+](?![\w.])|^=(?==*$)"  # a list, a line below a heading
+)
+_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _SECRET = re.compile(
     r"AIza[0-9A-Za-z_\-]{30,}"
     r"|ya29\.[0-9A-Za-z_\-]+"
@@ -38,8 +44,12 @@ def plain(text: object, limit: int | None = None) -> str:
 
 
 def markdown(text: object, limit: int | None = None) -> str:
-    """Plain text that Markdown shows as it is: no markup, no HTML, no link, no mention."""
-    return _MARKDOWN.sub(lambda found: f"&#{ord(found.group())};", plain(text, limit))
+    """Plain text that Markdown shows as it is: no markup, no HTML, no link, no mention.
+
+    Signs without a meaning where they stand are left as they are, to keep the source readable.
+    """
+    escaped = _MARKDOWN.sub(lambda found: f"&#{ord(found.group())};", plain(text, limit))
+    return _NUMBERED.sub(lambda found: f"{found[1]}&#{ord(found[2])};", escaped)
 
 
 def fenced(text: object, source: str) -> str:

@@ -97,10 +97,5 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *(tuple(_cell(cell) for cell in row) for row in rows)]
+    lines = [head, tuple("---" for _ in head), *(tuple(markdown(cell) for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    """A cell never begins a line, so a sign needs no escape there."""
-    return markdown(f"|{text}").removeprefix("&#124;")

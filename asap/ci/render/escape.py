@@ -6,17 +6,11 @@ GitHub looks for mentions, issue numbers and addresses in the rendered text, whe
 
 import re
 from collections.abc import Iterable
-from html import unescape
 
 from asap.core.secrets import redacted
 from asap.core.text import markdown, plain
 
 _ZERO_WIDTH_SPACE = "&#8203;"
-_SAFE = re.compile(r"&#(?:33|40|41);|&#4[35];(?=[A-Za-z0-9])|&#58;(?=\s|$)|(?<=[A-Za-z0-9])&#95;(?=[A-Za-z0-9])")
-"""Signs without a meaning where they stand, left unescaped to keep the source readable: ``!``, ``(`` and ``)``, as
-brackets stay escaped; a ``+`` or ``-`` that begins no list; a colon that ends a word; a ``_`` inside a word."""
-
-_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _SIGNS = re.compile(r"&#(?:64|35|58);")
 _BLANKS = re.compile(r"([ \t]+)")
 _WWW = re.compile(r"(?i)\bwww(?=\.)")
@@ -24,9 +18,7 @@ _WWW = re.compile(r"(?i)\bwww(?=\.)")
 
 def prose(text: object, limit: int | None = None) -> str:
     """One line that GitHub shows as it is: no markup, no HTML, no link, no mention, no reference to an issue."""
-    escaped = _SAFE.sub(lambda sign: unescape(sign.group()), markdown(redacted(str(text)), limit))
-    escaped = _NUMBERED.sub(lambda found: f"{found[1]}&#{ord(found[2])};", escaped)
-    escaped = _SIGNS.sub(lambda sign: sign.group() + _ZERO_WIDTH_SPACE, escaped)
+    escaped = _SIGNS.sub(lambda sign: sign.group() + _ZERO_WIDTH_SPACE, markdown(redacted(str(text)), limit))
     return _WWW.sub(lambda word: word.group() + _ZERO_WIDTH_SPACE, escaped)
 
 
