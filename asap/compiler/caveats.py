@@ -3,7 +3,7 @@
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.reference.rematerialisation import offloaded
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import counted, format_bytes, format_percent
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Remat
 
@@ -52,9 +52,9 @@ def step_notes(request: CompileRequest) -> list[str]:
     if not request.is_reference:
         return notes
     if request.mapping:
-        count = request.mapping.count("\n")
+        lines = counted(request.mapping.count("\n"), "line")
         notes.append(
-            f"under {count} line(s) of a mapping program beyond the plan; the prediction knows of them only what layers"
+            f"under {lines} of a mapping program beyond the plan; the prediction knows of them only what layers"
             " recompute"
         )
     precision, optimizer = request.workload.precision, request.workload.optimizer

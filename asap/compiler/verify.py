@@ -16,6 +16,7 @@ from asap.compiler.reference.target import mapping_target
 from asap.compiler.toolchain.compile import compile_all
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
+from asap.core.units import counted
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
 from asap.models import Architecture
@@ -56,7 +57,7 @@ def verify(
         )
     programs = [_program(experiment, hardware, plan, options) for plan in plans]
     requests = [request for request, reason in programs if not reason]
-    progress(f"compiling {len(requests)} program(s) for {hardware.chip.title} {hardware.shape}")
+    progress(f"compiling {counted(len(requests), 'program')} for {hardware.chip.title} {hardware.shape}")
     compiled = iter(compile_all(requests, engine=options.engine, limits=options.limits, progress=progress))
     return [
         assess(

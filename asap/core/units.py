@@ -38,6 +38,11 @@ def format_percent(fraction: float, digits: int = 1) -> str:
     return f"{fraction * PERCENT:.{digits}f} %"
 
 
+def counted(count: float, noun: str) -> str:
+    """``3, "run"`` → ``3 runs``; ``2.5, "doubling"`` → ``2.5 doublings``."""
+    return f"{count:,.10g} {noun}{'' if count == 1 else 's'}"
+
+
 def significant(value: float, digits: int = 3) -> str:
     """Round to significant digits without exponent: ``35656.45`` → ``35700``, ``2.5165`` → ``2.52``."""
     if value == 0 or not math.isfinite(value):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
 from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
@@ -162,7 +163,7 @@ def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:
     chips, rest = divmod(devices, slices * name.chip.devices)
     if rest or chips < 1:
         raise ConfigError(
-            f"{devices} JAX devices are not a whole number of chips in {slices} slice(s)", where=name.text
+            f"{devices} JAX devices are not a whole number of chips in {counted(slices, 'slice')}", where=name.text
         )
     return chips
 

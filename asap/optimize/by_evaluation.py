@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.core.units import format_percent
+from asap.core.units import counted, format_percent
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.proposers.by_tensor import FEW, ByTensor
@@ -117,8 +117,8 @@ def _undecided(tries: list[Try]) -> Iterator[str]:
     slower = results(tries)[1:]
     if undecided := sum(each.at_most for each in slower):
         yield (
-            f"{undecided} configuration(s) were compiled with reduced effort alone, which overstates a step: they may"
-            " be faster than the best; a longer --time-limit tells"
+            f"compiled with reduced effort alone, which overstates a step: {counted(undecided, 'configuration')} that"
+            " may be faster than the best; a longer --time-limit tells"
         )
 
 

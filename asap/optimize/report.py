@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Provenance
+from asap.core.units import counted
 from asap.optimize.outcome import Configuration, Cost, Try
 from asap.optimize.results import Result, best_of
 from asap.optimize.stopping import Stopped
@@ -77,15 +78,16 @@ def best_measured(
     first = next((outcome for outcome in timed if outcome.step_time_s), None)
     present = before or next((r for r in (best_of(t for t in tries if t.configuration == now),) if r), None)
     steps = sum(outcome.steps or 0 for outcome in timed)
-    counted = f"{steps} steps in {found.tries} run(s)" if steps else "the record" if found is before else "the compiler"
-    counted += ", with reduced effort: the step may be shorter" if found.at_most else ""
+    measured = f"{counted(steps, 'step')} in {counted(found.tries, 'run')}"
+    evidence = measured if steps else "the record" if found is before else "the compiler"
+    evidence += ", with reduced effort: the step may be shorter" if found.at_most else ""
     kept = found.configuration == now
     return Best(
         configuration=found.configuration,
         step_time_s=found.step_time_s,
         standard_error_s=found.standard_error_s or None,
         provenance=first.provenance if first else Provenance.MEASURED,
-        evidence=f"it is what runs now; {counted}" if kept else counted,
+        evidence=f"it is what runs now; {evidence}" if kept else evidence,
         saves=1 - found.step_time_s / present.step_time_s if present and not present.at_most else None,
         lines=() if kept else tuple(lines(found.configuration).splitlines()),
     )

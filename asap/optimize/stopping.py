@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from asap.core.units import format_percent, format_seconds, significant
+from asap.core.units import counted, format_percent, format_seconds, significant
 from asap.optimize.outcome import Cost, Suggestion, Try
 from asap.optimize.results import best_of, ended
 
@@ -95,7 +95,8 @@ class StoppingRule:
     def over(self, tries: Sequence[Try]) -> Stopped | None:
         """Why nothing more is even proposed: the budget is spent, or tries fail alike."""
         if self.evaluations is not None and len(tries) >= self.evaluations:
-            return Stopped(reason="budget", statement=f"The budget of {self.evaluations} evaluation(s) is spent.")
+            budget = counted(self.evaluations, "evaluation")
+            return Stopped(reason="budget", statement=f"The budget of {budget} is spent.")
         if not self.seconds_left(tries):
             return Stopped(reason="budget", statement=f"The budget of {format_seconds(self.seconds or 0.0)} is spent.")
         return self._failing(tries)

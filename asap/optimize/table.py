@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asap.core.text import plain
-from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
 from asap.optimize.codes import Code
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
@@ -107,7 +107,7 @@ def _best(best: Best) -> Iterable[RenderableType]:
 
 def _spent(report: OptimizationReport) -> str:
     spent = report.spent
-    parts = [f"{len(report.tries)} evaluation(s)", format_seconds(spent.seconds)]
+    parts = [counted(len(report.tries), "evaluation"), format_seconds(spent.seconds)]
     parts += [f"{significant(spent.chip_hours)} chip-hours"] if spent.chip_hours else []
     parts += [f"{significant(spent.money)} {plain(spent.currency or '')}"] if spent.money is not None else []
     return ", ".join(parts)

@@ -114,14 +114,14 @@ RULES = (
         "slices",
         "slices",
         lambda d, n: d.dcn_devices == n,
-        "the DCN mesh multiplies to {dcn_devices}, but the job has {fact} slice(s)",
+        "the DCN mesh multiplies to {dcn_devices}, and not to {fact}, the number of slices",
     ),
     Rule(
         "batch",
         "global_batch",
         lambda d, n: n % (d.batch_shards * d.microbatches) == 0,
         "a global batch of {fact} sequences does not divide into {shards} batch shards"
-        " (replica x data x expert) of {microbatches} microbatch(es)",
+        " (replica x data x expert) times microbatches={microbatches}",
     ),
     Rule(
         "sequence",
@@ -146,7 +146,7 @@ RULES = (
         "layers",
         "layers",
         lambda d, n: n % (d.stage * d.pipeline_repeats) == 0,
-        "{fact} layers do not divide into {stage} stages of {pipeline_repeats} repeat(s)",
+        "{fact} layers do not divide into {stage} stages times pipeline_repeats={pipeline_repeats}",
     ),
 )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import counted
 from asap.plans import Plan
 from asap.plans.validity import unchecked
 from asap.prediction.prediction import Prediction
@@ -91,7 +92,7 @@ def _warnings(ranked: RankedCandidates) -> tuple[str, ...]:
     study, left_out, warnings = ranked.study, ranked.left_out, []
     if left_out:
         reason = max(set(left_out), key=lambda reason: (left_out.count(reason), reason))
-        warnings.append(f"{len(left_out)} valid plan(s) are left out, such as where {reason}.")
+        warnings.append(f"Left out: {counted(len(left_out), 'valid plan')}, such as where {reason}.")
     unknown = unchecked(study.constraints)
     if unknown:
         warnings.append(f"Not checked, because it is not known: {', '.join(unknown)}.")

@@ -52,8 +52,8 @@ def recommend(
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     statement = (
         f"If you test one, test {named}. Its predicted gain of {format_percent(gain)} is below the "
-        f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary, so keeping what you have is as good an answer for "
-        "now."
+        f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary, so keeping what you have is as "
+        "good an answer for now."
     )
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 

@@ -92,7 +92,7 @@ def _too_much(memory: MemoryPrediction) -> str:
 
 
 def _well_set(considered: int, gain: float) -> str:
-    least = f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary"
+    least = f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
     best = f"; the best gains {format_percent(gain)}" if gain > 0 else ""
     return f"Well set: none of {considered:,} other configurations is expected to gain more than the {least}{best}."
 

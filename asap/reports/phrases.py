@@ -101,7 +101,9 @@ def probability(quantity: Quantity | None) -> str:
     if quantity is None:
         return UNKNOWN
     least = 0.01
-    return "<1 %" if quantity.value < least else ">99 %" if quantity.value > 1 - least else f"{quantity.value:.0%}"
+    if least <= quantity.value <= 1 - least:
+        return format_percent(quantity.value, 0)
+    return "<1 %" if quantity.value < least else ">99 %"
 
 
 def bottleneck_name(analysis: Analysis) -> str:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.text import plain
-from asap.core.units import significant
+from asap.core.units import format_percent, significant
 from asap.experiments import Experiment
 from asap.models import Architecture
 from asap.models.parameters import count_parameters
@@ -155,7 +155,7 @@ def _measured(experiment: Experiment) -> str:
     parts = [f"step {experiment.measured} ({experiment.measured.source})"] if experiment.measured else []
     parts += [f"profile {experiment.profile_path}"] if experiment.profile_path else []
     parts += [f"facts of {experiment.facts_path}"] if experiment.facts_path else []
-    parts += [f"goodput {experiment.goodput:.0%}"] if experiment.goodput else []
+    parts += [f"goodput {format_percent(experiment.goodput, 0)}"] if experiment.goodput else []
     return ", ".join(parts) or "nothing"
 
 

@@ -35,4 +35,4 @@ def test_what_is_not_finite_and_what_has_another_shape_are_told():
 def test_noise_says_how_much_of_it_is_wrong():
     wrong = RIGHT.copy()
     wrong[8:16] += np.random.default_rng(1).standard_normal((8, 48))
-    assert difference(wrong, RIGHT).pattern == "25% of the elements are wrong, in 8 of 32 rows"
+    assert difference(wrong, RIGHT).pattern == "25 % of the elements are wrong, in 8 of 32 rows"

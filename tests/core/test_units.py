@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.core.units import counted, format_bytes, format_percent, format_rate, format_seconds, significant
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,12 @@ def test_a_small_share_is_not_shown_as_nothing():
     assert format_percent(0.0) == "0.0 %"
     assert format_percent(1e-5) == "<0.1 %"
     assert format_percent(0.865) == "86.5 %"
+
+
+def test_one_is_singular():
+    assert [counted(1, "run"), counted(2.0, "run"), counted(2.5, "doubling"), counted(1200, "line")] == [
+        "1 run", "2 runs", "2.5 doublings", "1,200 lines",
+    ]  # fmt: skip
 
 
 @given(st.floats(min_value=1e-6, max_value=1e6))

@@ -54,7 +54,7 @@ def test_512_devices_have_2002_meshes_over_six_axes():
     ("plan", "rule", "words"),
     [
         ("data=4 model=4", "devices", "16 devices, not to 8"),
-        ("data=8 dcn.data=2", "slices", "2, but the job has 1 slice"),
+        ("data=8 dcn.data=2", "slices", "2, and not to 1, the number of slices"),
         ("data=8", "batch", "12 sequences does not divide into 8 batch shards"),
         ("seq=8", "sequence", "100 tokens does not divide over seq=8"),
         ("model=8", "heads", "12 query heads do not divide over model=8"),

@@ -4,7 +4,7 @@ from asap.ci.render.escape import fence, listing, prose, table
 from asap.ci.render.figures import facts_table, unchanged
 from asap.ci.report import CiReport, ConfigurationReport, Level, PolicyFinding, Suggestion
 from asap.core.text import plain
-from asap.core.units import format_bytes
+from asap.core.units import format_bytes, format_percent
 from asap.reports.phrases import UNKNOWN, interval, percent_change
 
 VERDICTS: dict[Level, str] = {"error": "Fails", "warning": "Warning", "note": "Note"}
@@ -102,4 +102,4 @@ def _hbm(suggestion: Suggestion) -> str:
 
 
 def _probability(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.0%}"
+    return UNKNOWN if value is None else format_percent(value, 0)

@@ -23,7 +23,7 @@ def calibrate(
 ) -> None:
     """Narrow predictions by your own measured runs; without options, show the runs that do."""
     from asap.core.errors import NotFoundError, UsageError
-    from asap.core.units import format_percent, format_seconds
+    from asap.core.units import counted, format_percent, format_seconds
     from asap.prediction.uncertainty.own_runs import forget_own_runs, keep_own_runs, load_own_runs
 
     if forget and runs:
@@ -40,7 +40,7 @@ def calibrate(
             keep_own_runs(with_own_runs(readings))
         for reading in readings:
             for reason, count in reading.skipped.items():
-                warn(f"{reading.origin}: {count} run(s) left out: {reason}")
+                warn(f"{reading.origin}: {counted(count, 'run')} left out: {reason}")
     known = load_own_runs()
     if known is None:
         raise NotFoundError("no measured runs are kept", where="asap calibrate", hint="add some: --with SESSION")

@@ -7,6 +7,7 @@ import typer
 
 from asap.cli.shared.output import Plain, print_json, print_table
 from asap.cli.shared.progress import progress
+from asap.core.units import format_percent
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord
@@ -62,7 +63,8 @@ def show(id: Annotated[str, typer.Argument(help="A record's ID.")], format: Form
         print_json(record)
         return
     print(plain(record.title), plain(record.summary), sep="\n\n")
-    print(f"\nConfidence {record.confidence:.0%}. Source: {plain(record.source.text)} {plain(record.source.url or '')}")
+    confidence, source = format_percent(record.confidence, 0), record.source
+    print(f"\nConfidence {confidence}. Source: {plain(source.text)} {plain(source.url or '')}")
 
 
 @app.command("list")

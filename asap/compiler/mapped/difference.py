@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asap.core.units import format_percent
+
 TOLERANCE = 1e-4
 """Of the largest element of the right result; the programs agree to 1e-6 in float32."""
 
@@ -42,7 +44,7 @@ def _pattern(found: np.ndarray, right: np.ndarray, wrong: np.ndarray, near: floa
     if not _inside(wrong).any():
         return "only the rim is wrong"
     lines = [int(wrong.any(axis=tuple(a for a in range(wrong.ndim) if a != axis)).sum()) for axis in range(wrong.ndim)]
-    return f"{wrong.mean():.0%} of the elements are wrong, in {lines[0]} of {len(wrong)} rows"
+    return f"{format_percent(wrong.mean(), 0)} of the elements are wrong, in {lines[0]} of {len(wrong)} rows"
 
 
 def _inside(wrong: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.timeline import Timeline
 from asap.core.feedback import Feedback, Repair, repaired
-from asap.core.units import format_bytes, format_seconds
+from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.check import check
@@ -88,7 +88,7 @@ def _collectives(text: str, choices: Choices, timeline: Timeline, hardware: Slic
             permute = "permute" in ways and choices.exchange != "permute"
             yield Feedback(
                 code=Code.SYNCHRONOUS_COLLECTIVE,
-                explanation=f"{kind} along {axes} stops the device for {share:.0%} of the time",
+                explanation=f"{kind} along {axes} stops the device for {format_percent(share, 0)} of the time",
                 suggestion="exchange by permute, which starts early" if permute else _shorten_words(choices, axes),
                 repair=write_line(text, "exchange", "permute") if permute
                 else _shorter(text, choices, axes, timeline, hardware),
@@ -96,8 +96,8 @@ def _collectives(text: str, choices: Choices, timeline: Timeline, hardware: Slic
     if rows and exposed / timeline.seconds >= WORTH_TELLING:
         (kind, axes, _), totals = rows[0]
         explanation = (
-            f"{exposed / timeline.seconds:.0%} of the time waits for transfers, most of it for {kind} along {axes} "
-            f"({format_bytes(totals.size)})"
+            f"{format_percent(exposed / timeline.seconds, 0)} of the time waits for transfers, most of it for {kind}"
+            f" along {axes} ({format_bytes(totals.size)})"
         )
         for suggestion, repair in _hide(text, choices, axes, timeline, hardware):
             yield Feedback(code=Code.EXPOSED_COLLECTIVE, explanation=explanation, suggestion=suggestion, repair=repair)
@@ -139,7 +139,7 @@ def _copies(text: str, choices: Choices, timeline: Timeline, hardware: Slice) ->
     elif "panels" in ALGORITHMS[choices.algorithm].settings and choices.panels > 1:
         repair, suggestion = write_line(text, "panels", "1"), "send in one panel, which needs no copy"
     yield Feedback(
-        code=Code.LAYOUT_COPY, explanation=f"{share:.0%} of the time only moves data within the device",
+        code=Code.LAYOUT_COPY, explanation=f"{format_percent(share, 0)} of the time only moves data within the device",
         suggestion=suggestion, repair=repair,
     )  # fmt: skip
 
@@ -157,7 +157,8 @@ def _compute(text: str, choices: Choices, timeline: Timeline) -> Iterator[Feedba
         repair = write_line(text, "halo", str(choices.halo // 2))
         suggestion = "narrow the halo, whose cells are computed twice"
     yield Feedback(
-        code=Code.COMPUTE_BOUND, explanation=f"{1 - exposed:.0%} of the time computes or moves data within the device",
+        code=Code.COMPUTE_BOUND,
+        explanation=f"{format_percent(1 - exposed, 0)} of the time computes or moves data within the device",
         suggestion=suggestion, repair=repair,
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from asap.core.errors import AsapError, ConfigError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.core.units import counted
 from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
@@ -159,7 +160,7 @@ def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
         shown = ", ".join(plain(word, 40) for word in launch.strays[:_MOST_STRAYS])
         notes.append(f"no key=value, which MaxText refuses: {shown}")
     if launch.others:
-        notes.append(f"{launch.others} more MaxText command(s) of the script are not read")
+        notes.append(f"not read: {counted(launch.others, 'more MaxText command')} of the script")
     return tuple(notes)
 
 

@@ -4,7 +4,7 @@ import math
 from statistics import NormalDist
 
 from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_bytes, format_percent, significant
+from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.torus import split_axes
@@ -88,7 +88,7 @@ def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, 
     basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
     if study.plan is not None:
         moved = doublings(prediction.plan, study.plan)
-        basis.append(f"{moved:g} doubling(s) away from the plan that runs")
+        basis.append(f"{counted(moved, 'doubling')} away from the plan that runs")
     precedents = [citation.title for citation in citations if citation.kind == "precedent"]
     basis += [f"precedent: {name}" for name in precedents] or ["no precedent is similar enough"]
     basis += prediction.notes
