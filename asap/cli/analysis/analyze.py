@@ -60,7 +60,7 @@ def analyze(
     html: Annotated[Path | None, typer.Option(help="Write the report to this file as well, with charts.")] = None,
     format: Annotated[Format, typer.Option(help="Output format.")] = Format.TERMINAL,
 ) -> None:
-    """Name the bottleneck of a run and propose three sharding configurations."""
+    """Name the bottleneck of a run, and propose three plans."""
     from asap.agents.settings_sources import read_settings
     from asap.cli.shared.wishes import read_wishes
     from asap.compiler.programs.options import CompileOptions

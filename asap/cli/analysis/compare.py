@@ -17,7 +17,8 @@ def compare(
     top: Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")] = 20,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
-    """Compare two runs: plan, KPIs, operations matched by name and shape, and the prediction with what came of it."""
+    """Compare two runs, and a prediction with what came of it. Shows plan, KPIs, and operations matched by name and
+    shape."""
     from asap.experiments import ExperimentStore
     from asap.reports.comparison import compare_studies
     from asap.study.open_study import open_study

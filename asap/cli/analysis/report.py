@@ -17,7 +17,7 @@ def report(
     log_to: Annotated[str | None, typer.Option(help="Log the result to a run of MLflow: mlflow:RUN_ID.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
 ) -> None:
-    """Write the latest analysis as one HTML file with charts; without one, analyze with the built-in model first."""
+    """Write the latest analysis as one HTML file with charts. Without one, analyze with the built-in model first."""
     from asap.agents.settings_sources import read_settings
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from asap.mapping.explain import Laid
     from asap.mapping.language.feedback import Feedback
 
-app = typer.Typer(no_args_is_help=True, help="Programs that map a training step to a machine (docs/mapping.md).")
+app = typer.Typer(no_args_is_help=True, help="Programs that map a step to a machine (docs/mapping.md).")
 
 File = Annotated[Path, typer.Argument(help="A program of the mapping language.")]
 Of = Annotated[str | None, typer.Option("--experiment", help="Check against the model and hardware of an experiment.")]
@@ -37,7 +37,7 @@ def check(
     repair: Annotated[bool, typer.Option("--repair", help="Write the repairs into the file.")] = False,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """Everything that is wrong with a program, each with its place and what to do."""
+    """List what is wrong with a program. Each error has its place and what to do about it."""
     from asap.mapping.report import CheckReport
 
     text, checked = _checked(file, _facts(experiment, model, on))
@@ -69,7 +69,7 @@ def format_file(
     write: Annotated[bool, typer.Option("--write", help="Write it into the file.")] = False,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """A program in its one form: single spaces; order and comments stay."""
+    """Print a program in its one form. Single spaces; order and comments stay."""
     from asap.core.files import write_atomically
     from asap.mapping.language.format import format_program
     from asap.mapping.language.parse import parse
@@ -118,7 +118,7 @@ def explain(file: File, experiment: Of = None, model: Model = None, on: On = Non
 
 @app.command()
 def space(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
-    """The decisions around a program, and how many ways there are to make each."""
+    """Show the decisions around a program. For each, how many options there are."""
     from asap.mapping.space import space as space_of
 
     facts = _facts(experiment, model, on)
@@ -143,7 +143,7 @@ def write(
     experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
     plan: Annotated[str | None, typer.Option(help="Another plan than the one on record.")] = None,
 ) -> None:
-    """The plan of an experiment as a program, with MaxText's logical axis rules where it has its own."""
+    """Print the plan of an experiment as a program. Uses its own logical axis rules where it has them (MaxText)."""
     from asap.compiler.experiment_program import experiment_program
 
     text, left_out = experiment_program(_experiment(experiment), plan)
@@ -160,7 +160,7 @@ def optimize(
     write: Annotated[bool, typer.Option("--write", help="Write the best program into the file.")] = False,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """Find a faster program of a distributed algorithm: each is run on virtual devices, then compiled."""
+    """Find a faster program of a distributed algorithm. Each is run on virtual devices, then compiled."""
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware

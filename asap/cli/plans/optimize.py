@@ -89,7 +89,7 @@ def run(
     yes: Yes = False,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """Search every configuration, and evaluate the best until no more is worth it."""
+    """Search all configurations, and evaluate the best. Ends when no further evaluation is worth its cost."""
     from dataclasses import replace
 
     from asap.cli.shared.wishes import read_wishes
@@ -170,7 +170,7 @@ def show(session: SessionName, form: Form = Plain.TERMINAL) -> None:
 
 @app.command()
 def record(session: SessionName) -> None:
-    """Add what a session measured to the history: later searches and proposals find it as a precedent."""
+    """Add what a session measured to the history. Later searches and proposals find it as a precedent."""
     from asap.history import add
     from asap.optimize.by_evaluation import open_session
     from asap.optimize.precedents import precedents

@@ -56,7 +56,8 @@ def verify(
     ] = 8.0,
     format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
 ) -> None:
-    """Compile the training step under a plan: does it fit, which collectives does it run, how long is a step."""
+    """Compile the training step under a plan, without a TPU. Does it fit, which collectives does it run, how long
+    is a step?"""
     from asap.compiler.programs.options import CompileLimits, CompileOptions
     from asap.compiler.verify import verify as run_verification
     from asap.core.units import GIB

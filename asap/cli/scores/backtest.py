@@ -18,7 +18,7 @@ def backtest(
     ] = False,
     format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
 ) -> None:
-    """Score predictions against published runs that the calibration did not see."""
+    """Score predictions on published runs they never saw."""
     from asap.calibration.backtest.backtest import backtest as score
     from asap.calibration.backtest.baselines import BASELINES
     from asap.calibration.backtest.blocks import TITLES

@@ -21,7 +21,7 @@ def calibrate(
     forget: Annotated[bool, typer.Option("--forget", help="Remove all of your runs.")] = False,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
-    """Narrow predictions by your own measured runs; without options, show the runs that do."""
+    """Narrow predictions by your own measured runs. Without options, show the runs that do."""
     from asap.core.errors import NotFoundError, UsageError
     from asap.core.units import counted, format_percent, format_seconds
     from asap.prediction.uncertainty.own_runs import forget_own_runs, keep_own_runs, load_own_runs

@@ -19,7 +19,8 @@ def ledger(
     every: Annotated[bool, typer.Option("--all", help="Also predictions without an outcome.")] = False,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
-    """Score our own predictions: prediction, interval, outcome, and the running share inside the interval."""
+    """Score earlier predictions by what came of them. Shows prediction, interval, outcome, and the running share
+    inside the interval."""
     from asap.experiments import ExperimentStore
     from asap.ledger.ledger import build_ledger
     from asap.sharding_memory.analyses import stored_analyses

@@ -90,7 +90,7 @@ def comment(
     author: Annotated[str, typer.Option(help="Login whose comment is updated.")] = "github-actions[bot]",
     model: Annotated[str | None, typer.Option(help="Language model that adds a few checked sentences.")] = None,
 ) -> None:
-    """Post a report as a comment on its pull request, or update the existing one."""
+    """Post or update the comment on a pull request."""
     from asap.ci.github.api import GitHub
     from asap.ci.github.event import pull_request, read_event
     from asap.ci.github.sticky import upsert
@@ -119,7 +119,7 @@ def init(
     repository: Annotated[Path, typer.Option(help="Top folder of the repository.")] = Path(),
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite existing workflows.")] = False,
 ) -> None:
-    """Write the two GitHub workflows that check pull requests, including those from forks."""
+    """Write the two GitHub workflows that check pull requests. Those from forks are checked, too."""
     from asap.ci.github.init import is_pinned, write_workflows
 
     for path in write_workflows(repository, action, replace):

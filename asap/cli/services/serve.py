@@ -14,7 +14,7 @@ def serve() -> None:
 
 @app.command("mcp")
 def serve_mcp() -> None:
-    """Serve the tools of the agents to an MCP client over standard input and output."""
+    """Serve the agents' tools to an MCP client (standard I/O)."""
     from asap.agents.tools.mcp_server import build_server
     from asap.experiments import ExperimentStore
 

@@ -87,7 +87,7 @@ def export(
     session: Session,
     format: Annotated[Export, typer.Option(help="Output format.")] = Export.MARKDOWN,
 ) -> None:
-    """Print a session as a dialogue in Markdown, or every record of it as JSON."""
+    """Print a session as a dialogue, or its records as JSON."""
     from asap.sharding_memory import export_session
 
     print(export_session(session, format.value), end="")
@@ -95,7 +95,8 @@ def export(
 
 @app.command()
 def replay(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
-    """Replay a session offline: the model's answers as recorded, the tools for real. Exit code 4 on divergence."""
+    """Replay a session offline. The model's answers are as recorded, the tools run for real. Exit code 4 on
+    divergence."""
     from dataclasses import asdict
 
     from asap.core.errors import BadInputError

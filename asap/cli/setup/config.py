@@ -39,7 +39,7 @@ def set_value(
 
 @app.command()
 def path() -> None:
-    """Show the files that settings are read from, the first that exists counts."""
+    """Show the files that settings are read from. The first that exists counts."""
     from asap.agents.settings_sources import setting_files
 
     rows = (

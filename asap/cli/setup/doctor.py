@@ -15,7 +15,8 @@ def doctor(
     bundle: Annotated[Path | None, typer.Option(help="Also write a report for a bug, without keys and names.")] = None,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
-    """Check Python, packages, XProf, the TPU compiler, Chroma, keys, home and disk. Exit code 4 on a problem."""
+    """Check that everything ASAP needs is there and works. Covers Python, packages, XProf, the TPU compiler,
+    Chroma, keys, home and disk. Exit code 4 on a problem."""
     from asap.doctor.report import bug_report, run_checks
 
     with progress() as show:

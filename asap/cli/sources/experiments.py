@@ -94,7 +94,7 @@ def show(
     every: Annotated[bool, typer.Option("--all", help="Each value and where it came from.")] = False,
     format: Form = Plain.TERMINAL,
 ) -> None:
-    """Show a record on one screen; with --all each value and where it came from."""
+    """Show a record on one screen. With --all, each value and where it came from."""
     from asap.experiments import ExperimentStore
 
     experiment = ExperimentStore().get(id)

@@ -29,7 +29,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of records to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
-    """Find past optimizations of similar runs, and say why they are similar."""
+    """Find past optimizations of similar runs. Says in what they are similar."""
     from pydantic import ValidationError
 
     from asap.core.errors import UsageError

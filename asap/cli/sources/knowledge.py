@@ -11,7 +11,7 @@ from asap.cli.shared.progress import progress
 if TYPE_CHECKING:
     from asap.knowledge import Note
 
-app = typer.Typer(no_args_is_help=True, help="Search, show, ingest and evaluate the notes that proposals cite.")
+app = typer.Typer(no_args_is_help=True, help="Search, show and ingest the notes that proposals cite.")
 
 Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 
@@ -72,7 +72,7 @@ def ingest(
     path: Annotated[Path, typer.Argument(help="Markdown file, or folder of Markdown files.")],
     name: Annotated[str | None, typer.Option(help="Name of the source; by default the name of the path.")] = None,
 ) -> None:
-    """Ingest Markdown as quoted material; replaces an earlier source of the same name."""
+    """Ingest Markdown as quoted material. Replaces an earlier source of the same name."""
     from asap.knowledge import ingest as ingest_path
 
     done = ingest_path(path, name)

@@ -19,7 +19,7 @@ Top = Annotated[int, typer.Option(min=1, help="Maximum number of operations to p
 
 @app.command()
 def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
-    """Step time, duty cycle, communication by kind of collective, idle and input."""
+    """Step time, duty cycle, communication, idle and input."""
     from asap.core.units import format_percent, format_seconds
     from asap.reports.profile_facts import kpi_facts
 
@@ -41,7 +41,7 @@ def ops(
     top: Top = 20,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """HLO operations by self time: occurrences, FLOP utilisation, memory bandwidth, shape, source."""
+    """HLO operations by self time. Shows occurrences, FLOP utilisation, memory bandwidth, shape, source."""
     from asap.reports.profile_facts import operation_columns, operation_row
 
     profile = _read(path)
@@ -58,7 +58,7 @@ def roofline(
     top: Top = 20,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """Roofline of the program and of each operation: FLOPs, bytes, time, bound, efficiency."""
+    """Roofline of the program and of each operation. Shows FLOPs, bytes, time, bound, efficiency."""
     from asap.reports.profile_facts import roofline_columns, roofline_facts, roofline_row
 
     profile = _read(path)

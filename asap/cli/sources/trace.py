@@ -28,7 +28,8 @@ _CHANGES = re.sub("\n{2,}", "\n", f"{GRAMMAR}\nWith --experiment also\n{SETTINGS
 
 @app.command()
 def load(paths: Paths, form: Form = Plain.TERMINAL) -> None:
-    """What a trace holds: ranks, steps, streams, clocks, what is missing, and how much of it can be explained."""
+    """What a trace holds, and what is missing. Shows ranks, steps, streams, clocks, and how much of it can be
+    explained."""
     from asap.reports.trace_facts import clock_sentence, contents_table
     from asap.traces.summary import describe
 
@@ -48,7 +49,8 @@ def replay(
     timeline: Annotated[str | None, typer.Option(help="Write measured beside replayed as a Perfetto trace.")] = None,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """Step time against measured, where the time of each rank goes, stragglers, and the critical path."""
+    """Replay a trace, and say where the time goes. Shows step time against measured, breakdown of each rank,
+    stragglers, and the critical path."""
     from asap.reports.trace_facts import replay_tables, straggler_sentences
     from asap.traces.summary import report_replay
 
