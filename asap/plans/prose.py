@@ -36,7 +36,10 @@ _COMPACT = re.compile(
     r"(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"[\s,+×x*]*(?:and|with|plus|by|combined with|together with)?[\s,]*", re.IGNORECASE)
+_VERB = r"(?:keep|drop|add|set|raise|lower|cut|bump)(?:ing|p?ping|ting)?"
+_JOINED = re.compile(
+    rf"[\s,+×x*]*(?:and|with|plus|by|(?:(?:and|while|then|also) )?{_VERB}|combined with|together with)?[\s,]*", re.I
+)
 
 
 def plan_spans(text: str) -> list[tuple[int, int, Plan]]:
@@ -104,4 +107,7 @@ def _both(first: Plan, second: Plan) -> Plan | None:
         return None
     if set(FIELDS) & first.model_fields_set & second.model_fields_set:
         return None
-    return Plan.parse(" ".join(terms[0]))
+    left_out = (first.ici.model_fields_set | second.ici.model_fields_set) - {
+        name.removeprefix("ici.") for name in names
+    }
+    return Plan.parse(" ".join(terms[0])).with_ici(**dict.fromkeys(left_out, 1))
