@@ -4,7 +4,7 @@ import re
 
 from asap.plans.axes import KEYS, WORDS
 from asap.plans.plan import SETTINGS as FIELDS
-from asap.plans.plan import Plan
+from asap.plans.plan import Mesh, Plan
 from asap.plans.text import SETTINGS, data_note
 
 _KEY = "|".join(sorted((*WORDS, *KEYS), key=len, reverse=True))
@@ -107,7 +107,6 @@ def _both(first: Plan, second: Plan) -> Plan | None:
         return None
     if set(FIELDS) & first.model_fields_set & second.model_fields_set:
         return None
-    left_out = (first.ici.model_fields_set | second.ici.model_fields_set) - {
-        name.removeprefix("ici.") for name in names
-    }
-    return Plan.parse(" ".join(terms[0])).with_ici(**dict.fromkeys(left_out, 1))
+    both = Plan.parse(" ".join(terms[0]))
+    said = first.ici.model_fields_set | second.ici.model_fields_set
+    return both.model_copy(update={"ici": Mesh(**{axis: getattr(both.ici, axis) for axis in said})})

@@ -57,7 +57,9 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
 
 def _rest(named: Plan, full: Plan) -> str:
     """What takes the devices that a plan leaves, and whether other axes stay as they run now."""
-    kept = [axis for axis in named_axes(full) if named.degree(axis) == 1 and axis not in {"data", "replica"}]
+    kept: list[Axis] = [
+        axis for axis in named_axes(full) if named.degree(axis) == 1 and axis not in {"data", "replica"}
+    ]
     if {"data", "replica"} & set(named_axes(named)):
         return " and ".join(f"{MEANINGS[axis]} {full.degree(axis)}" for axis in kept) or "the rest"
     rest = "FSDP" if full.ici.data > 1 else "plain data parallelism"
@@ -68,7 +70,9 @@ def _rest(named: Plan, full: Plan) -> str:
 def _in_their_place(conversation: Conversation, answer: ReplyBuilder, named: Plan, full: Plan) -> None:
     """An axis that is new may come on top of the others or in their place: the plan without them as well."""
     study = conversation.study
-    kept = [axis for axis in named_axes(full) if named.degree(axis) == 1 and axis not in {"data", "replica"}]
+    kept: list[Axis] = [
+        axis for axis in named_axes(full) if named.degree(axis) == 1 and axis not in {"data", "replica"}
+    ]
     if study.plan is None or len(kept) != 1 or any(study.plan.degree(axis) > 1 for axis in named_axes(named)):
         return
     rest = full.with_ici(**{kept[0]: 1})

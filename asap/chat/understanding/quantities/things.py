@@ -67,7 +67,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"(?:decoder )?layers?|blocks|num_layers|depth|(?<=deeper )model|(?<=shallower )model"
         r"|model(?= (?:is|was|were|gets) (?:deeper|shallower))",
     ),
-    ("experts_per_token", r"top-?(?=\d)|experts per token|active experts"),
+    (
+        "experts_per_token",
+        r"top[- ]?(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
+        r"|experts per token|active experts",
+    ),
     ("experts", r"experts?(?! parallel| shard| axis)"),
     ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
     ("slices", r"slices?|pods?"),

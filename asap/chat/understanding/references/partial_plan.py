@@ -15,7 +15,7 @@ def filled(study: Study, plan: Plan) -> Plan:
     parallelism itself is named, the widest of the others gives or takes the devices.
     """
     devices, now = study.constraints.devices_per_slice, study.plan
-    axes = [axis for axis in MEANINGS if plan.degree(axis) > 1 or axis in plan.ici.model_fields_set]
+    axes: list[Axis] = [axis for axis in MEANINGS if plan.degree(axis) > 1 or axis in plan.ici.model_fields_set]
     if devices is None or plan.ici.devices >= devices or devices % plan.ici.devices:
         return plan
     if now is not None and axes and all(now.degree(axis) == plan.degree(axis) for axis in axes):

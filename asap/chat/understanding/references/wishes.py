@@ -57,7 +57,7 @@ def wish_in(text: str) -> Wish | None:
         return next(Wish(axis, "none") for axis in get_args(Axis) if axis == WORDS[single["axis"].lower()])
     found = [one for one in _WISH.finditer(text) if not _NO_AXIS.search(one.group())]
     replaced = [one for one in found if one["much"] and _AGAINST.match(one["much"])]
-    against = next((WORDS[one["axis"].lower().removesuffix("s")] for one in replaced), None)
+    against: Axis | None = next((WORDS[one["axis"].lower().removesuffix("s")] for one in replaced), None)
     found = [one for one in found if one not in replaced]
     if not found:
         return None
