@@ -6,10 +6,12 @@ from asap.chat.answers.phrasing import insufficient_evidence
 from asap.chat.answers.talk.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
+from asap.chat.evidence.fact import StatedFact
 from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.routing import answer_question
 from asap.chat.understanding.message import LONGEST_MESSAGE, Message, read_message
+from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.statements import is_possible
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.languages import speaks_english
@@ -83,8 +85,22 @@ def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, 
     elif statements.evidence or statements.complaints:
         _take(conversation, answer, message, interactive)
     else:
-        for question in message.questions:
+        for question in message.questions[:-1]:
+            _one_of_several(conversation, answer, question, statements.supposed)
+        for question in message.questions[-1:]:
             answer_question(conversation, answer, question, statements.supposed)
+
+
+def _one_of_several(
+    conversation: Conversation, answer: ReplyBuilder, question: Question, supposed: tuple[StatedFact, ...]
+) -> None:
+    """Answer a question that others follow: what cannot be answered of it keeps none of them from an answer."""
+    try:
+        answer_question(conversation, answer, question, supposed)
+    except InsufficientEvidenceError as error:
+        insufficient_evidence(conversation, error, answer)
+    except AsapError as error:
+        answer.add(f"{plain(error)}.")
 
 
 def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, interactive: bool) -> None:

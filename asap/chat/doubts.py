@@ -56,7 +56,7 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
 def _may_be_of_now(conversation: Conversation, fact: StatedFact) -> bool:
     """Whether a run that died may be the one of now: no plan is named, and that one is predicted not to fit."""
     now = conversation.study.plan
-    if now is None or references(fact.words, conversation.order, None, None).mentions:
+    if now is None or fact.plan == now or references(fact.words, conversation.order, None, None).mentions:
         return False
     held = prediction_of(conversation, now).memory
     return held is not None and held.verdict == "does not fit"

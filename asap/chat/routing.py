@@ -8,7 +8,9 @@ from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import small_talk
+from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
@@ -28,6 +30,9 @@ _PLANNED = {
     Topic.HELP,
 }
 """Topics that a plan which is written out overrules."""
+_OF_PLANS = {Topic.EXPLAIN, Topic.COMPARE, Topic.UNKNOWN, Topic.EFFICIENCY, Topic.PROPOSALS}
+_RATES = re.compile(r"\b(?:mfu|throughput|tok(?:en)?s?(?:/| per | a )s\w*|tps)\b", re.I)
+"""Figures of speed that a question wants of the plans that it names."""
 _WHETHER = re.compile(r"\b(?:should (?:i|we)|(?:would|does|will) (?:it|that) (?:help|pay)|is it worth)\b", re.I)
 """Asks for a verdict on this run, and not for a rule."""
 
@@ -60,13 +65,23 @@ def _dispatch(
         ranking_answers.suppose(conversation, answer, supposed)
     elif nodes := [amount.text for amount in question.unused if amount.unit == "nodes"]:
         small_talk.unread(answer, " and ".join(nodes))
+    elif (technique := unmodelled_in(question.text)) is not None:
+        unmodelled(answer, technique)
     elif question.sweep is not None and question.topic in changes.CHANGEABLE:
         answer.topic = Topic.WHAT_IF
         sweep(conversation, answer, question.sweep, next(iter(question.plans), None))
     elif question.change.network or question.change.network_factor:
         answer.topic = Topic.WHAT_IF
         what_if(conversation, answer, question.change)
-    elif question.refs.wish is not None and not question.refs.written and _WHETHER.search(question.text):
+    elif question.plans and question.topic in _OF_PLANS and _RATES.search(question.text):
+        answer.topic = Topic.THROUGHPUT
+        throughput(conversation, answer, question)
+    elif (
+        question.refs.wish is not None
+        and not question.refs.written
+        and question.change.empty
+        and _WHETHER.search(question.text)
+    ):
         named_plans.wished(conversation, answer, question.refs.wish)
     elif changes.wants_change(question):
         changes.named_change(conversation, answer, question)
@@ -79,7 +94,7 @@ def _dispatch(
         and not is_question(question.text)
     ):
         named_plans.opinion(conversation, answer, question)
-    elif question.refs.written and question.topic in _PLANNED:
+    elif question.refs.written and (question.topic in _PLANNED or question.topic is Topic.WORTH_IT):
         named_plans.about_plans(conversation, answer, question)
     elif question.topic in ANSWERS:
         ANSWERS[question.topic].answer(conversation, answer, question)

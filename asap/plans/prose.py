@@ -4,7 +4,7 @@ import re
 
 from asap.plans.axes import KEYS, WORDS
 from asap.plans.plan import SETTINGS as FIELDS
-from asap.plans.plan import Plan
+from asap.plans.plan import Mesh, Plan
 from asap.plans.text import SETTINGS, data_note
 
 _KEY = "|".join(sorted((*WORDS, *KEYS), key=len, reverse=True))
@@ -36,7 +36,10 @@ _COMPACT = re.compile(
     r"(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"[\s,+×x*]*(?:and|with|plus|by|combined with|together with)?[\s,]*", re.IGNORECASE)
+_VERB = r"(?:keep|drop|add|set|raise|lower|cut|bump)(?:ing|p?ping|ting)?"
+_JOINED = re.compile(
+    rf"[\s,+×x*]*(?:and|with|plus|by|(?:(?:and|while|then|also) )?{_VERB}|combined with|together with)?[\s,]*", re.I
+)
 
 
 def plan_spans(text: str) -> list[tuple[int, int, Plan]]:
@@ -104,4 +107,6 @@ def _both(first: Plan, second: Plan) -> Plan | None:
         return None
     if set(FIELDS) & first.model_fields_set & second.model_fields_set:
         return None
-    return Plan.parse(" ".join(terms[0]))
+    both = Plan.parse(" ".join(terms[0]))
+    said = first.ici.model_fields_set | second.ici.model_fields_set
+    return both.model_copy(update={"ici": Mesh(**{axis: getattr(both.ici, axis) for axis in said})})

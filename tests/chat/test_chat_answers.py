@@ -6,6 +6,7 @@ import pytest
 
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
+from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.sharding_memory import new_session_name
@@ -50,6 +51,26 @@ pytestmark = pytest.mark.slow
         ("is the gain real or is that just the model being optimistic?", "all figures are modelled"),
         ("how much of the compute is attention at 32k context?", "With a sequence length of 32768 instead of 4096"),
         ("my batch is 256, does that change anything?", "That is so already"),
+        ("int8 or bf16 optimizer states?", "adamw with int8 moments keeps for each parameter is not on record"),
+        ("int8 or bf16 optimizer states?", "With first_moment=bf16"),
+        ("adam in bf16 enough?", "With first_moment=bf16"),
+        ("remat full -> minimal, fits?", "With remat=minimal"),
+        ("turn off ac, fits?", "With remat=none"),
+        ("if we double the seq to 8k, then?", "With a sequence length of 8192 instead of 4096"),
+        ("batch 2 per gpu?", "With a global batch of 128 (2 for each of 64 devices)"),
+        ("batch 512 or 1024?", "With a global batch of 1024 instead of 256"),
+        ("gbs 512, same chips?", "With a global batch of 512 instead of 256"),
+        ("smallest batch cut that makes it fit?", "The largest global batch that fits"),
+        ("mfu of no. 1 vs today?", "what runs now (data=16 model=4 remat=full): step time"),
+        ("days for 1T toks w/ #1", "1,000,000,000,000 tokens take"),
+        ("does torch.compile help?", "No figure of mine depends on torch.compile"),
+        ("we run FSDP2, is tp 2 worth it?", "model=2 with FSDP over the rest is data=32 model=2"),
+        ("comm fraction w/ tp 2?", "data=32 model=2 remat=full: Modelled, not measured"),
+        ("is it worth going from 4 to 8 tp?", "model=8 with FSDP over the rest is data=8 model=8"),
+        ("can we cut tensor to 2 and leave everything else?", "is data=32 model=2"),
+        ("raise FSDP instead of TP", "data 16→64"),
+        ("would two pipeline stages help?", "In place of model=4: data=32 stage=2"),
+        ("how many chips could I give back?", "On fewer, each with its "),
     ],
 )
 def test_it_is_answered(start, say, text, said):
@@ -145,13 +166,25 @@ def megatron(home):
         ("would it help to use context parallelism?", "seq 1→"),
         ("our nodes have 8x200Gb InfiniBand", "25.0 GB/s a device between nodes (on record: 50.0 GB/s, as its maker"),
         ("we have 400Gb IB not 200", "of a node, or of one GPU"),
-        ("why not TP=2?", "plain data parallelism over the rest is replica=16 model=2"),
+        ("why not TP=2?", "stage=2 kept and plain data parallelism over the rest is replica=8 model=2 stage=2"),
         ("is ZeRO-1 enough here?", "optimizer: 3.20 GiB"),
         ("what does offloading the optimizer bring?", "With offload=optimizer"),
         ("what if we only had 2 nodes?", "With 16 chips instead of 32"),
         ("what if we had 4 GPUs?", "takes its place"),
         ("how do I verify that?", "asap verify compiles for TPUs alone"),
         ("do I need pipeline parallelism at all?", "stage 2→1"),
+        ("halve TP pls", "stage=2 kept and plain data parallelism over the rest is replica=8 model=2 stage=2"),
+        ("drop TP to 2", "stage=2 kept and plain data parallelism over the rest is replica=8 model=2 stage=2"),
+        ("tp 4 -> 2?", "is replica=8 model=2 stage=2"),
+        ("raise DP instead of PP", "replica=8 model=4"),
+        ("dp 8?", "is replica=8 model=2 stage=2"),
+        ("pp 4 keep tp4", "is replica=2 model=4 stage=4"),
+        ("we measured 5200 tok/s/gpu, is that good?", "what is expected of replica=4 model=4"),
+        ("tp 2 cp 2", "stage=2 kept and plain data parallelism over the rest is replica=4 seq=2 model=2 stage=2"),
+        ("tp1 pp2?", "is replica=16 stage=2"),
+        ("tp 2 or 8?", "replica=2 model=8 stage=2"),
+        ("gbs 256?", "what runs now (replica=4 model=4 stage=2 microbatches=64 remat=full)"),
+        ("our current run OOMs", "what runs now, replica=4 model=4 stage=2"),
     ],
 )
 def test_megatrons_words_are_understood(megatron, say, text, said):
@@ -163,3 +196,14 @@ def test_no_pipeline_means_the_best_plan_without_one(megatron, say):
     answer = say("how much faster with pp=1?", Chat(replace(megatron, session=new_session_name())))
     assert answer.focus is not None
     assert answer.focus.degree("stage") == 1
+
+
+@pytest.mark.parametrize("text", ["experts over 8 GPUs", "spread the experts over 8", "EP over 2 nodes"])
+def test_experts_over_devices_is_the_degree_of_experts(megatron, text):
+    study = megatron.analysed_study
+    assert with_degrees_written(text, study) == f"{'ep' if 'EP' in text else 'expert'}={16 if 'nodes' in text else 8}"
+
+
+@pytest.mark.parametrize("text", ["16 experts on 128 GPUs", "the model of 8 chips", "batch over 8 GPUs", "experts: 8"])
+def test_other_counts_are_no_degree(megatron, text):
+    assert with_degrees_written(text, megatron.analysed_study) == text

@@ -4,10 +4,11 @@ from io import BufferedReader, BytesIO
 
 import pytest
 
+from asap.chat.evidence.claims import Claim
 from asap.chat.piped import piped_turns
 
 LOG = "Loading the data\n" + "".join(f"completed step: {n}, seconds: 10.{n}, loss: 3.1\n" for n in range(8))
-CRASH = "".join(f"2026-01-01 10:00:0{n} ERROR RESOURCE_EXHAUSTED\n" for n in range(6))
+CRASH = "".join(f"2026-01-01 10:00:0{n} ERROR {{what}}\n" for n in range(6))
 
 
 def turns(text: str) -> list[str]:
@@ -30,7 +31,32 @@ def test_a_log_is_one_measurement_and_says_what_was_read(start, say):
 
 @pytest.mark.slow
 def test_a_log_without_steps_is_no_measurement(start, say):
-    (turn,) = turns(f"{CRASH}Traceback (most recent call last):\n")
+    (turn,) = turns(f"{CRASH.format(what='nan in loss')}Traceback (most recent call last):\n")
     answer = say(turn, start())
     assert "no steady step" in answer.text
     assert not answer.evidence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 20.1G",
+        "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    ],
+)
+def test_a_log_that_ran_out_of_memory_is_evidence_on_what_runs_now(start, say, line):
+    chat = start()
+    (turn,) = turns(f"Loading\n{line}\nwhat now?\n")
+    answer = say(turn, chat)
+    (fact,) = answer.evidence
+    assert fact.claim is Claim.OUT_OF_MEMORY
+    assert fact.plan == chat.conversation.study.plan
+    assert line[:40] in answer.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["RESOURCE_EXHAUSTED: Quota exceeded for storage", "oom-killer: CUDA out of memory"])
+def test_another_quota_is_no_evidence(start, say, line):
+    (turn,) = turns(CRASH.format(what=line))
+    assert not say(turn, start()).evidence

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from asap.chat.answers import named_plans
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.largest import largest
+from asap.chat.answers.other_runs.spare_chips import spare_chips
 from asap.chat.answers.proposals import measurements, next_test, verdicts
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import rank_by
@@ -31,6 +32,7 @@ from asap.chat.answers.this_run.review import review
 from asap.chat.answers.this_run.terms import term
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.things import things_named
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 
@@ -53,6 +55,14 @@ class Kind:
 
     answer: _Answer
     example: str | None = None
+
+
+def _fitting(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What makes it fit: any setting, or the batch, the sequence or the chips where they are named."""
+    if {"batch", "per_device_batch", "sequence", "chips"} & set(things_named(question.text)):
+        largest(conversation, answer, question)
+    else:
+        fitting(conversation, answer)
 
 
 def help(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -111,7 +121,8 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.TARGET: Kind(target, "what gets us 20 % more throughput?"),
     Topic.VERIFY: Kind(verification, "how do I verify proposal 1?"),
     Topic.COMPONENTS: Kind(components, "how much of it is attention?"),
-    Topic.FITTING: Kind(_short(fitting), "what makes it fit?"),
+    Topic.FITTING: Kind(_fitting, "what makes it fit?"),
+    Topic.SPARE: Kind(spare_chips, "how many chips could we give back?"),
     Topic.REVIEW: Kind(_short(review), "is our configuration sane?"),
     Topic.AFTERWARDS: Kind(_short(next_test.what_comes_after), "what comes after proposal 1?"),
 }

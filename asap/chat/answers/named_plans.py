@@ -1,14 +1,17 @@
 """Answers on plans that a question names: one explained or weighed, two compared, more in a table."""
 
 import re
+from dataclasses import replace
 
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals import verdicts
 from asap.chat.answers.single_plans import directions
 from asap.chat.answers.single_plans import plans as plan_answers
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.wishes import Wish
 from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
@@ -16,12 +19,27 @@ from asap.plans import Plan
 _KEPT = re.compile(
     r"\b(?:keep\w*|kept|stays?|stay\w*|leav\w+|unchanged|fixed|stick\w*|hold\w*|without (?:touching|changing))\b", re.I
 )
+_BESIDE = re.compile(
+    r"\b(?:compar\w*|vs\.?|versus|against|than|next to|beside|side by side|differ\w*"
+    r"|tabl\w*|better|worse|or|same|and)\b",
+    re.I,
+)
+"""Words that set a plan beside another one."""
+_ALL_ELSE = re.compile(
+    r"\b(?:rest|(?:everything|all|anything|nothing) else|(?:the )?other(?:s| axes)?|as (?:is|it is|now))\b", re.I
+)
+"""What is kept is not what is named."""
 
 
 def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What a question wants of plans that it names, where nothing else says it."""
     plans = list(question.plans)
-    if len(plans) == 1 and question.refs.written and _KEPT.search(question.text):
+    if question.refs.written and question.topic is not Topic.COMPARE:
+        others = [plan for plan in plans if whole(conversation, plan) != conversation.study.plan]
+        plans = others if others else plans[:1]
+    keeps = _KEPT.search(question.text) and not _ALL_ELSE.search(question.text)
+    keeps = keeps and any(_leaves_open(conversation, plan) for plan in plans)
+    if len(plans) == 1 and question.refs.written and keeps:
         answer.topic = Topic.WHAT_IF
         directions.best_with(conversation, answer, plans[0])
     elif len(plans) == 1 and question.refs.wish is not None and question.refs.wish.sense == "only":
@@ -40,6 +58,13 @@ def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Ques
         wished(conversation, answer, question.refs.wish)
     else:
         ranking_answers.proposals(conversation, answer)
+
+
+def _leaves_open(conversation: Conversation, plan: Plan) -> bool:
+    """Whether a plan names no degree of an axis, beside data parallelism, that what runs now uses."""
+    now = conversation.study.plan
+    rest = set(named_axes(now)) - {"data", "replica", *named_axes(plan)} if now is not None else set()
+    return bool(rest) or len(named_axes(plan)) < 2
 
 
 def wished(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -> None:
@@ -65,6 +90,9 @@ def opinion(conversation: Conversation, answer: ReplyBuilder, question: Question
 def compare(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Two plans beside each other, or several in a table."""
     plans = list(question.plans)
+    if len(plans) == 1 and question.refs.written and not _BESIDE.search(question.text):
+        about_plans(conversation, answer, replace(question, topic=Topic.WHY_NOT))
+        return
     if len(plans) == 1 and (lead := _lead(conversation, [])) and lead != plans[0]:
         plans.append(lead)
     if len(plans) > 2 or not plans or re.search(r"\btabl|side by side|overview|memory|hbm", question.text, re.I):

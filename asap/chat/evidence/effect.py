@@ -80,12 +80,14 @@ def _taken_out(item: StatedFact, ranked: RankedCandidates, evidence: Sequence[St
     """
     assert item.plan is not None
     held = {c.plan: c.prediction.memory.total.value for c in ranked.candidates if c.prediction.memory is not None}
+    incumbent, now = (ranked.incumbent.memory if ranked.incumbent else None), ranked.study.plan
+    if incumbent is not None and item.plan == now:
+        held[item.plan] = incumbent.total.value
     if item.claim is not Claim.OUT_OF_MEMORY or item.plan not in held:
         return [item.plan]
     ran = [one.plan for one in evidence if one.claim in _RAN and one.plan != item.plan]
-    incumbent = ranked.incumbent.memory if ranked.incumbent else None
     fitted = [size for plan, size in held.items() if plan in ran]
-    fitted += [incumbent.total.value] if incumbent is not None and incumbent.fits else []
+    fitted += [incumbent.total.value] if incumbent is not None and incumbent.fits and item.plan != now else []
     least, proven = held[item.plan], max(fitted, default=0.0)
     return [item.plan, *(plan for plan, size in held.items() if size >= least and size > proven and plan not in ran)]
 

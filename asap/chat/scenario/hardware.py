@@ -3,6 +3,7 @@
 import math
 
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.references.partial_plan import data_axis
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_rate
 from asap.experiments import Experiment
@@ -50,9 +51,9 @@ def with_hardware(
     shrunk = _narrowed(plan, devices // (number or 1))
     if shrunk != plan:
         notes.append(f"{plan} does not go into {devices} chips: {shrunk} takes its place")
-    stretched = study.with_micro_batch(_stretched(shrunk, now.devices, devices, number or 1))
+    stretched = study.with_micro_batch(_stretched(shrunk, now.devices, devices, number or 1, data_axis(study)))
     own = experiment.plan and _narrowed(experiment.plan, devices // (number or 1))
-    own = _stretched(own, now.devices, devices, number or 1) if own else stretched
+    own = _stretched(own, now.devices, devices, number or 1, data_axis(study)) if own else stretched
     own = study.with_micro_batch(own)
     return experiment.model_copy(update={"hardware": reference, "plan": own}), stretched
 
@@ -88,7 +89,7 @@ def _slices_with(now: Slice, devices: int) -> int | None:
 def _narrowed(plan: Plan, devices: int) -> Plan:
     """A plan whose axes beside data parallelism go into so many devices of a slice: the widest of them is halved."""
     degrees = {axis: getattr(plan.ici, axis) for axis in _OWN_DEVICES}
-    while math.prod(degrees.values()) > devices:
+    while devices % math.prod(degrees.values()):
         widest = max(degrees, key=lambda axis: degrees[axis])
         if degrees[widest] % 2:
             return plan
@@ -96,12 +97,12 @@ def _narrowed(plan: Plan, devices: int) -> Plan:
     return plan.with_ici(**degrees)
 
 
-def _stretched(plan: Plan, before: int, after: int, slices: int) -> Plan:
+def _stretched(plan: Plan, before: int, after: int, slices: int, data: Axis) -> Plan:
     """A plan on another number of devices: slices replicate it, else data parallelism takes the difference."""
     if slices > 1 and plan.dcn.devices == 1 and after == before * slices:
         return plan.model_copy(update={"dcn": Mesh(replica=slices)})
     per_slice = after // slices
-    replicated = plan.ici.data == 1 and plan.ici.replica > 1
+    replicated = plan.ici.data == 1 and (plan.ici.replica > 1 or data == "replica")
     rest = plan.ici.devices // (plan.ici.replica if replicated else plan.ici.data)
     if per_slice % rest:
         raise InsufficientEvidenceError(

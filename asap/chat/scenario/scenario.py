@@ -60,12 +60,22 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     experiment = with_model(experiment, change, changes)
     settings_only = experiment == study.experiment
     change, unsaid = sayable(change, stack_of(experiment.workload.framework))
+    stretched = _accumulating(study, change, stretched, experiment.workload.global_batch)
     after = plan_settings(change, stretched, experiment.workload.global_batch)
     if after != stretched:
         changes.append(f"{_settings(stretched, after)}{unsaid}")
     if settings_only:
         return Scenario(study, after, before, tuple(changes), tuple(notes), settings_only=True)
     return Scenario(without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
+
+
+def _accumulating(study: Study, change: Change, plan: Plan, batch: int | None) -> Plan:
+    """The plan with another global batch: stacks that set the size of a micro-batch keep it, and run more of them."""
+    before = study.experiment.workload.global_batch
+    if change.get("batch") is None or not study.keeps_micro_batch or not (batch and before and plan.microbatches):
+        return plan
+    count, rest = divmod(plan.microbatches * batch, before)
+    return plan if rest or not count else plan.model_copy(update={"microbatches": count})
 
 
 def predict_scenario(scenario: Scenario) -> Prediction:

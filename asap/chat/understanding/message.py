@@ -4,11 +4,15 @@ import re
 from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.alternatives import alternatives_in
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
+from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.degrees import with_degrees_written
+from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.voices import pretends
@@ -67,8 +71,8 @@ def read_message(line: str, scene: Scene) -> Message:
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
-    text = "\n".join(in_english(part) for part in said.splitlines())
-    text = with_sequence_parallelism_named(text, scene.study)
+    text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    text = with_degrees_written(with_sequence_parallelism_named(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:
@@ -81,7 +85,7 @@ def read_message(line: str, scene: Scene) -> Message:
 def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
     """A log, and what is asked beside it."""
     questions = tuple(read_question(one, scene) for one in text.splitlines())
-    statements = Statements(evidence=(log.step,) if log.step else ())
+    statements = Statements(evidence=log.facts)
     return Message(said, text, log=log.said, statements=statements, questions=questions)
 
 
@@ -94,7 +98,19 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     statements = read_statements(text, scene)
     of_network = question.change.network is not None
     if not statements.evidence and (of_network or not statements.complaints):
-        return Message(said, text, agrees=agrees, statements=statements, questions=(question,))
+        questions = _alternatives(question, scene) or (question,)
+        return Message(said, text, agrees=agrees, statements=statements, questions=questions)
     asked = [one for one in statements.unread if one.rstrip().endswith("?")]
     questions = tuple(read_question(one, scene) for one in asked)
     return Message(said, text, agrees=agrees, statements=statements, questions=questions)
+
+
+def _alternatives(question: Question, scene: Scene) -> tuple[Question, ...]:
+    """A question on two values of a thing as one question on each; empty where it does not name two."""
+    texts = alternatives_in(question.text)
+    if texts is None or question.sweep or question.refs.ranked or question.change.remat == "any":
+        return ()
+    each = tuple(read_question(text, scene) for text in texts)
+    if any(one.change.empty or one.refs.written or one.unused for one in each) or each[0].change == each[1].change:
+        return ()
+    return tuple(replace(one, topic=Topic.WHAT_IF, plans=question.plans) for one in each)

@@ -47,6 +47,7 @@ _INTERJECTIONS = re.compile(
     r"^\s*(?:(?:h+m+|u[hm]+|a+h+|oh|er+|well|right|alright|listen|look)\b[\s,.!…-]*|ok(?:ay)?(?:,\s*|\s+(?=so\b)))+(?=\w)",
     re.I,
 )
+_ALREADY = re.compile(r"\balready\b", re.I)
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
 _ON_TOP = re.compile(r"\b(?:on top|as well|too|also|in addition|additionally|besides|at the same time)\b", re.I)
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
@@ -121,6 +122,13 @@ def read_question(text: str, scene: Scene) -> Question:
     if context.change is not None and not change.empty and _ON_TOP.search(text):
         change = with_earlier(change, context.change)
     change = _real(change, study)
+    if (
+        change.remat is not None
+        and study.plan is not None
+        and change.remat == study.plan.remat
+        and _ALREADY.search(text)
+    ):
+        change = change.model_copy(update={"remat": None})
     bare = topic in BARE_NUMBER_TOPICS or len(text.split()) <= SHORT_MESSAGE_WORDS
     refs = _references(text, scene, [*found, *_counted(used)], bare and change.empty)
     if context.topic not in INHERITED and says_nothing(rest, found, refs, change):

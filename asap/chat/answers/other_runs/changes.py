@@ -12,7 +12,7 @@ from asap.chat.understanding.topics.topics import Topic
 
 CHANGEABLE = {
     Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
-    Topic.FITTING,
+    Topic.FITTING, Topic.WORTH_IT, Topic.LARGEST,
 }  # fmt: skip
 """Topics in which a named change is evaluated."""
 

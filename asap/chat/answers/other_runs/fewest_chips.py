@@ -19,12 +19,12 @@ def fewest_chips(conversation: Conversation, answer: ReplyBuilder) -> None:
     if study.slice is None or study.plan is None:
         raise InsufficientEvidenceError("the hardware or the plan is not known", where=conversation.id)
     now = study.slice.devices
-    best = _fastest_that_fits(conversation, now)
+    best = fastest_that_fits(conversation, now)
     larger = (now * 2**power for power in range(1, _DOUBLINGS + 1))
     smaller = (now // 2**power for power in range(1, now.bit_length()))
     count, found = now, best
     for other in smaller if best else larger:
-        there = _fastest_that_fits(conversation, other)
+        there = fastest_that_fits(conversation, other)
         if best and there is None:
             break
         count, found = other, there
@@ -41,7 +41,7 @@ def fewest_chips(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add_figure(f"{found.plan} on {count} chips: step time", found.step_time)
 
 
-def _fastest_that_fits(conversation: Conversation, chips: int) -> Prediction | None:
+def fastest_that_fits(conversation: Conversation, chips: int) -> Prediction | None:
     """The first plan of so many chips that fits; ``None`` if none does or no slice has so many."""
     change = Change(counts=(("chips", To(value=chips)),))
     try:

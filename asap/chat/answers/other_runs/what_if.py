@@ -10,7 +10,8 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.completeness import is_complete
 from asap.chat.scenario.scenario import Scenario, predict_scenario, scenario_of
 from asap.chat.understanding.quantities.changes import Change
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.core.text import plain
 from asap.core.units import format_seconds, significant
 from asap.levers.rematerialisation import policies as known_policies
 from asap.plans import Plan, Remat
@@ -42,7 +43,16 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
     if not is_complete(scenario.study):
         _without_architecture(conversation, answer, scenario)
         return
-    found = predict_scenario(scenario)
+    try:
+        found = predict_scenario(scenario)
+    except PlanError as error:
+        if scenario.study.experiment.hardware == conversation.study.experiment.hardware:
+            raise
+        answer.add(f"- {plain(error)}. What can run there:")
+        before = len(answer.lines)
+        _new_order(conversation, scenario.study, answer)
+        answer.add(*([] if len(answer.lines) > before else ["- no valid plan is known"]))
+        return
     answer.add(f"- {_subject(conversation, scenario)}: {figures_of(found)}{_ratio(conversation, scenario, found)}")
     answer.add(*_examples(change), *_nothing_gained(conversation, change))
     if change.network is not None:

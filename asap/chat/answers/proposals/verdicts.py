@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import expectation, list_proposals
 from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder
@@ -12,6 +13,7 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.reasons.modelled_step import modelled_step
+from asap.proposals.selection.candidate import Candidate
 from asap.reports import phrases
 
 
@@ -39,8 +41,11 @@ def summary(conversation: Conversation, answer: ReplyBuilder) -> None:
 def worth_it(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]) -> None:
     """Whether a gain is above what undisturbed steps vary by."""
     current = conversation.proposals
-    chosen = conversation.candidate(plans[0]) if plans else None
+    named = whole(conversation, plans[0]) if plans else None
+    chosen = conversation.candidate(named) if named else None
     candidate = chosen[1] if chosen else (current[0] if current else None)
+    if named is not None and chosen is None:
+        candidate = Candidate(prediction_of(conversation, named), 0.0)
     if candidate is None:
         list_proposals(conversation, answer)
         return

@@ -4,6 +4,7 @@ from asap.chat.answers.phrasing import line
 from asap.chat.answers.single_plans.plans import why_not
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.references.partial_plan import data_axis
 from asap.chat.understanding.references.wishes import Wish
 from asap.core.units import format_percent, format_seconds
 from asap.plans import AXES, Plan
@@ -14,6 +15,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fits
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.strategy import NAMES
+from asap.study.study import Study
 
 
 def wished_plans(conversation: Conversation, wish: Wish) -> list[Plan]:
@@ -28,15 +30,38 @@ def wished_plans(conversation: Conversation, wish: Wish) -> list[Plan]:
     if wish.sense == "none":
         missing = study.plan.degree(wish.axis)
         rest = study.plan.with_ici(**{wish.axis: 1})
-        instead = rest.with_ici(data=rest.ici.data * missing)
+        freed = data_axis(study)
+        instead = study.with_micro_batch(rest.with_ici(**{freed: getattr(rest.ici, freed) * missing}))
         possible = [instead, *(plan for plan in ranked if plan.degree(wish.axis) == 1)]
         valid = [plan for plan in possible if not violations(plan, study.constraints)]
         return (valid or [instead])[:1] if missing > 1 else []
+    if alone := _changed_alone(study, wish):
+        return [alone]
     found = next((plan for plan in ranked if _lies_in_direction(plan, study.plan, wish)), None)
     if found is None:
         wider = [plan for plan in candidate_plans(study, AXES) if _lies_in_direction(plan, study.plan, wish)]
         found = min(expect(study, wider), key=_step_time).plan if wider else None
     return [found] if found is not None else []
+
+
+def _changed_alone(study: Study, wish: Wish) -> Plan | None:
+    """The fastest plan that changes the axis, and beside it no more than what gives or takes its devices."""
+    now, data = study.plan, data_axis(study)
+    if now is None:
+        return None
+    givers: set[Axis] = {wish.against} if wish.against else set()
+    if not givers:
+        givers = {"data", "replica"} if wish.axis not in {"data", "replica"} else set(MEANINGS)
+        givers = {"data"} if wish.axis == "replica" and wish.sense == "some" else givers
+    possible: list[Plan] = []
+    for plan in candidate_plans(study, AXES):
+        changed = {axis for axis in MEANINGS if plan.ici != now.ici and plan.degree(axis) != now.degree(axis)}
+        others = changed - {wish.axis}
+        if wish.axis in changed and len(others) == 1 and others <= givers and _lies_in_direction(plan, now, wish):
+            same_data = wish.axis in {"data", "replica"} or wish.against or others == {data}
+            possible += [study.complete(Plan(ici=plan.ici, dcn=plan.dcn))] if same_data else []
+    found = expect(study, list(dict.fromkeys(possible))) if possible else []
+    return min(found, key=lambda one: (not fits(one), _step_time(one))).plan if found else None
 
 
 def best_with(conversation: Conversation, answer: ReplyBuilder, kept: Plan) -> None:

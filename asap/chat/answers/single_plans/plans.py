@@ -7,11 +7,12 @@ from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.references.partial_plan import data_axis, named_axes
 from asap.core.errors import PlanError
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.plans.axes import Axis
+from asap.plans.axes import MEANINGS, Axis
 from asap.plans.launchers import TITLES
 from asap.plans.plan import SETTINGS
 from asap.plans.validity import violations
@@ -34,8 +35,7 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
         _instead(conversation, answer, plan)
         return
     if full.ici != plan.ici:
-        rest = "FSDP" if full.ici.data > 1 else "plain data parallelism"
-        answer.add(f"{plan} with {rest} over the rest is {full.ici}.")
+        answer.add(f"{plan} with {_rest(plan, full)} is {full.ici}.")
     broken = violations(full, study.constraints)
     if broken:
         answer.add(f"{plan} cannot run: {'; '.join(violation.sentence for violation in broken)}.")
@@ -50,8 +50,37 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
         answer.add(f"{line(conversation, Candidate(prediction, 0.0))}.")
         answer.add(f"It is valid as far as is known, but not ranked: {_unranked(conversation, full)}.")
         answer.add_figure(f"{full}: step time", prediction.relative_step_time or prediction.step_time)
+    else:
+        _place(conversation, answer, *found)
+    _in_their_place(conversation, answer, plan, full)
+
+
+def _rest(named: Plan, full: Plan) -> str:
+    """What takes the devices that a plan leaves, and whether other axes stay as they run now."""
+    kept: list[Axis] = [
+        axis for axis in named_axes(full) if named.degree(axis) == 1 and axis not in {"data", "replica"}
+    ]
+    if {"data", "replica"} & set(named_axes(named)):
+        return " and ".join(f"{MEANINGS[axis]} {full.degree(axis)}" for axis in kept) or "the rest"
+    rest = "FSDP" if full.ici.data > 1 else "plain data parallelism"
+    stays = " and ".join(f"{axis}={full.degree(axis)}" for axis in kept)
+    return f"{stays} kept and {rest} over the rest" if stays else f"{rest} over the rest"
+
+
+def _in_their_place(conversation: Conversation, answer: ReplyBuilder, named: Plan, full: Plan) -> None:
+    """An axis that is new may come on top of the others or in their place: the plan without them as well."""
+    study = conversation.study
+    kept: list[Axis] = [
+        axis for axis in named_axes(full) if named.degree(axis) == 1 and axis not in {"data", "replica"}
+    ]
+    if study.plan is None or len(kept) != 1 or any(study.plan.degree(axis) > 1 for axis in named_axes(named)):
         return
-    _place(conversation, answer, *found)
+    rest = full.with_ici(**{kept[0]: 1})
+    axis, missing = data_axis(study), full.ici.devices // rest.ici.devices
+    other = study.with_micro_batch(rest.with_ici(**{axis: getattr(rest.ici, axis) * missing}))
+    if not violations(other, study.constraints):
+        prediction = expect(study, [other])[0]
+        answer.add(f"In place of {kept[0]}={full.degree(kept[0])}: {line(conversation, Candidate(prediction, 0.0))}.")
 
 
 def _instead(conversation: Conversation, answer: ReplyBuilder, named: Plan) -> None:

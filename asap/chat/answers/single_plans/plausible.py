@@ -4,6 +4,7 @@ from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
+from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_rate, mfu_of_step
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -28,12 +29,15 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
             answer.add(f"What runs now is expected at {format_percent(now.mfu.value)} ({now.mfu.provenance.value}).")
         return
     if seconds is None:
+        seconds = _of_rate(conversation, question)
+    if seconds is None:
         answer.add('Which step time? Ask it like "is 3 s a step plausible for proposal 1?".')
         return
     if named is None:
         raise InsufficientEvidenceError("the current plan is not known", where=conversation.id, hint="--plan PLAN")
     plan = whole(conversation, named)
-    answer.focus, step = plan, prediction_of(conversation, plan).step_time
+    expected = modelled_now(study) if plan == study.plan else None
+    answer.focus, step = plan, (expected or prediction_of(conversation, plan)).step_time
     if step is not None and step.low is not None and step.high is not None:
         side = "below" if seconds < step.low else "above" if seconds > step.high else "within"
         answer.add(f"{format_seconds(seconds)} is {side} what is expected of {plan}: {interval(step)}.")
@@ -43,6 +47,21 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
         answer.add(f"With this model and batch it would be an MFU of {format_percent(mfu, 0)}: {_verdict(mfu)}.")
     if not answer.lines:
         answer.add("I cannot tell: that follows from the architecture, batch and sequence, not all on record.")
+
+
+def _of_rate(conversation: Conversation, question: Question) -> float | None:
+    """Seconds of a step at the tokens a second that are named, else as what runs now was stated to take."""
+    study = conversation.study
+    named = next((a for a in question.amounts if a.unit in {"tokens/s", "tokens/s/chip"} and a.value > 0), None)
+    tokens = study.experiment.workload.tokens
+    if named is not None and tokens and study.slice is not None:
+        return tokens / named.value / (study.slice.devices if named.unit == "tokens/s/chip" else 1)
+    for fact in reversed(conversation.evidence):
+        if fact.plan == study.plan and fact.value and fact.claim is Claim.STEP_TIME:
+            return fact.value
+        if fact.plan == study.plan and fact.value and fact.claim is Claim.THROUGHPUT and tokens:
+            return tokens / fact.value
+    return None
 
 
 def _of_mfu(mfu: float) -> str:

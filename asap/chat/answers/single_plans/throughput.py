@@ -8,6 +8,7 @@ from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.figures import say_unknown, subjects
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.plausibility import SAYS_MFU
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -120,6 +121,8 @@ def _without_rate(
         if tokens:
             rate = tokens / step.value
             answer.add(f"- {significant(rate, 4)} tokens/s", *_per_period(question, rate))
+            if SAYS_MFU.search(question.text):
+                say_unknown(conversation, answer, "its MFU", name)
             return
     say_unknown(conversation, answer, "its MFU and tokens/s", name)
     _day(conversation, answer, question, prediction.plan.devices)

@@ -25,7 +25,8 @@ _SCALES = {
 _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|sec|second)\b\s*(?:/|per|a|each)\s*(?:chip"
 r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
-    (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|secs?|seconds?)\b", "tokens/s", 1),
+    (r"(?:tps\s*(?:/|per|a|each)\s*(?:chip|device|core|gpu|tpu)|tgs)\b", "tokens/s/chip", 1),
+    (r"(?:(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|secs?|seconds?)|tps)\b", "tokens/s", 1),
     (r"(?:dollars?|usd|\$|eur|euros?)", "$", 1),
     (r"(?:ms|msec|milliseconds?)\b", "s", 1e-3),
     (r"(?:µs|us|microseconds?)\b", "s", 1e-6),
@@ -37,7 +38,7 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"gib\b", "GiB", 1),
     (r"(?:gb|gigabytes?)\b", "GB", 1),
     (r"(?:x\b|×|times\b|-?fold\b)", "x", 1),
-    (r"tokens?\b", "tokens", 1),
+    (r"(?:tokens?|toks?)\b", "tokens", 1),
     (r"(?:chip|device|core|gpu|tpu)[ -]hours?\b", "chip-hours", 1),
     (r"(?:chips?|devices?|cores?|gpus?|tpus?)\b", "chips", 1),
     (r"slices?\b|pods?\b", "slices", 1),
@@ -45,14 +46,14 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"layers?\b", "layers", 1),
     (r"experts?\b(?! parallel| shard)", "experts", 1),
     (r"(?:micro-?batches)\b", "microbatches", 1),
-    (r"(?:sequences?|samples?)\s*(?:/|per|a|(?:for )?each)\s*(?:chip|device|core|gpu|tpu)\b", "sequences/chip", 1),
+    (r"(?:seq(?:uence)?s?|samples?)\s*(?:/|per|a|(?:for )?each)\s*(?:chip|device|core|gpu|tpu)\b", "sequences/chip", 1),
     (r"(?:sequences|samples)\b", "sequences", 1),
     (r"(?:params?|parameters?|bits?)\b", "other", 1),
     (r"(?:days?|weeks?|months?|years?|hours?|runs?|jobs?)\b", "other", 1),
 )  # fmt: skip
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?"
 _NUMBER = re.compile(
-    rf"(?P<minus>(?<!\S)[-−])?(?P<money>\$\s*)?(?<![\w.])(?P<digits>{_DIGITS})(?:\s?(?P<scale>k|thousand|m(?=\s+tok|\b(?!s))|million|mio|bn?|billion|tn?|trillion)(?![\w/]))?",
+    rf"(?P<minus>(?<!\S)[-−])?(?P<money>\$\s*)?(?:(?<![\w.])|(?<=\btop))(?P<digits>{_DIGITS})(?:\s?(?P<scale>k|thousand|m(?=\s+tok|\b(?!s))|million|mio|bn?|billion|tn?|trillion)(?![\w/]))?",
     re.I,
 )
 _SPELLED = re.compile(
@@ -61,7 +62,9 @@ _SPELLED = re.compile(
     re.I,
 )
 _FACTOR = re.compile("|".join(rf"\b(?:{words})\b" for words in _FACTORS), re.I)
-_OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?)$", re.I)
+_WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1,4}?(?:up |down )?to\s+\d", re.I)
+"""A factor with what it leads to: "double the sequence to 16k"."""
+_OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ def amounts(text: str) -> list[Amount]:
         if not vague and (scale or amount.unit) and not _overlaps(amount, taken):
             found.append(amount)
     for match in _FACTOR.finditer(text):
+        if _WITH_RESULT.match(text, match.start()):
+            continue
         words = next(words for words in _FACTORS if re.fullmatch(words, match.group(), re.I))
         found.append(Amount(_FACTORS[words], "x", match.start(), match.end(), match.group()))
     return sorted(found, key=lambda amount: amount.start)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.network import network_factor, network_in
 from asap.chat.understanding.quantities.offloading import offloading_in
-from asap.chat.understanding.quantities.state_precision import state_precision_in
+from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
 from asap.levers.state_precision import StateSetting
 from asap.plans import Plan, Remat
@@ -66,11 +66,16 @@ _NO_REMAT = re.compile(
     r"|\bremat\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b|\brecomput\w* nothing\b",
     re.I,
 )
+_TO_POLICY = re.compile(rf"{_POLICY.pattern}\s*(?:-+>|=>|→|to)\s*{_POLICY.pattern}".replace("(", "(?:", 1), re.I)
+"""From one policy to another: "remat full -> minimal"."""
+_INSTEAD_OF_POLICY = re.compile(
+    rf"\b(?:instead of|rather than)\s+(?:the\s+)?{_POLICY.pattern}(?=\s*(?:[?.!,]|$))", re.I
+)
 _SAME_TOKENS = re.compile(
     r"\b(?:same|constant|equal|unchanged) (?:number of )?tokens\b|\btokens (?:\w+ ){0,3}(?:constant|the same|fixed)\b",
     re.I,
 )
-_CAPACITY = re.compile(r"\bcapacity[_ -]?factor\s*(?:of|=|:|to|at)?\s*(\d+(?:\.\d+)?)", re.I)
+_CAPACITY = re.compile(r"\bcapacity(?:[_ -]?factor)?\s*(?:of|=|:|to|at)?\s*(\d+(?:\.\d+)?)", re.I)
 _OFFLOADED = re.compile(r"\boffload\w*\b", re.I)
 
 
@@ -97,12 +102,14 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     if (sliced := counts.get("slices")) and sliced.factor and not re.search(r"slices|pods", text, re.I):
         counts["chips"] = counts.pop("slices")
     state, stateless = state_precision_in(text)
+    narrow, stateless = narrow_states_in(stateless)
+    optimizer = f"adamw with {narrow} moments" if narrow else _named(_OPTIMIZER, text, {"adam": "adamw"})
     moved = offloading_in(text)
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
         precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
-        optimizer=_named(_OPTIMIZER, text, {"adam": "adamw"}),
+        optimizer=optimizer,
         remat=None if moved else _remat(text, earlier),
         offload=moved,
         state=tuple(state.items()),
@@ -173,8 +180,11 @@ def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | 
 def _remat(text: str, earlier: Change | None) -> "Remat | Literal['any'] | None":
     if _NO_REMAT.search(text):
         return Remat.NONE
+    text = _INSTEAD_OF_POLICY.sub(" ", text)
     policy, named = _POLICY.search(text), _REMAT.search(text)
     spoken = named or (earlier is not None and earlier.remat is not None)
+    if named and (moved := _TO_POLICY.search(text)):
+        return Remat(moved[1].lower())
     between = re.search(r"\bpolic\w+\b.*\bbetween\b|\bbetween\b.*\b(?:full|minimal)\b", text, re.I)
     if between or (named and len({found.lower() for found in _POLICY.findall(text)}) > 1):
         return "any"

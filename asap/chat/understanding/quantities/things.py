@@ -39,10 +39,14 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     (
         "per_device_batch",
         r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?"
-        r"|batch(?: size)? (?:per|of each|a) (?:device|chip|gpu|core)",
+        r"|(?:batch|bs)(?: size)?(?: of)?(?: \d+)? ?(?:per|of each|a|an|each|on each|/) ?(?:device|chip|gpu|tpu|core)"
+        r"|local[_ -]batch(?:[_ -]size)?|pdbs?",
     ),
     ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing)"),
-    ("microbatches", r"micro-?batch(?:es|ing)?|gradient[_ -]accumulation(?:[_ -]steps)?|accumulat\w+(?: steps)?"),
+    (
+        "microbatches",
+        r"micro-?batch(?:es|ing)?|grad(?:ient)?s?[_ -]acc(?:um\w*)?(?:[_ -]steps)?|accumulat\w+(?: steps)?",
+    ),
     (
         "pipeline_repeats",
         r"pipeline[_ ]repeats|virtual (?:pipeline )?stages?|vpp|interleav\w*(?: pipelin\w*| schedule)?",
@@ -63,7 +67,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"(?:decoder )?layers?|blocks|num_layers|depth|(?<=deeper )model|(?<=shallower )model"
         r"|model(?= (?:is|was|were|gets) (?:deeper|shallower))",
     ),
-    ("experts_per_token", r"top-?(?=\d)|experts per token|active experts"),
+    (
+        "experts_per_token",
+        r"top[- ]?(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
+        r"|experts per token|active experts",
+    ),
     ("experts", r"experts?(?! parallel| shard| axis)"),
     ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
     ("slices", r"slices?|pods?"),
@@ -78,8 +86,8 @@ _OF_UNIT: dict[str, Thing] = {
     "sequences": "batch", "sequences/chip": "per_device_batch",
 }  # fmt: skip
 _TECHNIQUE = re.compile(
-    r"gradient[_ -]accumulation|accumulat(?:e|ing) gradients|micro-?batching|interleav\w*(?: pipelin\w*| schedule)?"
-    r"|virtual (?:pipeline )?stages?|vpp",
+    r"grad(?:ient)?s?[_ -]acc(?:um\w*)?|accumulat(?:e|ing) gradients|micro-?batching"
+    r"|interleav\w*(?: pipelin\w*| schedule)?|virtual (?:pipeline )?stages?|vpp",
     re.I,
 )
 """Words for a technique, which ask for more of it without a number."""

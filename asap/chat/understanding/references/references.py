@@ -41,6 +41,9 @@ _NOW = re.compile(
     re.I,
 )
 
+_AGAINST_NOW = re.compile(
+    r"\b(?:vs\.?|versus|against|compared (?:to|with)|than)\s+(?:the )?(?:now|today|current\w*|ours)\b", re.I
+)
 _AGAINST = re.compile(r"\b(?:it|that|this)\b[^.?!]*\b(?:than|versus|vs|compared (?:to|with)|against)\b", re.I)
 _OWN_FIGURE = re.compile(r"\b(?:our|my) (?:mfu|throughput|step(?: time)?|hbm|memory|utili[sz]ation|tokens)\b", re.I)
 
@@ -112,7 +115,7 @@ def references(
     if _ALL.search(rest) or (_OTHERS.search(rest) and order):
         first = 0 if _ALL.search(rest) else 1
         found += [Mention(plan, len(text), len(text), "all", n) for n, plan in enumerate(order[first:], first + 1)]
-    if incumbent is not None and (now := _NOW.search(rest)):
+    if incumbent is not None and (now := _NOW.search(rest) or _AGAINST_NOW.search(rest)):
         found.append(Mention(incumbent, now.start(), now.end(), "baseline"))
     if not found and not missing and incumbent is not None and (own := _OWN_FIGURE.search(rest)):
         found.append(Mention(incumbent, own.start(), own.end(), "baseline"))

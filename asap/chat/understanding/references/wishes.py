@@ -8,8 +8,10 @@ from asap.plans.axes import WORDS, Axis
 
 _AXIS = r"(?P<axis>tensor|model|data|sequence|context|experts?|pipeline|replica\w*|fsdp|tp|dp|cp|pp|ep|pipelining)"
 _MUCH = (
-    r"(?P<much>more|higher|bigger|increas\w+|pure|plain|only|just|full|use|using|do|try|add\w*|less|lower|fewer|smaller"
-    r"|split\w*|shard\w*|without|no|not|drop(?:ping)?|remov\w+|reduc\w+|get rid of)"
+    r"(?P<much>more|higher|bigger|increas\w+|rais\w+|bump\w*(?: up)?|boost\w*|pure|plain|only|just|full|use|using|do"
+    r"|try|add\w*|less|lower|fewer|smaller|split\w*|shard\w*|without|no|not|drop(?:ping)?|remov\w+|reduc\w+"
+    r"|cut(?:ting)?|trim\w*|get rid of|disabl\w+|turn\w* off|kill\w*|ditch\w*|scrap\w*|dump\w*|los(?:e|ing)"
+    r"|instead of|rather than)"
 )
 _WISH = re.compile(
     rf"\b{_MUCH}\s+(?:of\s+|any\s+|the\s+|use\s+|using\s+|more\s+)*{_AXIS}(?:[\s-]+(?:parallel\w*|stages?|axis|sharding|shards))?\b"
@@ -20,7 +22,12 @@ _WISH = re.compile(
 )
 _SINGLE = re.compile(rf"\b{_AXIS}(?:[\s-]+parallel\w*)?\s*(?:=|:|of|at)\s*1\b(?![.,]?\d)", re.I)
 _WHOLLY = re.compile(r"\b(?:pure|plain|only|just|full)\b", re.I)
-_NONE = re.compile(r"\b(?:without|no|drop\w*|remov\w+|get rid of)\b", re.I)
+_NONE = re.compile(
+    r"\b(?:without|no|drop\w*|remov\w+|get rid of|disabl\w+|turn\w* off|kill\w*"
+    r"|ditch\w*|scrap\w*|dump\w*|los(?:e|ing))\b",
+    re.I,
+)
+_AGAINST = re.compile(r"instead of|rather than", re.I)
 _NO_AXIS = re.compile(r"\bthe (?:model|data|sequence|context|experts?)$", re.I)
 """The thing, and not the axis that is named after it: "is that just the model?"."""
 _UNNEEDED = re.compile(
@@ -32,15 +39,16 @@ _FACTOR = re.compile(
     rf"{_AXIS.replace('?P<axis>', '?:')}(?:[\s-]+(?:parallel\w*|axis|sharding|shards|degree))+",
     re.I,
 )
-_LESS = re.compile(r"\b(?:less|lower|fewer|smaller|reduc\w+)\b", re.I)
+_LESS = re.compile(r"\b(?:less|lower|fewer|smaller|reduc\w+|cut\w*|trim\w*)\b", re.I)
 
 
 @dataclass(frozen=True)
 class Wish:
-    """An axis that is named without a degree, and how much of it is asked for."""
+    """An axis that is named without a degree, how much of it is asked for, and the axis that it is to replace."""
 
     axis: Axis
     sense: Literal["more", "less", "only", "none", "some", "half", "twice"]
+    against: Axis | None = None
 
 
 def wish_in(text: str) -> Wish | None:
@@ -48,6 +56,9 @@ def wish_in(text: str) -> Wish | None:
     if single := _SINGLE.search(text):
         return next(Wish(axis, "none") for axis in get_args(Axis) if axis == WORDS[single["axis"].lower()])
     found = [one for one in _WISH.finditer(text) if not _NO_AXIS.search(one.group())]
+    replaced = [one for one in found if one["much"] and _AGAINST.match(one["much"])]
+    against: Axis | None = next((WORDS[one["axis"].lower().removesuffix("s")] for one in replaced), None)
+    found = [one for one in found if one not in replaced]
     if not found:
         return None
     match = next((one for one in found if one["alone"]), None) or next((one for one in found if one["much"]), found[0])
@@ -76,4 +87,4 @@ def wish_in(text: str) -> Wish | None:
             else "more"
         )
     axes: tuple[Axis, ...] = get_args(Axis)
-    return next(Wish(axis, sense) for axis in axes if axis == name)
+    return next(Wish(axis, sense, against) for axis in axes if axis == name)

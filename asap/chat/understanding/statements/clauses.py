@@ -159,7 +159,8 @@ def _checked(item: StatedFact, study: Study) -> StatedFact | str:
     broken = violations(plan, study.constraints)
     if broken:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
-    if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME}:
+    unseen = item.claim is Claim.OUT_OF_MEMORY and study.profile is None
+    if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME} and not unseen:
         return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
     return item.model_copy(update={"plan": plan})
 

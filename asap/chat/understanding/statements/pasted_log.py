@@ -9,12 +9,23 @@ from asap.chat.evidence.fact import StatedFact
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.measured_step import MeasuredStep, steady_step
-from asap.experiments.step_log import StepLog
+from asap.experiments.step_log import LONGEST_LINE, StepLog
 from asap.study.study import Study
 
 _WORDS = 200
 _FEWEST_STEPS, _MOST_STEPS = 3, 2000
 _FEWEST_RECORDS, _MOST_RECORDS = 5, 50
+_DEVICE_MEMORY = re.compile(
+    r"\bRESOURCE_EXHAUSTED\b|\bCUDA out of memory\b|\bHIP out of memory\b|\bOutOfMemoryError\b"
+    r"|\bran out of memory in memory space hbm\b",
+    re.I,
+)
+_OTHER_MEMORY = re.compile(r"quota|message larger|DefaultCPUAllocator|oom[- ]?kill|host memory|grpc|\?\s*$", re.I)
+"""Words of a line that speaks of no memory of a device, or asks."""
+_CRASH = re.compile(
+    r"RESOURCE_EXHAUSTED: |out of memory\. Tried to allocate|OutOfMemoryError: |^Traceback \(most recent", re.I
+)
+"""Forms in which programs, and not engineers, say it."""
 _RECORD = re.compile(
     r"\s*(?:\[|[IWEF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b"
     r"|(?:rank|worker|node)[ _-]?\d+:|\d+: )"
@@ -27,12 +38,12 @@ class PastedLog:
     """What a log shows.
 
     Args:
-        step: its steady step; ``None`` if it has none that can be read.
+        facts: its steady step, if it has one that can be read, and whether the memory of a device ran out.
         said: what was read, a sentence.
         questions: the lines beside it that ask.
     """
 
-    step: StatedFact | None
+    facts: tuple[StatedFact, ...]
     said: str
     questions: tuple[str, ...]
 
@@ -49,25 +60,44 @@ def pasted_log(text: str, study: Study) -> PastedLog | None:
     if found is None and not is_log(lines):
         return None
     asked = tuple(line for line in rest if line.rstrip().endswith("?") and not _RECORD.match(line))
-    if found is None:
+    died = next((line for line in lines if _ran_out(line)), None)
+    if found is None and died is None:
         said = "Read a log: it shows no steady step that I can read. Nothing is recorded."
-        return PastedLog(None, said, asked)
-    words = plain(f"a log: {found}", _WORDS)
-    fact = StatedFact(claim=Claim.STEP_TIME, plan=study.plan, value=float(f"{found.seconds:.4g}"), words=words)
-    return PastedLog(fact, f"Read {words}.", asked)
+        return PastedLog((), said, asked)
+    facts: list[StatedFact] = []
+    said = "Read a log: it shows no steady step that I can read."
+    if found is not None:
+        words = plain(f"a log: {found}", _WORDS)
+        facts.append(
+            StatedFact(claim=Claim.STEP_TIME, plan=study.plan, value=float(f"{found.seconds:.4g}"), words=words)
+        )
+        said = f"Read {words}."
+    if died is not None:
+        words = plain(f"a log: {died.strip()}", _WORDS)
+        facts.append(StatedFact(claim=Claim.OUT_OF_MEMORY, plan=study.plan, words=words))
+        said = f'{said} It ran out of memory: "{plain(died.strip(), _WORDS)}".'
+    return PastedLog(tuple(facts), said, asked)
 
 
 def is_log(lines: Sequence[str]) -> bool:
-    """Whether lines are a training log: they complete some steps, or most of them are records."""
+    """Whether lines are a training log: they complete some steps, most are records, or a program ran out of memory."""
     records = sum(_RECORD.match(line) is not None for line in lines)
-    return len(_steps(lines)) >= _FEWEST_STEPS or records >= max(_FEWEST_RECORDS, len(lines) / 2)
+    crashed = len(lines) > 1 and any(_ran_out(line) and _CRASH.search(line) for line in lines)
+    return crashed or len(_steps(lines)) >= _FEWEST_STEPS or records >= max(_FEWEST_RECORDS, len(lines) / 2)
 
 
 def condensed(lines: Sequence[str]) -> str:
-    """Of a log its last steps, or records where it has none, and the questions behind them."""
+    """Of a log its last steps, or records where it has none, how its memory ran out, and the questions behind them."""
     kept = _steps(lines)[-_MOST_STEPS:] or [n for n, line in enumerate(lines) if _RECORD.match(line)][-_MOST_RECORDS:]
+    kept = sorted({*kept, *[n for n, line in enumerate(lines) if _ran_out(line)][:_MOST_RECORDS]})
     asked = [line for line in lines[kept[-1] + 1 :] if line.rstrip().endswith("?")] if kept else []
-    return "\n".join([*(lines[index] for index in kept), *asked])
+    return "\n".join([*(lines[index][:LONGEST_LINE] for index in kept), *asked])
+
+
+def _ran_out(line: str) -> bool:
+    """Whether a line of a log says that the memory of a device ran out."""
+    line = line[:LONGEST_LINE]
+    return _DEVICE_MEMORY.search(line) is not None and _OTHER_MEMORY.search(line) is None
 
 
 def _steps(lines: Sequence[str]) -> list[int]:

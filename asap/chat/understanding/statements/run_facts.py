@@ -35,6 +35,9 @@ _OURS = re.compile(
     r"|^\W*(?:correction|update|fyi|note|global|per[- _]device|batch|gbs|seq\w*|context|max_target)",
     re.I,
 )
+_OF_RUN = re.compile(r"\b(?:we|we're|our|ours|my|i|the|it|its|this)\b|^\W*(?:correction|update|fyi|note)\b", re.I)
+_SET = re.compile(r"\b(?:is|was|has been)\b|[=:]", re.I)
+"""What makes a report of a count that begins with its name: "gbs=512", and not "gbs 512, same chips"."""
 _RUNNING = re.compile(
     r"\b(?:we|i) (?:now |currently |actually |really )*(?:run|use|train with|are running|are on)\b"
     r"|\bour (?:current |actual )?(?:plan|mesh|sharding|baseline)\s+(?:now |actually |really )?is\b|\bwhat runs is\b",
@@ -48,9 +51,10 @@ def run_facts(clause: str, study: Study, refs: References) -> list[StatedFact | 
     found: list[StatedFact | str] = []
     if not _OURS.search(rest):
         return found
-    if (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
+    told = _OF_RUN.search(rest) or _SET.search(rest)
+    if told and (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
         found.append(_batch(digits(batch[1] or batch[2]), bool(_PER_DEVICE.search(rest)), study, words))
-    if (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
+    if told and (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
         found.append(_sequence(digits(sequence[1] or sequence[3]), bool(sequence[2] or sequence[4]), words))
     if _RUNNING.search(rest) and outcome_in(rest) is None and not re.search(r"\d ?m?s\b|%", rest):
         whole = [study.complete(plan) for plan in refs.written[:1]]

@@ -31,7 +31,10 @@ _REPORTED = re.compile(
 )
 _LEAST_LINES = 3
 """So many figures of one plan are lines of a log, and no corrections of each other."""
-_CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+(?!\d)", re.I)
+_CLAUSE = re.compile(
+    r"(?<=[.!?;])(?<!\bno\.)(?<!\bnr\.)(?<!\bvs\.)\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+(?!\d)",
+    re.I,
+)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ class Topic(StrEnum):
     VERIFY = "verify"
     COMPONENTS = "components"
     FITTING = "fitting"
+    SPARE = "spare chips"
     HELP = "help"
     SERVING = "serving"
     LEARNING = "learning"

@@ -1,0 +1,39 @@
+"""Techniques that engineers name and that are no part of the step model: said so, and not taken for other things."""
+
+import re
+
+from asap.chat.reply import ReplyBuilder
+
+_OVERLAPPED = r"(?:tp|grad(?:ient)?|param(?:eter)?)"
+_DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
+_KNOWN: tuple[tuple[str, str], ...] = (
+    (r"etp|expert[- ]tensor[- ]parallel\w*", "tensor parallelism of the experts alone (ETP)"),
+    (r"zero[- ]?bubble|dual-?pipe\w*|zb-?h?[12v]", "zero-bubble schedules of a pipeline"),
+    (r"cuda[- ]?graphs?", "CUDA graphs"),
+    (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),
+    (r"grouped[- ]?gemms?", "grouped matrix products of the experts as a switch"),
+    (r"torch[. ]compile|inductor", "torch.compile"),
+    (r"sharp|nvls|nccl[_ ]algo\w*|nccl tuning", "algorithms of NCCL"),
+    (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
+    (rf"{_OVERLAPPED}[- ](?:comm\w*[- ])?overlap\w*|overlap[-_](?:grad|param)[-_]\w+",
+     "switches that overlap communication"),
+    (r"imbalanc\w+|load[- ]balanc\w+|stragglers?", "uneven load of experts or devices"),
+    (rf"{_DISTRIBUTED} (?:off|on)|(?:turn\w* (?:off|on)|without|disabl\w+|no) (?:the )?{_DISTRIBUTED}",
+     "the distributed optimizer as a switch"),
+    (r"ulysses", "Ulysses' context parallelism apart from others"),
+)  # fmt: skip
+_TABLE = tuple((re.compile(rf"(?<![\w-]){words}(?![\w-])", re.I), title) for words, title in _KNOWN)
+
+
+def unmodelled_in(text: str) -> str | None:
+    """What a text names that no figure of this tool depends on; ``None`` if it names nothing of the kind."""
+    return next((title for pattern, title in _TABLE if pattern.search(text)), None)
+
+
+def unmodelled(answer: ReplyBuilder, title: str) -> None:
+    """Say that no figure can be given for it, and what would settle it."""
+    answer.add(
+        f"No figure of mine depends on {title}: it is neither a lever nor an axis here, and I cannot say what it"
+        " brings.",
+        'A short run with it would: state what it measures, as in "the baseline takes 2.4 s".',
+    )

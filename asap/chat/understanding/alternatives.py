@@ -1,0 +1,15 @@
+"""Two values of one thing in one question, "fp32 or bf16 moments": the question with each of them."""
+
+import re
+
+_EITHER = re.compile(r"(?<![\w.])(?P<one>[\w.+-]*\w)\s*(?:,\s*)?\b(?:or|vs\.?|versus)\s+(?P<two>\w[\w.+-]*)", re.I)
+
+
+def alternatives_in(text: str) -> tuple[str, str] | None:
+    """The text with the first and with the second of two words that "or" or "versus" joins; ``None`` without them."""
+    found = list(_EITHER.finditer(text))
+    if len(found) != 1:
+        return None
+    (either,) = found
+    one, two = (f"{text[: either.start()]}{either[word]}{text[either.end() :]}" for word in ("one", "two"))
+    return one, two
