@@ -34,7 +34,7 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
     if fact.claim is Claim.MFU and value > IMPLAUSIBLE_MFU:
         return (
             f"An MFU of {format_percent(value, 0)} is above every published training run"
-            f" (the highest: {HIGHEST_PUBLISHED_MFU:.0%}): is it HFU, a duty cycle, or of another peak?"
+            f" (the highest: {format_percent(HIGHEST_PUBLISHED_MFU, 0)}): is it HFU, a duty cycle, or of another peak?"
         )
     if fact.claim is Claim.HBM_SHARE and value > _MOST_OF_HBM:
         return "More than all of the HBM cannot be in use."

@@ -6,7 +6,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.provenance import Provenance
-from asap.core.units import format_percent, format_seconds, significant
+from asap.core.units import counted, format_percent, format_seconds, significant
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings, spread
@@ -123,7 +123,7 @@ def seconds(value: float) -> str:
 
 def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:
     moved = doublings(plan, incumbent)
-    text = f"{moved:g} doubling(s) away from what runs"
+    text = f"{counted(moved, 'doubling')} away from what runs"
     if prediction.method == "profile_ratios":
         factor = significant(_factor(spread(moved)))
         return f"{text}; published runs this far apart differ by up to {factor} times in 90 % of pairs"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from asap.chat.answers.phrasing import expectation, fit, list_proposals
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.core.units import format_bytes, format_percent, significant
+from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.selection.candidate import Candidate
@@ -100,11 +100,11 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
     (r"\b(?:interval|narrow\w*|uncertain\w*)\b", ("narrowest interval", _width, lambda value: f"width {value:.2f}")),
     (
         r"\b(?:chance|probab\w*|likely|odds|p\(faster\))\b",
-        ("highest probability of being faster", _odds, lambda value: f"{-value:.0%}"),
+        ("highest probability of being faster", _odds, lambda value: f"{format_percent(-value, 0)}"),
     ),
     (
         r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|least (?:work|effort|change)|simpl\w*|change|distance|smallest)\b",
-        ("smallest distance from what runs", _distance, lambda value: f"{value:g} doubling(s)"),
+        ("smallest distance from what runs", _distance, lambda value: counted(value, "doubling")),
     ),
     (_COST, ("lowest cost per token", _chip_hours, _for_tokens)),
     (_COST, ("lowest cost per token (on the same chips: the shortest step)", _step, lambda value: "")),

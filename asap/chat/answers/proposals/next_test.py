@@ -80,7 +80,7 @@ def _recommend(
     )
     answer.add(
         f"Nothing else is worth testing: {best.plan} is the fastest that was measured{known}, and {rest} the"
-        f" {STEP_TIME_VARIATION:.0%} by which undisturbed steps vary. Run with it."
+        f" {format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary. Run with it."
     )
 
 

@@ -39,7 +39,8 @@ def single_changes(conversation: Conversation, answer: ReplyBuilder, question: Q
         return
     ordered = sorted((one for one in best if _ratio(one) <= 1 - MEASURABLE), key=_ratio)[:_SHOWN]
     if not ordered:
-        answer.add(f"None: changed alone, no setting is expected to shorten the step by {MEASURABLE:.0%} or more.")
+        least = format_percent(MEASURABLE, 0)
+        answer.add(f"None: changed alone, no setting is expected to shorten the step by {least} or more.")
         return
     answer.add(f"{changes_in_words(study, ordered[0], now)} matters most; each setting of what runs now changed alone:")
     for prediction in ordered:

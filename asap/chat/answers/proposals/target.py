@@ -37,7 +37,7 @@ def target(conversation: Conversation, answer: ReplyBuilder, question: Question)
     known = sorted(((odds, rank, found) for odds, rank, found in rows if odds is not None), key=lambda row: -row[0])
     answer.add(f"That is {change}. The odds that a proposal reaches it:" if known else f"That is {change}.")
     for odds, rank, found in known:
-        answer.add(f"- proposal {rank}, {found.plan}: {odds:.0%}; {expectation(found)}{fit(found)}")
+        answer.add(f"- proposal {rank}, {found.plan}: {format_percent(odds, 0)}; {expectation(found)}{fit(found)}")
     if not known or known[0][0] < 0.5:
         answer.add(
             "None is likely to. Beyond these plans: a larger batch, lower precision, or another chip; ask"

@@ -62,7 +62,7 @@ def _tells(relative: Quantity | None) -> str:
     """
     least = Z_90 * STEP_TIME_VARIATION * math.sqrt(2 / STEPS)
     said = (
-        f"As steps vary by up to {STEP_TIME_VARIATION:.0%}, {STEPS} of each plan tell a difference from"
+        f"As steps vary by up to {format_percent(STEP_TIME_VARIATION, 0)}, {STEPS} of each plan tell a difference from"
         f" {format_percent(least)} upwards"
     )
     gain = abs(1 - relative.value) if relative is not None else None

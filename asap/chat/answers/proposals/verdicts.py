@@ -56,7 +56,7 @@ def worth_it(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[P
     if relative is None:
         answer.add("There is nothing to compare it with.")
         return
-    gain, noise = 1 - relative.value, f"{STEP_TIME_VARIATION:.0%} by which undisturbed steps vary"
+    gain, noise = 1 - relative.value, f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
     chance = confidence(conversation.study, candidate.prediction, ()).faster
     odds = f" (P(faster) {phrases.probability(chance)})" if chance else ""
     if gain <= 0:
@@ -97,6 +97,6 @@ def _gap(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]
     first, second = sorted(known, key=lambda candidate: -candidate.score)[:2]
     gap = first.score - second.score
     weak = gap < STEP_TIME_VARIATION
-    noise = f"{'below' if weak else 'above'} the {STEP_TIME_VARIATION:.0%} noise between steps"
+    noise = f"{'below' if weak else 'above'} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps"
     answer.focus = first.plan
     answer.add(f"{first.plan} leads {second.plan} by {format_percent(gap)} of risk-adjusted gain, {noise}.")

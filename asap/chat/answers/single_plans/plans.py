@@ -137,7 +137,7 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
         side = "below" if difference < STEP_TIME_VARIATION else "above"
         answer.add(
             f"{ranked[0][1].plan} leads {ranked[1][1].plan} by {format_percent(difference)} of risk-adjusted gain,"
-            f" {side} the {STEP_TIME_VARIATION:.0%} noise between steps."
+            f" {side} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps."
         )
 
 

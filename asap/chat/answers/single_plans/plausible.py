@@ -69,5 +69,5 @@ def _of_mfu(mfu: float) -> str:
 
 
 def _verdict(mfu: float) -> str:
-    best = f"the best published run reached {HIGHEST_PUBLISHED_MFU:.0%}"
+    best = f"the best published run reached {format_percent(HIGHEST_PUBLISHED_MFU, 0)}"
     return f"more than any run has published: {best}" if mfu > IMPLAUSIBLE_MFU else f"possible: {best}"
