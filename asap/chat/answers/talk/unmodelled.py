@@ -1,4 +1,4 @@
-"""Techniques that engineers name and that are no part of the step model: said so, and not taken for other things."""
+"""Techniques that engineers name and that nothing here can vary: said so, and not taken for other things."""
 
 import re
 
@@ -26,14 +26,14 @@ _TABLE = tuple((re.compile(rf"(?<![\w-]){words}(?![\w-])", re.I), title) for wor
 
 
 def unmodelled_in(text: str) -> str | None:
-    """What a text names that no figure of this tool depends on; ``None`` if it names nothing of the kind."""
+    """What a text names that cannot be varied here; ``None`` if it names nothing of the kind."""
     return next((title for pattern, title in _TABLE if pattern.search(text)), None)
 
 
 def unmodelled(answer: ReplyBuilder, title: str) -> None:
     """Say that no figure can be given for it, and what would settle it."""
     answer.add(
-        f"No figure of mine depends on {title}: it is neither a lever nor an axis here, and I cannot say what it"
-        " brings.",
+        f"I cannot say what changes with {title}: that is no lever and no axis here, and every figure takes it as it"
+        " runs now.",
         'A short run with it would: state what it measures, as in "the baseline takes 2.4 s".',
     )
