@@ -66,6 +66,7 @@ def _dispatch(
     elif nodes := [amount.text for amount in question.unused if amount.unit == "nodes"]:
         small_talk.unread(answer, " and ".join(nodes))
     elif (technique := unmodelled_in(question.text)) is not None:
+        answer.topic = Topic.WHAT_IF
         unmodelled(answer, technique)
     elif question.sweep is not None and question.topic in changes.CHANGEABLE:
         answer.topic = Topic.WHAT_IF

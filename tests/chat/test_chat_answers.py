@@ -77,6 +77,12 @@ def test_it_is_answered(start, say, text, said):
     assert said in say(text, start()).text
 
 
+def test_the_name_of_a_technique_is_english(start, say):
+    answer = say("cuda graphs?", start()).text
+    assert "what changes with CUDA graphs" in answer
+    assert "I read English" not in answer
+
+
 def test_a_word_of_the_question_before_is_not_taken_for_one_of_this(start, say):
     talk = start()
     say("what would remat minimal cost?", talk)
