@@ -56,7 +56,7 @@ def test_a_smaller_target_is_likelier(dense):
     odds = []
     for share in (5, 15, 30):
         said = ask(dense, f"which plan gives {share}% more throughput?").text
-        odds.append(max(int(each) for each in re.findall(r": (\d+)%;", said)))
+        odds.append(max(int(each) for each in re.findall(r": (\d+) %;", said)))
     assert odds == sorted(odds, reverse=True)
     assert odds[0] > odds[-1]
 
