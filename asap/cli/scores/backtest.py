@@ -18,7 +18,7 @@ def backtest(
     ] = False,
     format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
 ) -> None:
-    """Score predictions on published runs they never saw."""
+    """Score predictions on published runs that no fit had seen."""
     from asap.calibration.backtest.backtest import backtest as score
     from asap.calibration.backtest.baselines import BASELINES
     from asap.calibration.backtest.blocks import TITLES
