@@ -7,15 +7,17 @@ from asap.calibration.backtest.advice import first_proposal, score_advice, setti
 from asap.calibration.backtest.loop import TuningProblem
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 
 PLANS = [Plan.parse(f"data=8 microbatches={count} remat={policy}") for count in (1, 2) for policy in ("none", "full")]
 MEASURED = np.array([1.0, 1.3, 1.1, 1.4])
+KERNEL = ResidualKernel(deviation=0.1, reach=1.0)
 
 
 def group(predicted, plans=PLANS, source="one"):
     widths = Widths(edges=(), half_widths=(0.05,))
-    return TuningProblem(source, plans, np.array(predicted), MEASURED, ResidualTransfer(), widths)
+    return TuningProblem(source, plans, np.array(predicted), MEASURED, ResidualTransfer(), widths, KERNEL)
 
 
 def test_a_model_that_is_right_loses_nothing_from_wherever_it_starts():

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import multivariate_t
 
 from asap.calibration.fit.residual_kernel import START, ResidualGroup, fit_residual_kernel, log_likelihood
-from asap.prediction.uncertainty.residual_kernel import WEIGHT, ResidualKernel
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel
 
 KERNEL = ResidualKernel(deviation=0.2, reach=1.5, own=0.05)
 DEGREES, POLICIES = np.meshgrid(np.arange(5.0), [0.0, 1.0, 2.0])
@@ -16,13 +16,13 @@ def covariance(kernel):
 
 
 def groups(kernel, count, source, seed=7):
-    drawn = multivariate_t(shape=covariance(kernel), df=WEIGHT, seed=seed).rvs(count)
+    drawn = multivariate_t(shape=covariance(kernel), df=PRIOR_WEIGHT, seed=seed).rvs(count)
     return [ResidualGroup(source, residuals, APART) for residuals in np.atleast_2d(drawn)]
 
 
 def test_the_likelihood_is_that_of_a_multivariate_t():
     (group,) = groups(KERNEL, 1, "one")
-    expected = multivariate_t(shape=covariance(KERNEL), df=WEIGHT).logpdf(group.residuals)
+    expected = multivariate_t(shape=covariance(KERNEL), df=PRIOR_WEIGHT).logpdf(group.residuals)
     assert log_likelihood(group, KERNEL) == pytest.approx(expected)
 
 

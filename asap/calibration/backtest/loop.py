@@ -1,7 +1,6 @@
 """Published groups as tuning problems: how many shardings have to be run until one is nearly the best.
 
-Each run that is evaluated corrects the predictions of the rest as a what-if does: from the nearest evaluated plan, the
-part of its residual that plans so far apart share.
+The proposer of ``asap optimize`` chooses what to run next; each result corrects its predictions of the rest.
 """
 
 from collections.abc import Sequence
@@ -11,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.core.provenance import Provenance
+from asap.optimize.outcome import Outcome, Try
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.prior import Prior, plans_apart
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import Widths
-from asap.prediction.uncertainty.residual_transfer import ResidualTransfer, plan_distance
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel
+from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 
 Vector = NDArray[np.float64]
 
@@ -34,7 +38,7 @@ class Loop(BaseModel):
 
 @dataclass(frozen=True)
 class TuningProblem:
-    """The shardings of a group: plans, predicted and measured seconds; transfer and widths of the fit that predicts."""
+    """The shardings of a group: plans that differ, predicted and measured seconds; what the fit says of residuals."""
 
     source: str
     plans: Sequence[Plan]
@@ -42,24 +46,32 @@ class TuningProblem:
     measured: Vector
     transfer: ResidualTransfer
     widths: Widths
+    kernel: ResidualKernel
 
 
 def evaluations(problem: TuningProblem) -> int:
-    """How many shardings are run, the fastest predicted first, until one is within 2 % of the best measured."""
-    plans, measured = problem.plans, problem.measured
-    distance = np.array([[plan_distance(one, other) for other in plans] for one in plans])
-    residual = np.log(measured / problem.predicted)
-    done: list[int] = []
-    while True:
-        expected = np.log(problem.predicted)
-        if done:
-            nearest = np.array(done)[np.argmin(distance[done], axis=0)]
-            apart = distance[nearest, np.arange(len(plans))]
-            expected = expected + problem.transfer.expected(residual[nearest], apart)
-            expected[done] = np.inf
-        done.append(int(np.argmin(expected)))
-        if measured[done[-1]] <= measured.min() * (1 + CLOSE):
-            return len(done)
+    """How many shardings are run until one is within 2 % of the best measured."""
+    measured = dict(zip(map(str, problem.plans), map(float, problem.measured), strict=True))
+    proposer = ModelGuided(_prior(problem), problem.kernel)
+    good, tries = min(measured.values()) * (1 + CLOSE), list[Try]()
+    while not any(measured[each.configuration] <= good for each in tries):
+        suggestion = proposer.propose(tries)
+        assert suggestion is not None, "the proposer ends when all were tried, and one of them is good"
+        plan = suggestion.configuration
+        outcome = Outcome(status="done", step_time_s=measured[plan], provenance=Provenance.MEASURED)
+        tries.append(Try(number=len(tries) + 1, configuration=plan, why=suggestion.why, outcome=outcome))
+    return len(tries)
+
+
+def _prior(problem: TuningProblem) -> Prior:
+    """The model's word, in which memory plays no part: all of them ran."""
+    return Prior(
+        configurations=tuple(map(str, problem.plans)),
+        log_time=np.log(problem.predicted),
+        log_fill=None,
+        effort=np.zeros(len(problem.plans)),
+        apart=plans_apart(problem.plans),
+    )
 
 
 def score_loop(problems: Sequence[TuningProblem]) -> Loop:

@@ -109,7 +109,7 @@ class PredictedTable:
                 found.append(
                     TuningProblem(
                         self.runs[members[0]].source, plans_of, predicted, measured, fit.residual_transfer,
-                        fit.anchored_widths,
+                        fit.anchored_widths, fit.residual_kernel,
                     )
                 )  # fmt: skip
         return found

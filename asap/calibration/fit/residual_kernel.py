@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Plan
-from asap.prediction.uncertainty.residual_kernel import WEIGHT, ResidualKernel
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import plan_distances
 
 Vector = NDArray[np.float64]
@@ -95,9 +95,9 @@ def log_likelihood(group: ResidualGroup, kernel: ResidualKernel) -> float:
     shared, own = kernel.deviation**2, kernel.own**2
     root = np.linalg.cholesky(shared * kernel.correlation(group.apart) + own * np.eye(count))
     square = float((np.linalg.solve(root, group.residuals) ** 2).sum())
-    half = (WEIGHT + count) / 2
-    constant = lgamma(half) - lgamma(WEIGHT / 2) - count / 2 * np.log(WEIGHT * np.pi)
-    return float(constant - np.log(np.diag(root)).sum() - half * np.log1p(square / WEIGHT))
+    half = (PRIOR_WEIGHT + count) / 2
+    constant = lgamma(half) - lgamma(PRIOR_WEIGHT / 2) - count / 2 * np.log(PRIOR_WEIGHT * np.pi)
+    return float(constant - np.log(np.diag(root)).sum() - half * np.log1p(square / PRIOR_WEIGHT))
 
 
 def _kernel(theta: Vector) -> ResidualKernel:

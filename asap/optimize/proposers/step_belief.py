@@ -10,7 +10,7 @@ import numpy as np
 
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.results import Result
-from asap.prediction.uncertainty.residual_kernel import WEIGHT, ResidualKernel
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel
 from asap.proposals.selection.doubt import Z_90
 
 _LEAST_NOISE = 1e-3
@@ -46,7 +46,7 @@ def believe(prior: Prior, kernel: ResidualKernel, found: Sequence[Result], apart
     noise = np.array([max(result.log_error, _LEAST_NOISE) for result in found])
     among = to_all[:, rows] + np.diag((noise / kernel.deviation) ** 2)
     solved = np.linalg.solve(among, np.column_stack([rest, to_all]))
-    spread = (WEIGHT + unusual**2 + rest @ solved[:, 0] / kernel.deviation**2) / (WEIGHT + 1 + len(found))
+    spread = (PRIOR_WEIGHT + unusual**2 + rest @ solved[:, 0] / kernel.deviation**2) / (PRIOR_WEIGHT + 1 + len(found))
     left = np.clip(1.0 + own - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0, 1.0 + own)
     deviation = kernel.deviation * np.sqrt(spread * left)
     return StepBelief(prior.log_time + shift + to_all.T @ solved[:, 0], deviation)

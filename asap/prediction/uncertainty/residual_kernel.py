@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-WEIGHT = 4.0
-"""Residuals that the fitted variance counts as, against those of one model and machine: the inverse-gamma prior on it
+PRIOR_WEIGHT = 4.0
+"""Residuals that the published variance counts as, against those of one machine or team: the inverse-gamma prior on it
 (Gelman et al., *Bayesian Data Analysis*, section 3.2)."""
 
 

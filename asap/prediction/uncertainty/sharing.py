@@ -16,9 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import format_percent
 from asap.prediction.prediction import OWN_RUNS
 from asap.prediction.uncertainty.own_runs import Likeness, OwnRun
-
-WEIGHT = 4.0
-"""Residuals that the published variance counts as, against those of a team."""
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Sharing(BaseModel):
         weights = np.linalg.solve(among, to_own.T).T
         found = residuals @ np.linalg.solve(among, residuals) / self.mean_square
         left = np.clip(1 - np.einsum("ij,ij->i", weights, to_own), 0.0, 1.0)
-        return weights @ residuals, np.sqrt(left * (WEIGHT + found) / (WEIGHT + len(own)))
+        return weights @ residuals, np.sqrt(left * (PRIOR_WEIGHT + found) / (PRIOR_WEIGHT + len(own)))
 
     def _common(self, some: NDArray[np.str_], others: NDArray[np.str_]) -> NDArray[np.float64]:
         return self.stack + (self.setting - self.stack) * (some[:, None] == others[None, :])
