@@ -1,6 +1,6 @@
 """How well a trace of one mesh tells the step time of others: recorded on eight virtual CPU devices, then predicted.
 
-    python scripts/trace_meshes.py build/meshes --size wide
+    python scripts/trace_meshes.py build/meshes --size wide deep
 
 Each mesh is recorded by scripts/record_run.py, twice in turn, unless it lies there already. Other work on the machine
 only adds time, so the faster recording counts, and pairs that differ by less than two recordings of one mesh are not
@@ -13,8 +13,9 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,44 +46,69 @@ class Recorded(NamedTuple):
     noise: float
 
 
+@dataclass
+class Compared:
+    """Predictions against measurements: errors, and which pairs are in the right order."""
+
+    errors: list[float] = field(default_factory=list)
+    of_the_architecture: list[float] = field(default_factory=list)
+    if_nothing_changed: list[float] = field(default_factory=list)
+    inside: list[bool] = field(default_factory=list)
+    ranked: list[bool] = field(default_factory=list)
+
+    def add(self, other: "Compared") -> None:
+        """Count another decoder's predictions, too."""
+        for each in fields(self):
+            getattr(self, each.name).extend(getattr(other, each.name))
+
+    def figures(self) -> dict[str, object]:
+        """Medians and shares."""
+        return {
+            "predictions": len(self.errors),
+            "median_error": statistics.median(self.errors),
+            "largest_error": max(self.errors),
+            "inside_interval": statistics.fmean(self.inside),
+            "architecture_median_error": statistics.median(self.of_the_architecture),
+            "unchanged_median_error": statistics.median(self.if_nothing_changed),
+            "pairs": len(self.ranked),
+            "ranked_right": statistics.fmean(self.ranked) if self.ranked else None,
+        }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--size", choices=SIZES, default="small", help="of the decoder and its batch")
+    parser.add_argument("--size", choices=SIZES, nargs="+", default=list(SIZES), help="of the decoder and its batch")
     arguments = parser.parse_args()
-    for number, mesh in itertools.product(range(2), MESHES):
-        _record(arguments.folder / str(number) / mesh, arguments.size, mesh)
-    meshes = {mesh: _recorded(arguments.folder, SIZES[arguments.size], mesh) for mesh in MESHES}
-    print(json.dumps({"size": arguments.size, **compared(meshes)}, indent=2))
+    found, together = dict[str, object](), Compared()
+    for size in arguments.size:
+        folder = arguments.folder / size
+        for number, mesh in itertools.product(range(2), MESHES):
+            _record(folder / str(number) / mesh, size, mesh)
+        meshes = {mesh: _recorded(folder, SIZES[size], mesh) for mesh in MESHES}
+        noise = statistics.median(each.noise for each in meshes.values())
+        compared = compare(list(meshes.values()), noise)
+        together.add(compared)
+        measured = {mesh: round(each.seconds, 4) for mesh, each in meshes.items()}
+        found[size] = {"measured_s": measured, "recorded_again_median_difference": noise, **compared.figures()}
+    print(json.dumps({"sizes": found, "together": together.figures()}, indent=2))
 
 
-def compared(meshes: Mapping[str, Recorded]) -> dict[str, object]:
-    """All predictions against all measurements."""
-    noise = statistics.median(found.noise for found in meshes.values())
-    errors, anchored, unchanged, inside, ranked = [], [], [], [], []
-    for base in meshes.values():
-        others = [found for found in meshes.values() if found is not base]
+def compare(meshes: Sequence[Recorded], noise: float) -> Compared:
+    """All predictions of one decoder against all measurements; what differs by no more than ``noise`` is not ranked."""
+    found = Compared()
+    for base in meshes:
+        others = [each for each in meshes if each is not base]
         answers = predict_runs(base.graph, base.run, [other.run for other in others])
         for other, answer in zip(others, answers, strict=True):
-            errors.append(abs(answer.value / other.seconds - 1))
-            anchored.append(abs(_anchored(base, other) / other.seconds - 1))
-            unchanged.append(abs(base.seconds / other.seconds - 1))
-            inside.append(answer.low <= other.seconds <= answer.high)
+            found.errors.append(abs(answer.value / other.seconds - 1))
+            found.of_the_architecture.append(abs(_anchored(base, other) / other.seconds - 1))
+            found.if_nothing_changed.append(abs(base.seconds / other.seconds - 1))
+            found.inside.append(answer.low <= other.seconds <= answer.high)
         for (one, first), (two, second) in itertools.combinations(zip(others, answers, strict=True), 2):
             if abs(one.seconds / two.seconds - 1) > noise:
-                ranked.append((first.value < second.value) == (one.seconds < two.seconds))
-    return {
-        "measured_s": {mesh: round(found.seconds, 4) for mesh, found in meshes.items()},
-        "recorded_again_median_difference": noise,
-        "predictions": len(errors),
-        "median_error": statistics.median(errors),
-        "largest_error": max(errors),
-        "inside_interval": statistics.fmean(inside),
-        "architecture_median_error": statistics.median(anchored),
-        "unchanged_median_error": statistics.median(unchanged),
-        "pairs": len(ranked),
-        "ranked_right": statistics.fmean(ranked) if ranked else None,
-    }
+                found.ranked.append((first.value < second.value) == (one.seconds < two.seconds))
+    return found
 
 
 def _anchored(base: Recorded, other: Recorded) -> float:
