@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from asap.hardware.slices import Slice
 from asap.models import Workload
@@ -47,6 +48,7 @@ class Groups:
         )
 
 
+@lru_cache(maxsize=1024)
 def framework_class(name: str | None) -> str | None:
     """``Megatron-DeepSpeed`` → ``megatron``; ``None`` for what is unknown."""
     return _first(_FRAMEWORKS, name)
