@@ -97,6 +97,14 @@ def test_a_plan_that_was_named_in_part_stays_whole_in_the_next_question(start, s
     assert "tokens take" in say("what would 100B tokens cost at 1.2 $ per chip hour?", talk).text
 
 
+def test_doubt_in_a_proposal_is_answered_of_that_proposal(start, say):
+    talk = start()
+    second = talk.conversation.proposals[1].plan
+    answered = say("why is proposal 2 so uncertain?", talk).text
+    assert f"{second}: step time" in answered
+    assert "times of their prediction in 90 % of pairs" in answered
+
+
 def test_proposals_that_are_level_are_called_level(start, say):
     answer = say("which one needs the least memory?", start()).text
     assert "has the lowest HBM use of the 3" in answer

@@ -85,7 +85,7 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.OPINION: Kind(hearsay.seen_differently),
     Topic.FALSE_CLAIM: Kind(lambda c, a, q: ranking_answers.false_claim(c, a, q.plans)),
     Topic.SURE: Kind(named_plans.sure, "how sure are you of proposal 1?"),
-    Topic.BASIS: Kind(_short(ranking_answers.basis_of), "why is the interval so wide?"),
+    Topic.BASIS: Kind(lambda c, a, q: ranking_answers.basis_of(c, a, q.plans), "why is the interval so wide?"),
     Topic.WORTH_IT: Kind(lambda c, a, q: verdicts.worth_it(c, a, q.plans), "is proposal 1 worth a test?"),
     Topic.EVIDENCE: Kind(_short(ranking_answers.evidence), "which facts are on record?"),
     Topic.MEASURED: Kind(_short(measurements.gain), "what did we really gain?"),

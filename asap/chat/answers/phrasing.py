@@ -128,6 +128,10 @@ def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:
         factor = significant(_factor(spread(moved)))
         return f"{text}; published runs this far apart differ by up to {factor} times in 90 % of pairs"
     region = f"{prediction.region_distance:.2f} outside" if prediction.region_distance else "inside"
+    relative = prediction.relative_step_time
+    if relative is not None and relative.high is not None and plan != incumbent:
+        factor = significant(relative.high / relative.value)
+        text += f"; published runs this far apart lie within {factor} times of their prediction in 90 % of pairs"
     return f"{text}; the run lies {region} the calibrated region"
 
 

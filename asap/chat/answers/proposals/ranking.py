@@ -101,8 +101,11 @@ def change_of_mind(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add(*(f"- a fuller profile: {gap.what.rstrip('.')}" for gap in conversation.study.diagnosis.missing))
 
 
-def basis_of(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What is measured, what is modelled, and where the width of an interval comes from."""
+def basis_of(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]) -> None:
+    """What is measured, what is modelled, and where the width of an interval comes from.
+
+    The interval is that of the plan that is named, else of the one under discussion, else of the first.
+    """
     study, current = conversation.study, conversation.proposals
     profile = study.profile
     if profile is None:
@@ -112,7 +115,8 @@ def basis_of(conversation: Conversation, answer: ReplyBuilder) -> None:
         answer.add(f"{kind}: the facts of what runs now ({profile.source})")
     answer.add(*(f"stated by you: {item}" for item in conversation.evidence))
     answer.add("modelled: step time, HBM and communication of every plan that has not been measured", NOT_MODELLED)
-    plan = conversation.focus or (current[0].plan if current else None)
+    spoken_of = [conversation.focus] if conversation.focus else []
+    plan = next(iter([*plans, *spoken_of, *(each.plan for each in current)]), None)
     found = conversation.candidate(plan) if plan else None
     if found is not None:
         answer.focus = found[1].plan
