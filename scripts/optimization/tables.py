@@ -12,7 +12,7 @@ import numpy as np
 from asap.core.provenance import Provenance
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel
-from asap.optimize.proposers.prior import Prior, plans_apart
+from asap.optimize.proposers.prior import Prior, prior_of
 from asap.optimize.proposers.study_prior import Searched
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
@@ -57,13 +57,7 @@ def ran(seconds: float) -> Outcome:
 
 def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], fit: Fit) -> Table:
     """A table in which memory plays no part, one row for each plan; ``modelled`` in seconds."""
-    prior = Prior(
-        configurations=tuple(map(str, plans)),
-        log_time=np.log(modelled),
-        log_fill=None,
-        effort=np.zeros(len(plans)),
-        apart=plans_apart(plans),
-    )
+    prior = prior_of(plans, modelled)
     return Table(prior, fit.residual_kernel, dict(zip(prior.configurations, outcomes, strict=True)))
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.provenance import Provenance
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.prior import Prior, plans_apart
+from asap.optimize.proposers.prior import prior_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import Widths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
@@ -52,7 +52,7 @@ class TuningProblem:
 def evaluations(problem: TuningProblem) -> int:
     """How many shardings are run until one is within 2 % of the best measured."""
     measured = dict(zip(map(str, problem.plans), map(float, problem.measured), strict=True))
-    proposer = ModelGuided(_prior(problem), problem.kernel)
+    proposer = ModelGuided(prior_of(problem.plans, problem.predicted), problem.kernel)
     good, tries = min(measured.values()) * (1 + CLOSE), list[Try]()
     while not any(measured[each.configuration] <= good for each in tries):
         suggestion = proposer.propose(tries)
@@ -61,17 +61,6 @@ def evaluations(problem: TuningProblem) -> int:
         outcome = Outcome(status="done", step_time_s=measured[plan], provenance=Provenance.MEASURED)
         tries.append(Try(number=len(tries) + 1, configuration=plan, why=suggestion.why, outcome=outcome))
     return len(tries)
-
-
-def _prior(problem: TuningProblem) -> Prior:
-    """The model's word, in which memory plays no part: all of them ran."""
-    return Prior(
-        configurations=tuple(map(str, problem.plans)),
-        log_time=np.log(problem.predicted),
-        log_fill=None,
-        effort=np.zeros(len(problem.plans)),
-        apart=plans_apart(problem.plans),
-    )
 
 
 def score_loop(problems: Sequence[TuningProblem]) -> Loop:

@@ -129,7 +129,8 @@ def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:
         return f"{text}; published runs this far apart differ by up to {factor} times in 90 % of pairs"
     region = f"{prediction.region_distance:.2f} outside" if prediction.region_distance else "inside"
     relative = prediction.relative_step_time
-    if relative is not None and relative.high is not None and plan != incumbent:
+    of_published_pairs = prediction.method in ("architecture", "anchored_architecture") and plan != incumbent
+    if of_published_pairs and relative is not None and relative.high is not None:
         factor = significant(relative.high / relative.value)
         text += f"; published runs this far apart lie within {factor} times of their prediction in 90 % of pairs"
     return f"{text}; the run lies {region} the calibrated region"

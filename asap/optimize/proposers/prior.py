@@ -43,6 +43,17 @@ class Prior:
         return {configuration: index for index, configuration in enumerate(self.configurations)}
 
 
+def prior_of(plans: Sequence[Plan], seconds: Sequence[float] | Array) -> Prior:
+    """Of plans that all fit and are equally easy to try, with their modelled step times."""
+    return Prior(
+        configurations=tuple(map(str, plans)),
+        log_time=np.log(seconds),
+        log_fill=None,
+        effort=np.zeros(len(plans)),
+        apart=plans_apart(plans),
+    )
+
+
 def plans_apart(plans: Sequence[Plan]) -> Callable[[int], Array]:
     """How far each of some plans is from all of them, as a :class:`Prior` wants it."""
     return apart(plans, distinguishing, plan_distances)
