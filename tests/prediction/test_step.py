@@ -6,6 +6,7 @@ import pytest
 from asap.hardware.names import resolve_hardware
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.compute import compute, model_flops
+from asap.prediction.step_model.device_parameters import owned_parameters
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
@@ -211,6 +212,24 @@ def test_an_optimizer_that_is_sharded_gathers_parameters_instead_of_gradients(de
 def test_megatron_reduces_gradients_after_the_backward_pass(decoder, workload, h100):
     found = evaluated("replica=64 remat=full", decoder, workload, h100)
     assert found.replica_exposed == pytest.approx(found.replica)
+
+
+def test_buckets_of_gradients_each_take_the_turns_of_their_ring(decoder, workload, h100):
+    """Of bf16 gradients 25 MiB at once, in DistributedDataParallel."""
+
+    def reduction(framework, replicas):
+        work = workload.model_copy(update={"framework": framework, "zero_stage": 0})
+        hardware = resolve_hardware(f"h100-{replicas}").slice
+        return parts(evaluated(f"replica={replicas} remat=none", decoder, work, hardware))["replica"]
+
+    def in_buckets(replicas):
+        return reduction("nanotron", replicas) - reduction(None, replicas)
+
+    owned = owned_parameters(step_inputs([Plan.parse("replica=64 remat=none")], decoder, workload, h100)).total
+    buckets = 2 * float(np.squeeze(owned)) / (25 * 2**20)
+    network, link = h100.chip.network.latency, h100.chip.scaleup.latency
+    assert in_buckets(64) == pytest.approx(2 * buckets * (7 * network + 56 * link), rel=0.01)
+    assert in_buckets(256) == pytest.approx(2 * buckets * (31 * network + 224 * link), rel=0.01)
 
 
 def test_sequence_parallelism_gathers_once_more_for_the_backward_pass(decoder, workload, h100):

@@ -1,6 +1,7 @@
 """Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -35,6 +36,8 @@ STATE_BYTES = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_b
 OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer")
 """What a plan says of the training state."""
 HALF = 2.0
+DDP_BUCKET = 25 * 2.0**20
+"""Bytes (``bucket_cap_mb`` of PyTorch's DistributedDataParallel, ``ddp_bucket_cap_mb`` of nanotron)."""
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
 LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
 EAGER_LOGIT_BYTES = 12.0
@@ -166,6 +169,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
         reduce_bytes=reduced,
         gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
+        reduction_bucket=DDP_BUCKET if reduces_in_buckets(w) else np.inf,
         logit_bytes=GATHERED_LOGIT_BYTES if gathers else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
         loss_chunks=w.loss_chunks or 1,
         vocab_parallel_loss=float(not gathers),
@@ -235,6 +239,11 @@ def has_fused_norm(w: Workload) -> bool:
     """Whether RMS norms are one kernel each, as in XLA, Transformer Engine and Apex, on which Megatron stands."""
     apex = framework_class(w.framework) == "megatron" and not gathers_logits(w)
     return apex or "rms" in (w.attention or "").casefold()
+
+
+def reduces_in_buckets(w: Workload) -> bool:
+    """Whether replicas are PyTorch's DistributedDataParallel."""
+    return re.search(r"nanotron|\bddp\b", (w.framework or "").casefold()) is not None
 
 
 def gathers_logits(w: Workload) -> bool:

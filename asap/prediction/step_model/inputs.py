@@ -85,6 +85,8 @@ class WorkloadInputs:
     """Bytes of a gradient in its reduce-scatter."""
     gather_bytes: Number
     """Bytes per parameter in the all-gather that follows: of gradients, or of parameters after a sharded update."""
+    reduction_bucket: Number
+    """Bytes of gradients that replicas reduce at once, each time at the latency of their ring; without a limit, all."""
     optimizer_bytes: Number
     """Bytes per parameter of optimizer state, with the master copy."""
     fused_attention: Number

@@ -59,9 +59,12 @@ def _gather(inputs: StepInputs, parameters: Number, ring: Channel) -> Number:
 
 
 def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:
-    """Gradients are scattered, and then either they are gathered or, after a sharded update, the parameters."""
+    """Gradients are scattered, and then either they are gathered or, after a sharded update, the parameters; each
+    bucket takes its own turns of the ring."""
     work = inputs.workload
-    return reduce_scatter(work.reduce_bytes * owned, ring) + all_gather(work.gather_bytes * owned, ring)
+    size = work.reduce_bytes * owned
+    buckets = np.maximum(np.ceil(size / work.reduction_bucket), 1)
+    return reduce_scatter(size, ring) + all_gather(work.gather_bytes * owned, ring) + 2 * (buckets - 1) * ring.latency
 
 
 def _inner(inputs: StepInputs) -> Number:
