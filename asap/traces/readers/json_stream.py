@@ -17,7 +17,7 @@ from asap.core.errors import BadInputError
 from asap.core.text import plain
 from asap.traces.readers.unused_events import UnusedEvents
 
-SLICE = 1 << 20
+SLICE = 1 << 21
 ATTEMPTS = 4
 NEAR = 1 << 14
 LIMIT = 256 << 20

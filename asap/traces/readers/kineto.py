@@ -4,7 +4,7 @@ Format: https://github.com/pytorch/kineto (libkineto/src/output_json.cpp). One f
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -136,27 +136,25 @@ class _Builder:
             self.categories.update(event.cat or "" for event in events if event.ph == "X")
         for table, found in ((self.calls, calls), (self.spans, spans)):
             if found:
-                names, lanes = (event.name for event in found), (("thread", event.pid, event.tid) for event in found)
-                table.append(self._rows(found, names, lanes, 0))
+                lanes = [("thread", event.pid, event.tid) for event in found]
+                table.append(self._rows(found, [event.name for event in found], lanes))
         if operations:
-            kinds = np.array([_does(event.cat or "", event.name) for event in operations])
-            names, lanes = map(_operation_name, operations), map(_stream, operations)
-            self.operations.append(self._rows(operations, names, lanes, kinds))
+            names = [event.name for event in operations]
+            rows = self._rows(operations, list(map(_operation_name, operations)), list(map(_stream, operations)))
+            rows[:, 5] = list(map(_does, [event.cat or "" for event in operations], names))
+            self.operations.append(rows)
         for event in synchronisations:
             self._add_synchronisation(event.args or _NO_ARGUMENTS)
 
-    def _rows(
-        self, events: Sequence[_Event], names: Iterable[str], lanes: Iterable[_Lane], kinds: Integers | int
-    ) -> Integers:
-        """As :meth:`Events.of` takes them."""
+    def _rows(self, events: Sequence[_Event], names: Sequence[str], lanes: Sequence[_Lane]) -> Integers:
+        """As :meth:`Events.of` takes them, of no kind."""
         start = _nanoseconds([event.ts for event in events])
-        rows = np.empty((len(events), 6), dtype=np.int64)
-        rows[:, 0] = [self.names[name] for name in names]
-        rows[:, 1] = [self.lanes[lane] for lane in lanes]
+        rows = np.zeros((len(events), 6), dtype=np.int64)
+        rows[:, 0] = list(map(self.names.__getitem__, names))
+        rows[:, 1] = list(map(self.lanes.__getitem__, lanes))
         rows[:, 2] = start
         rows[:, 3] = start + np.maximum(_nanoseconds([event.dur for event in events]), 0)
         rows[:, 4] = [event.args.correlation if event.args else NO_CORRELATION for event in events]
-        rows[:, 5] = kinds
         return rows
 
     def _add_synchronisation(self, arguments: _Arguments) -> None:

@@ -52,14 +52,15 @@ class UnusedEvents:
         if not self.before or b"\0" in text:
             return text[:end], 0
         characters = np.frombuffer(text, dtype=np.uint8, count=end)
-        braces = np.flatnonzero(characters >= _OPEN)
-        opened, closed = (braces[characters[braces] == brace] for brace in (_OPEN, _CLOSED))
+        braces = np.flatnonzero((characters == _OPEN) | (characters == _CLOSED))
+        opening = np.flatnonzero(characters[braces] == _OPEN)
+        opened = braces[opening]
         to_brace = self.before.index(_OPEN)
         begins = np.flatnonzero(_has(text, opened - to_brace, self.before))
         if len(begins) < 2:
             return text[:end], 0
         start = opened[begins]
-        balanced = np.diff(begins) == np.diff(np.searchsorted(closed, start))
+        balanced = 2 * np.diff(begins) == np.diff(opening[begins])
         unused = balanced & self._unused(text, characters, start[:-1] - to_brace)
         return _without(text, start, unused, end), int(unused.sum())
 
@@ -67,9 +68,9 @@ class UnusedEvents:
         phase = start + len(self.before)
         unused = (characters[phase] != _COMPLETE) & (characters[phase + 1] == _QUOTE)
         words = _windows(text, _WORD)
-        categories = words[np.minimum(start + self.category, len(words) - 1)]
+        categories = words[np.minimum(start + self.category, len(words) - 1)].view(np.uint64)
         for beginning in self.beginnings:
-            rows = np.flatnonzero(categories == beginning[self.category :][:_WORD])
+            rows = np.flatnonzero(categories == np.frombuffer(beginning, np.uint64, 1, self.category))
             unused[rows] |= _has(text, start[rows], beginning)
         return unused
 
