@@ -2,9 +2,9 @@
 
     python scripts/trace_meshes.py build/meshes --size wide deep
 
-Each mesh is recorded by scripts/record_run.py, twice in turn, unless it lies there already. Other work on the machine
-only adds time, so the faster recording counts, and pairs that differ by less than two recordings of one mesh are not
-ranked. Each trace then predicts every other mesh.
+Each mesh is recorded by scripts/record_run.py, three times in turn, unless it lies there already. Other work on the
+machine only adds time, so the fastest recording counts, and pairs that differ by less than the two fastest recordings
+of one mesh are not ranked. Each trace then predicts every other mesh.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from asap.traces.graph.graph import Graph
 from asap.traces.load import load_trace
 from record_run import CPU_DEVICES, SIZES, Size, degrees, facts
 
+RECORDINGS = 3
 MESHES = ("8x1x1", "4x2x1", "4x1x2", "2x2x2", "2x4x1", "1x8x1", "1x4x2")
 STEPS = 8
 PRECEDENCE = "-15"
@@ -38,7 +39,7 @@ PRECEDENCE = "-15"
 
 
 class Recorded(NamedTuple):
-    """The faster recording of a mesh, and how much slower the other one was."""
+    """The fastest recording of a mesh, and how much slower the next one was."""
 
     run: Run
     graph: Graph
@@ -83,7 +84,7 @@ def main() -> None:
     found, together = dict[str, object](), Compared()
     for size in arguments.size:
         folder = arguments.folder / size
-        for number, mesh in itertools.product(range(2), MESHES):
+        for number, mesh in itertools.product(range(RECORDINGS), MESHES):
             _record(folder / str(number) / mesh, size, mesh)
         meshes = {mesh: _recorded(folder, SIZES[size], mesh) for mesh in MESHES}
         noise = statistics.median(each.noise for each in meshes.values())
@@ -135,9 +136,9 @@ def _recorded(folder: Path, size: Size, mesh: str) -> Recorded:
     plan = Plan.parse(" ".join(f"{axis}={degree}" for axis, degree in known["plan"].items()) + " remat=none")
     run = Run(Architecture(**known["model"]), Workload(**known["workload"]), virtual_devices(CPU_DEVICES), plan)
     graphs = [build_graph(load_trace([log / mesh])) for log in sorted(folder.iterdir())]
-    fast, slow = sorted(graphs, key=lambda graph: step_time(graph).measured_s)
-    seconds = step_time(fast).measured_s
-    return Recorded(run, fast, seconds, step_time(slow).measured_s / seconds - 1)
+    fastest, second, *_ = sorted(graphs, key=lambda graph: step_time(graph).measured_s)
+    seconds = step_time(fastest).measured_s
+    return Recorded(run, fastest, seconds, step_time(second).measured_s / seconds - 1)
 
 
 if __name__ == "__main__":
