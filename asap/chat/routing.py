@@ -5,6 +5,7 @@ import re
 from asap.chat.answers import named_plans
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.answers.other_runs import changes
+from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
@@ -12,6 +13,7 @@ from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
+from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
@@ -68,6 +70,12 @@ def _dispatch(
     elif (technique := unmodelled_in(question.text)) is not None:
         answer.topic = Topic.WHAT_IF
         unmodelled(answer, technique)
+    elif (symptom := symptom_in(question)) is not None:
+        answer.topic = Topic.BOTTLENECK
+        symptoms(conversation, answer, question, symptom)
+    elif (rate := rate_wanted(question)) is not None:
+        answer.topic = Topic.LARGEST
+        chips_for_rate(conversation, answer, rate)
     elif question.sweep is not None and question.topic in changes.CHANGEABLE:
         answer.topic = Topic.WHAT_IF
         sweep(conversation, answer, question.sweep, next(iter(question.plans), None))

@@ -17,10 +17,17 @@ INHERITED = {
 }  # fmt: skip
 _FILLER = re.compile(
     r"a|about|again|also|an|and|as|at|breakdown|but|by|do|first|for|how|i|if|in|instead|is|it|just|now|number|of|ok"
-    r"|okay|on|one|only|option|or|plan|please|proposals?|runner|same|second|so|take|that|the|then|third|to|too|up|use"
-    r"|versus|was|we|well|were|what|with"
+    r"|okay|on|one|only|option|or|plan|please|plus|proposals?|runner|same|second|so|take|that|the|then|third|to|too|up"
+    r"|use|versus|was|we|well|were|what|with"
 )
 """Words of a question that say nothing of its topic."""
+_SETTING = re.compile(
+    r"\b(?:(?:no|any|without|full|minimal|selective|activation)\s+)*(?:remat\w*|recomput\w*|checkpointing)\b"
+    r"|\b(?:chips?|slices?|sequences?|layers|experts|batch|context|fp8|int8|bf16|offload|full|minimal)\b",
+    re.I,
+)
+"""What a change is of, where one was spoken of before."""
+_MORE = re.compile(r"\s*(?:and|also|plus|then)\b", re.I)
 _PER_CHIP = re.compile(r"\bper (?:chip|device|core|gpu|tpu)\b|/\s?(?:chip|device|core)\b", re.I)
 
 
@@ -38,12 +45,7 @@ def is_ellipsis(text: str, refs: References, found: Sequence[Amount], context: C
     rest = blanked(text, [(s, e) for s, e, _ in plan_spans(text)])
     rest = _PER_CHIP.sub(" ", rest) if context.topic is Topic.THROUGHPUT else rest
     rest = blanked(rest, [(a.start, a.end) for a in found])
-    if context.topic is Topic.WHAT_IF:
-        rest = re.sub(
-            r"\b(?:chips?|slices?|sequences?|layers|experts|batch|context|fp8|int8|bf16|offload|full|minimal)\b",
-            " ",
-            rest,
-            flags=re.I,
-        )
+    if context.topic is Topic.WHAT_IF or _MORE.match(text):
+        rest = _SETTING.sub(" ", rest)
     words = re.findall(r"[a-z]+", rest.lower())
     return len(words) <= 10 and all(_FILLER.fullmatch(word) for word in words)

@@ -41,12 +41,16 @@ def fewest_chips(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add_figure(f"{found.plan} on {count} chips: step time", found.step_time)
 
 
-def fastest_that_fits(conversation: Conversation, chips: int) -> Prediction | None:
-    """The first plan of so many chips that fits; ``None`` if none does or no slice has so many."""
-    change = Change(counts=(("chips", To(value=chips)),))
+def fastest_that_fits(conversation: Conversation, chips: int, batch: int | None = None) -> Prediction | None:
+    """The first plan of so many chips that fits, at the batch of now or at another one; ``None`` if none does or no
+    slice has so many."""
+    counts = [("chips", To(value=chips))] + ([("batch", To(value=batch))] if batch else [])
     try:
         study = conversation.study
-        there = study if study.slice and chips == study.slice.devices else scenario_of(study, change).study
+        as_it_is = study.slice is not None and chips == study.slice.devices and batch is None
+        there = (
+            study if as_it_is else scenario_of(study, Change.model_validate({"counts": tuple(sorted(counts))})).study
+        )
         ranked = conversation.rank(there)
     except AsapError:
         return None

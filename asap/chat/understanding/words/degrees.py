@@ -30,6 +30,7 @@ _MOVED = (
         r"(?!\s*(?:x|%|times|ms|s)\b)",
         re.I,
     ),
+    re.compile(rf"\b(?:if|suppose|say)\s+(?:the\s+|our\s+)?{_NAME}\s+(?:was|were|is|becomes?)\s+{_COUNT}", re.I),
 )
 _THINGS = r"(?P<unit>gpus?|chips?|tpus?|devices?|accelerators?|cores?|ranks?|ways?|nodes?|hosts?|servers?|machines?)\b"
 _OVER = re.compile(
