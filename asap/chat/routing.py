@@ -6,9 +6,12 @@ from asap.chat.answers import named_plans
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
+from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recomputation, recomputation_worth
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
+from asap.chat.answers.single_plans.technique_worth import technique_asked, technique_worth
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
@@ -67,6 +70,8 @@ def _dispatch(
         ranking_answers.suppose(conversation, answer, supposed)
     elif nodes := [amount.text for amount in question.unused if amount.unit == "nodes"]:
         small_talk.unread(answer, " and ".join(nodes))
+    elif asks_distributed_optimizer(conversation.study, question):
+        distributed_optimizer(conversation, answer, question)
     elif (technique := unmodelled_in(question.text)) is not None:
         answer.topic = Topic.WHAT_IF
         unmodelled(answer, technique)
@@ -85,6 +90,10 @@ def _dispatch(
     elif question.plans and question.topic in _OF_PLANS and _RATES.search(question.text):
         answer.topic = Topic.THROUGHPUT
         throughput(conversation, answer, question)
+    elif asks_worth_of_recomputation(question):
+        recomputation_worth(conversation, answer, question)
+    elif (axis := technique_asked(question)) is not None:
+        technique_worth(conversation, answer, question, axis)
     elif (
         question.refs.wish is not None
         and not question.refs.written
@@ -120,7 +129,8 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
     goes_on = question.of_scenario is not None or question.ellipsis
     change = question.change if not question.change.empty else (question.context.change if goes_on else None)
     tokens = question.tokens if topic is Topic.THROUGHPUT else None
-    plans = question.plans or (question.context.plans if goes_on or tokens else ())
+    wished = (answer.focus,) if question.refs.wish and topic is Topic.WHY_NOT and answer.focus else ()
+    plans = question.plans or (question.context.plans if goes_on or tokens else wished)
     operations = question.operations or answer.operations
     update = {"topic": topic, "plans": plans, "change": change, "tokens": tokens, "operations": operations}
     answer.context = question.context.model_copy(update=update)

@@ -25,6 +25,36 @@ def test_a_setting_after_a_plan_goes_on_top_of_it(follow_up, dense):
     assert said.startswith("With remat=none, data=8 model=8")
 
 
+@pytest.mark.parametrize(
+    "follow_up", ["and drop the remat on top?", "and turn off recompute as well?", "with remat=none"]
+)
+def test_verbs_of_a_setting_go_on_top_of_the_plan_too(follow_up, dense):
+    ask(dense, "what if tensor was 8?")
+    assert "data=8 model=8 remat=none" in ask(dense, follow_up)
+
+
+def test_each_change_that_goes_on_comes_on_top_of_those_before(dense):
+    ask(dense, "what about doubling TP?")
+    ask(dense, "and with no remat?")
+    said = ask(dense, "and with int8?")
+    assert said.startswith("With precision int8 instead of bf16 and remat=none:")
+    assert "- data=8 model=8 remat=none: step time" in said
+    assert "times as long as it does without that" in said
+    said = ask(dense, "plus a batch of 512")
+    assert "a global batch of 512 instead of 256 and precision int8 instead of bf16 and remat=none" in said
+    assert "- data=4 model=8 stage=2 remat=none: step time" in ask(dense, "and pp=2?")
+
+
+def test_a_plan_of_a_direction_is_gone_on_with(dense):
+    found = re.findall(r"\w+=\d+ model=8", ask(dense, "more tensor parallelism?"))
+    assert f"{found[0]} remat=none" in ask(dense, "and with no remat?")
+
+
+def test_what_is_asked_instead_is_not_put_on_top(dense):
+    ask(dense, "batch 512?")
+    assert "batch" not in ask(dense, "and what about int8?").splitlines()[0]
+
+
 def test_a_setting_that_does_not_follow_on_is_of_what_runs(dense):
     ask(dense, "what if tensor was 8?")
     assert "model=8" not in ask(dense, "can we switch off remat in the current run?")
@@ -47,6 +77,32 @@ def test_chips_for_a_rate_are_halved_or_doubled_until_it_is_reached(dense):
     assert int(fewer) < 64
 
 
+def test_what_a_rate_takes_is_answered_in_chips_at_both_batches(dense):
+    said = ask(dense, "what would it take to hit 1.5M tokens per second?")
+    assert said.startswith("1500000 tokens/s, on the 64 chips of now halved or doubled")
+    assert "batch that grows with the chips (4 sequences a chip, as now)" in said
+    for rate, low, does in re.findall(r"([\d.]+) tokens/s, MFU.*interval, ([\d.]+) tokens/s, (.*) it", said):
+        assert float(low) < float(rate) >= 1.5e6
+        assert (does == "still reaches") == (float(low) >= 1.5e6)
+    assert ask(dense, "smallest cluster that does 1.5M tok/s").splitlines()[1:] == said.splitlines()[1:]
+
+
+def test_chips_that_are_named_are_held_against_the_rate(dense):
+    said = ask(dense, "can 128 chips give us 9M tok/s?")
+    assert ": 128 chips, " in said
+    assert said.count("that is short of it") == 2
+    assert "short of it" not in ask(dense, "would 128 chips be enough for 100k tok/s?")
+
+
+def test_chips_for_a_rate_need_the_architecture(start):
+    said = ask(start("paper-v5p-512"), "what would it take to hit 1.5M tokens per second?")
+    assert "follows from the model's architecture" in said
+
+
+def test_a_factor_of_throughput_is_a_target_of_the_proposals(dense):
+    assert "100.0 % more throughput" in ask(dense, "what would it take to double our throughput?")
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
@@ -55,6 +111,9 @@ def test_chips_for_a_rate_are_halved_or_doubled_until_it_is_reached(dense):
         ("how can I recognise an input-bound run?", "Bound by input"),
         ("what would it look like if we were launch bound?", "Bound by the host"),
         ("how do I know whether it's compute bound?", "Bound by compute"),
+        ("what are the signs of being compute bound?", "Bound by compute"),
+        ("how can you tell it's not launch overhead?", "Bound by the host"),
+        ("what would I look for in the trace if the data pipeline was starving us?", "Bound by input"),
     ],
 )
 def test_how_a_bottleneck_shows_itself_is_told_before_what_this_run_shows(asked, told, dense):

@@ -27,7 +27,7 @@ _SETTING = re.compile(
     re.I,
 )
 """What a change is of, where one was spoken of before."""
-_MORE = re.compile(r"\s*(?:and|also|plus|then)\b", re.I)
+_MORE = re.compile(r"\s*(?:and|also|plus|then|with|without)\b", re.I)
 _PER_CHIP = re.compile(r"\bper (?:chip|device|core|gpu|tpu)\b|/\s?(?:chip|device|core)\b", re.I)
 
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, says_nothing
+from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
-from asap.chat.understanding.quantities.changes import Change, To, change_in, varied, with_earlier
+from asap.chat.understanding.quantities.changes import Change, To, change_in, varied
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
@@ -49,7 +50,7 @@ _INTERJECTIONS = re.compile(
 )
 _ALREADY = re.compile(r"\balready\b", re.I)
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
-_ON_TOP = re.compile(r"\b(?:on top|as well|too|also|in addition|additionally|besides|at the same time)\b", re.I)
+_WORTH = re.compile(r"\bworth\s+$", re.I)
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
@@ -119,8 +120,8 @@ def read_question(text: str, scene: Scene) -> Question:
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
         change, more = varied(change, context.change, [a for a in counts if a not in used])
         used += more
-    if context.change is not None and not change.empty and _ON_TOP.search(text):
-        change = with_earlier(change, context.change)
+    if goes_on(text) and not change.empty:
+        change = change_on_top(change, context.change)
     change = _real(change, study)
     if (
         change.remat is not None
@@ -137,11 +138,20 @@ def read_question(text: str, scene: Scene) -> Question:
         topic = Topic.REPORTED
     if refs.settings is not None:
         change = _with_settings(change, refs.settings)
-    ellipsis = is_ellipsis(text, refs, found, context)
+    continues = goes_on(text) and {topic, context.topic} <= CHANGED
+    ellipsis = is_ellipsis(text, refs, found, context) or (continues and not change.empty and not refs.mentions)
     if ellipsis and context.topic is not None:
         topic = Topic.WHAT_IF if not change.empty else context.topic
-    meant = [mention.plan for mention in refs.mentions if not _is_the_change(mention, text, used)]
+    technique = refs.wish is not None or not change.empty
+    mentions = [one for one in refs.mentions if not (technique and _is_of_worth(one, text))]
+    meant = [mention.plan for mention in mentions if not _is_the_change(mention, text, used)]
     plans = tuple(dict.fromkeys(plan for plan in meant if plan.devices > 1))
+    if continues and change.empty and len(plans) == 1 and list(plans) == refs.written:
+        plans = tuple(plan_on_top(study, earlier, plans[0]) for earlier in context.plans[:1]) or plans
+        change = context.change or change
+        topic = Topic.WHAT_IF if not change.empty else topic
+    if continues and topic is Topic.SEQUENCE_PARALLEL and not plans:
+        plans = context.plans
     if not named and not plans and (ellipsis or (topic in _ABOUT_OPERATIONS and _IT.search(rest))):
         named = context.operations
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
@@ -195,6 +205,11 @@ def _is_the_change(mention: Mention, text: str, used: Sequence[Amount]) -> bool:
     """Whether "it" is the run with the change of the sentence before: "we go to 8k tokens. does it fit?"."""
     between = [text[amount.end : mention.start] for amount in used if amount.end <= mention.start]
     return mention.way == "pointing" and any(re.search(r"[.;!?]\s", part) for part in between)
+
+
+def _is_of_worth(mention: Mention, text: str) -> bool:
+    """Whether "it" is of an idiom that stands for no plan: "is fp8 worth it?"."""
+    return mention.way == "pointing" and _WORTH.search(text[: mention.start]) is not None
 
 
 def _counted(used: Sequence[Amount]) -> list[Amount]:

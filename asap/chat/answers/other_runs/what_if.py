@@ -62,13 +62,13 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
     _new_order(conversation, scenario.study, answer)
 
 
-def policies(conversation: Conversation, answer: ReplyBuilder, plan: Plan | None) -> None:
-    """A plan with each rematerialisation; raises InsufficientEvidenceError without the architecture."""
+def policies(conversation: Conversation, answer: ReplyBuilder, plan: Plan | None) -> list[Prediction]:
+    """A plan with each rematerialisation, its own first; raises InsufficientEvidenceError without the architecture."""
     study = conversation.study
     if plan is None:
         raise InsufficientEvidenceError("the current plan is not known", where=conversation.id)
-    plans = [plan.model_copy(update={"remat": policy}) for policy in _policies(study) if policy != plan.remat]
-    predictions = expect(study, plans)
+    others = [plan.model_copy(update={"remat": policy}) for policy in _policies(study) if policy != plan.remat]
+    predictions = expect(study, [plan, *others] if plan.remat is not None else others)
     if all(prediction.method == "profile_ratios" for prediction in predictions):
         raise InsufficientEvidenceError(
             "the effect of another rematerialisation depends on the architecture, which is not on record",
@@ -77,8 +77,12 @@ def policies(conversation: Conversation, answer: ReplyBuilder, plan: Plan | None
         )
     answer.add(f"The same mesh with another rematerialisation (now {plan.remat or 'not on record'}):")
     for prediction in predictions:
-        answer.add(f"- {prediction.plan}: {expectation(prediction)}{fit(prediction)}")
+        own = ", as it is" if prediction.plan == plan else ""
+        runs = prediction.plan == study.plan
+        said = figures_of(prediction) if runs else f"{expectation(prediction)}{fit(prediction)}"
+        answer.add(f"- {prediction.plan}{own}: {said}")
         answer.add_figure(f"{prediction.plan}: step time", prediction.relative_step_time)
+    return predictions
 
 
 def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenario, change: Change) -> None:
@@ -123,8 +127,9 @@ def _ratio(conversation: Conversation, scenario: Scenario, found: Prediction) ->
     if now.step_time is None:
         return ""
     ratio = found.step_time.value / now.step_time.value
+    than = "as now" if scenario.before == study.plan else "as it does without that"
     text = (
-        f"; the step takes {significant(ratio)} times as long as now ({format_seconds(now.step_time.value)} predicted)"
+        f"; the step takes {significant(ratio)} times as long {than} ({format_seconds(now.step_time.value)} predicted)"
     )
     measured = current_step_time(study, conversation.evidence)
     if measured is not None and scenario.before == study.plan:

@@ -4,6 +4,7 @@ from typing import get_args
 
 from asap.chat.answers.phrasing import drafted, expectation, fit, line
 from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_in_words
+from asap.chat.answers.single_plans.megatron_fsdp import meaning_of_fsdp
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -36,6 +37,8 @@ def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
         return
     if full.ici != plan.ici:
         answer.add(f"{plan} with {_rest(plan, full)} is {full.ici}.")
+    if (meaning := meaning_of_fsdp(study, full)) is not None:
+        answer.add(meaning)
     broken = violations(full, study.constraints)
     if broken:
         answer.add(f"{plan} cannot run: {'; '.join(violation.sentence for violation in broken)}.")

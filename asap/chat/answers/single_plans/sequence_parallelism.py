@@ -1,11 +1,12 @@
 """Megatron's sequence parallelism: whether a run has it, and what it changes in time and HBM."""
 
 from asap.chat.answers.phrasing import figures_of
+from asap.chat.answers.single_plans.technique_worth import plan_in_question, verdict
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
-from asap.core.errors import InsufficientEvidenceError
+from asap.chat.understanding.words.worth import asks_worth
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
@@ -15,16 +16,16 @@ _STATE = {True: "on", False: "off", None: "not on record"}
 
 
 def sequence_parallelism(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """Of the plan that is named, else of what runs now.
+    """Of the plan that is named, else of what runs now; and whether it pays, where that is asked.
 
     Raises:
         InsufficientEvidenceError: the plan is not known, or nothing can be predicted.
     """
     study = conversation.study
-    named = next(iter(question.plans), study.plan)
-    if named is None:
-        raise InsufficientEvidenceError("the current plan is not known", where=conversation.id, hint="--plan PLAN")
-    plan = whole(conversation, named)
+    if not question.plans or asks_worth(question.text):
+        plan = plan_in_question(conversation, question)
+    else:
+        plan = whole(conversation, question.plans[0])
     answer.focus, degree = plan, plan.degree("model")
     answer.add(
         f"Sequence parallelism is {_STATE[study.experiment.workload.sequence_parallel]}: it splits the activations"
@@ -34,10 +35,12 @@ def sequence_parallelism(conversation: Conversation, answer: ReplyBuilder, quest
     if degree == 1:
         answer.add(f"Without tensor parallelism, as in {plan}, it changes nothing.")
         return
-    for on in (True, False):
-        found = _with(conversation, plan, on)
-        answer.add(f"- {plan} {'with' if on else 'without'} it: {figures_of(found)}")
-        answer.add_figure(f"{plan} {'with' if on else 'without'} it: step time", found.step_time)
+    having, without = (_with(conversation, plan, on) for on in (True, False))
+    for found, word in ((having, "with"), (without, "without")):
+        answer.add(f"- {plan} {word} it: {figures_of(found)}")
+        answer.add_figure(f"{plan} {word} it: step time", found.step_time)
+    if asks_worth(question.text):
+        answer.add(verdict(having, without))
 
 
 def _with(conversation: Conversation, plan: Plan, on: bool) -> Prediction:

@@ -9,12 +9,19 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 
 _HOW_TO_TELL = re.compile(
-    r"\bhow\s+(?:would|could|can|do|should|might|to)\s+(?:(?:i|we|you|one)\s+)?"
-    r"(?:see|tell|know|notice|recogni[sz]e|spot|detect|find out|confirm|check|identify|diagnose)\b"
-    r"|\bwhat\s+(?:would|does)\s+(?:it|that|this)\s+look\s+like\b",
+    r"\bhow\s+(?:would|could|can|do|does|should|might|to)\s+(?:(?:i|we|you|one)\s+)?"
+    r"(?:see|tell|know|notice|recogni[sz]e|spot|detect|find out|confirm|check|identify|diagnose|rule out|make sure)\b"
+    r"|\bhow\s+(?:would|does|do)\s+[^.?!]*\b(?:show(?: up)?|look|manifest)\b"
+    r"|\bwhat\s+(?:would|does|do|should|could|will)\s+(?:[a-z'-]+\s+){1,4}?(?:look\s+(?:like|for|at)|see|show|expect|notice)\b"
+    r"|\b(?:signs?|symptoms?|signatures?|indicat\w+|evidence|tell-?tales?|giveaways?)\s+(?:of|for|that)\b"
+    r"|\bwhere\s+(?:would|do|can|should|could)\s+(?:i|we|you|one)\s+(?:see|look|notice|find)\b",
     re.I,
 )
-_PROBLEM = re.compile(r"\b(?:bound|bottleneck\w*|limit\w*|the problem|the culprit|to blame|starv\w*|the issue)\b", re.I)
+_PROBLEM = re.compile(
+    r"\b(?:bound|bottleneck\w*|limit\w*|the problem|the culprit|to blame|starv\w*|the issue|overhead|stall\w*"
+    r"|throttl\w*|hold\w* us back|saturat\w*|too slow|wait\w* (?:for|on))\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True)

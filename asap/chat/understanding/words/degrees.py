@@ -35,7 +35,7 @@ _MOVED = (
 _THINGS = r"(?P<unit>gpus?|chips?|tpus?|devices?|accelerators?|cores?|ranks?|ways?|nodes?|hosts?|servers?|machines?)\b"
 _OVER = re.compile(
     rf"(?:\b(?P<verb>spread\w*|split\w*|shard\w*|distribut\w+|partition\w*|plac\w+|put\w*)\s+(?:the\s+|our\s+|all\s+|\d+\s+)*)?"
-    rf"(?<![\w=])(?P<before>\d+\s+)?(?P<name>experts?|tensor|pipeline|tp|pp|ep|cp|sequences?|context)\b{_OF_AXIS}*\s+(?:are\s+|is\s+|out\s+)*"
+    rf"(?<![\w=])(?P<before>\d+\s+)?(?P<name>experts?|tensor|pipeline|fsdp|tp|pp|ep|cp|sequences?|context)\b{_OF_AXIS}*\s+(?:are\s+|is\s+|out\s+)*"
     rf"(?P<over>over|across|among|between|on|onto|within|spans|span|spanning)\s+(?:only\s+|just\s+|all\s+)*{_COUNT}(?:\s+{_THINGS})?",
     re.I,
 )

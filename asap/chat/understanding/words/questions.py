@@ -8,8 +8,15 @@ _QUESTION = re.compile(
     r"|don'?t you)\b",
     re.I,
 )
+_SIZE_WANTED = re.compile(
+    r"^\W*(?:the )?(?:smallest|fewest|least|min(?:imum|imal)?|number of)\s+(?:[\w-]+\s+){0,2}?"
+    r"(?:chips?|[gt]pus?|devices?|nodes?|hosts?|machines?|pods?|slices?|clusters?|[vhab]\d{1,3}\w*)\b"
+    r"(?!.*\b(?:took|ran|runs|was|were|is|are|gave|gives|got|measured|had)\b)",
+    re.I,
+)
+"""A size that is wanted, without a verb: "smallest cluster that does 1M tok/s"."""
 
 
 def is_question(text: str) -> bool:
     """Whether a sentence asks."""
-    return _QUESTION.search(text) is not None
+    return any(pattern.search(text) for pattern in (_QUESTION, _SIZE_WANTED))

@@ -1,0 +1,49 @@
+"""A question that goes on with the one before: "and with no remat?" after "what about tp=8?"."""
+
+import re
+from dataclasses import replace
+
+from asap.chat.understanding.quantities.changes import Change, with_earlier
+from asap.chat.understanding.references.partial_plan import filled
+from asap.chat.understanding.topics.topics import Topic
+from asap.plans import Plan
+from asap.plans.plan import SETTINGS
+from asap.study.study import Study
+
+CHANGED = {
+    Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
+    Topic.FITTING, Topic.WORTH_IT, Topic.LARGEST, Topic.EXPLAIN, Topic.COMPARE, Topic.AFTERWARDS,
+    Topic.SEQUENCE_PARALLEL,
+}  # fmt: skip
+"""Topics, before or now, that are of a change or a plan."""
+_AND = re.compile(
+    r"^\W*(?:(?:ok(?:ay)?|well|so|yeah|yes|right|now|then|but)\b\W*)*"
+    r"(?:and|also|plus|then|same(?: thing)?|add(?:ing)?)\b"
+    r"(?!\s+(?:(?:what|how) about|what|how|why|who|which|if|is|are|does|do|would|could|for)\b)",
+    re.I,
+)
+"""The start of what comes on top; "and what if" asks for something else instead."""
+_ON_TOP = re.compile(
+    r"\b(?:on top|as well|too(?=\W*(?:$|[,.?!;]))|also|in addition|additionally|besides|at the same time"
+    r"|together with (?:it|that))\b",
+    re.I,
+)
+
+
+def goes_on(text: str) -> bool:
+    """Whether what a text changes comes on top of what was asked before."""
+    return _AND.search(text) is not None or _ON_TOP.search(text) is not None
+
+
+def change_on_top(change: Change, earlier: Change | None) -> Change:
+    """A change with the one before it."""
+    return change if earlier is None else with_earlier(change, earlier)
+
+
+def plan_on_top(study: Study, earlier: Plan, later: Plan) -> Plan:
+    """The degrees that are named now, in the plan that was spoken of before; of its settings, what it stated itself."""
+    base = study.complete(filled(study, earlier))
+    there = replace(study, experiment=study.experiment.model_copy(update={"plan": base}))
+    stated = [name for name in SETTINGS if name != "microbatches" and name in earlier.model_fields_set]
+    kept = {name: getattr(earlier, name) for name in stated if name not in later.model_fields_set}
+    return filled(there, later).model_copy(update=kept)

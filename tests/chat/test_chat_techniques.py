@@ -1,0 +1,102 @@
+"""Whether a technique pays here, whatever plan was spoken of, and what FSDP is in a Megatron run without it."""
+
+import re
+
+import pytest
+
+from asap.experiments import Experiment, ExperimentStore
+from asap.plans import Plan
+from tests.chat.conftest import LLAMA
+
+pytestmark = pytest.mark.slow
+RUN = "replica=4 model=4 microbatches=16 remat=full"
+
+
+@pytest.fixture
+def dense(start):
+    return start("dense")
+
+
+@pytest.fixture
+def megatron(start):
+    ExperimentStore().add(Experiment.model_validate({
+        "id": "techniques", "model": LLAMA,
+        "workload": {
+            "global_batch": 128, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
+            "framework": "Megatron-LM", "sequence_parallel": True,
+        },
+        "hardware": {"name": "h100-16", "chip": "h100", "devices": 16},
+        "plan": Plan.parse(RUN).model_dump(mode="json"),
+    }), replace=True)  # fmt: skip
+    return start("techniques")
+
+
+def ask(chat, text):
+    answer = chat.turn(text, lambda piece: None)
+    assert answer is not None
+    return answer.text
+
+
+def seconds(text, label):
+    return float(re.findall(rf"{re.escape(label)}.*?step time ([\d.]+) s", text)[0])
+
+
+def test_sequence_parallelism_is_weighed_in_the_run_after_another_plan(megatron):
+    ask(megatron, "why not tp=2?")
+    said = ask(megatron, "is sequence parallel worth it here?")
+    assert "(model=4)" in said
+    gain = seconds(said, f"{RUN} without it") - seconds(said, f"{RUN} with it")
+    assert ("to pay: the step is predicted" in said and "not to pay" not in said) == (
+        gain > 0.03 * seconds(said, f"{RUN} without it")
+    )
+    ask(megatron, "why not tp=2?")
+    assert "(model=2)" in ask(megatron, "is sequence parallel worth it there?")
+
+
+@pytest.mark.parametrize("asked", ["is sequence parallel worth it here?", "does CP buy us anything?"])
+def test_an_axis_that_the_run_lacks_is_weighed_against_the_run(asked, dense):
+    ask(dense, "why not model=8?")
+    said = ask(dense, asked)
+    assert said.startswith("Context parallelism (seq) is not used in what runs now (data=16 model=4")
+    assert re.search(r"- with it, \S+ seq=\d+ ", said)
+    assert "- without it, data=16 model=4 " in said
+    assert "In time it" in said
+
+
+def test_an_axis_in_use_is_weighed_against_the_run_without_it(dense):
+    ask(dense, "explain proposal 2")
+    said = ask(dense, "is tensor parallelism worth it on this run?")
+    assert "- with it, data=16 model=4 " in said
+    assert "- without it, data=64 " in said
+    faster = seconds(said, "- with it") < seconds(said, "- without it")
+    assert ("shorter with it" in said) == faster
+    assert "the interval goes both ways, so measure it" in said
+
+
+def test_hybrid_sharding_is_a_plan_and_no_single_axis(dense):
+    assert "replica=" in ask(dense, "is HSDP worth it?")
+    assert "with it," not in ask(dense, "is HSDP worth it?")
+
+
+def test_recomputation_is_weighed_in_the_run_after_another_plan(dense):
+    ask(dense, "why not model=8?")
+    said = ask(dense, "is remat worth it here?")
+    assert "model=8" not in said
+    assert "- data=16 model=4 remat=full, as it is: step time" in said
+    rows = re.findall(r"remat=(\S+?),? .*\((fits|does not fit|may not fit)\)", said)
+    assert ("Without any, HBM is exceeded" in said) == (dict(rows)["none:"] == "does not fit")
+
+
+def test_fsdp_in_megatron_is_named_for_what_it_is_there(megatron, dense):
+    said = ask(megatron, "fsdp 4")
+    assert "data=4 model=4" in said
+    assert "--use-megatron-fsdp) over 4 data ranks" in said
+    assert "use-megatron-fsdp" in ask(megatron, "how do I launch data=4 model=4?")
+    assert "Megatron" not in ask(dense, "fsdp 16")
+
+
+def test_the_distributed_optimizer_is_weighed_with_and_without_it(megatron):
+    ask(megatron, "why not tp=2?")
+    said = ask(megatron, "would the distributed optimizer help?")
+    held = [float(size) for size in re.findall(rf"{re.escape(RUN)} with(?:out)? it: .*HBM ([\d.]+) GiB", said)]
+    assert held[0] < held[1]
