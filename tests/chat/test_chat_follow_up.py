@@ -45,6 +45,13 @@ def test_each_change_that_goes_on_comes_on_top_of_those_before(dense):
     assert "- data=4 model=8 stage=2 remat=none: step time" in ask(dense, "and pp=2?")
 
 
+@pytest.mark.parametrize("follow_up", ["and with 32 chips?", "same with 32 chips", "and on v5e-32?"])
+@pytest.mark.parametrize("before", ["we could get 128 v5e chips. how does the step change?", "what if 128 chips?"])
+def test_chips_after_other_chips_hold(before, follow_up, dense):
+    ask(dense, before)
+    assert ask(dense, follow_up).startswith("With 32 chips instead of 64")
+
+
 def test_a_plan_of_a_direction_is_gone_on_with(dense):
     found = re.findall(r"\w+=\d+ model=8", ask(dense, "more tensor parallelism?"))
     assert f"{found[0]} remat=none" in ask(dense, "and with no remat?")

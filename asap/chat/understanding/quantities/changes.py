@@ -121,11 +121,20 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     return change, [*used, *named]
 
 
+_SIZE = re.compile(r"[-:][\dx]+$")
+"""How many chips a name of hardware has."""
+
+
 def with_earlier(change: Change, earlier: Change) -> Change:
-    """A change on top of the one before: where both speak of a thing, the later one holds."""
+    """A change on top of the one before: of what both name the later one holds, "v5e-128" and chips alike."""
     said = {name for name in Change.model_fields if getattr(change, name) != getattr(Change(), name)}
     update = {name: getattr(change, name) for name in said - {"counts"}}
-    return earlier.model_copy(update={**update, "counts": _sorted({**dict(earlier.counts), **dict(change.counts)})})
+    before = dict(earlier.counts)
+    if change.hardware and _SIZE.search(change.hardware):
+        before = {thing: to for thing, to in before.items() if thing not in {"chips", "slices"}}
+    elif earlier.hardware and not change.hardware and {"chips", "slices"} & dict(change.counts).keys():
+        update["hardware"] = _SIZE.sub("", earlier.hardware)
+    return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
 
 
 def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
