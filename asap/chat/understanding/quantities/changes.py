@@ -131,7 +131,7 @@ def with_earlier(change: Change, earlier: Change) -> Change:
     update = {name: getattr(change, name) for name in said - {"counts"}}
     before = dict(earlier.counts)
     if change.hardware and _SIZE.search(change.hardware):
-        before = {thing: to for thing, to in before.items() if thing not in {"chips", "slices"}}
+        before = dict(pair for pair in earlier.counts if pair[0] not in {"chips", "slices"})
     elif earlier.hardware and not change.hardware and {"chips", "slices"} & dict(change.counts).keys():
         update["hardware"] = _SIZE.sub("", earlier.hardware)
     return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
