@@ -7,7 +7,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import Chip
 from asap.models import Architecture
 from asap.models.parameters import count_parameters
-from asap.plans import Plan, Remat
+from asap.plans import Plan
 from asap.plans.launchers import Stack
 
 Runtime = Literal["libtpu", "xla_gpu", "torch"]
@@ -87,5 +87,5 @@ class Situation:
             "pipeline": plan.degree("stage") > 1,
             "gradients_between_slices": plan.dcn.replica > 1 or plan.dcn.data > 1,
             "several_nodes": domain is not None and plan.devices > domain,
-            "offload": bool(plan.offload) or plan.remat is Remat.OFFLOAD,
+            "offload": bool(plan.offload) or plan.moves_activations,
         }

@@ -71,6 +71,7 @@ def test_what_is_kept_in_host_memory_asks_for_overlap_and_the_line_to_paste_hold
     [
         ("data=256", "v6e", DENSE, "more VMEM for an operation"),
         ("data=64 offload=optimizer", "v5p", MIXTURE, "overlap of host copies"),
+        ("data=64 remat=host.context", "v5p", DENSE, "overlap of host copies"),
         ("data=64 dcn.data=2", "v5p", DENSE, "overlap of gradient all-reduces between slices"),
     ],
 )
