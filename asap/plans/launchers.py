@@ -89,7 +89,7 @@ def launch_lines(
     if stack == "torchtitan":
         return torchtitan.toml_lines(torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers))
     if stack == "deepspeed":
-        return deepspeed.json_text(deepspeed.to_settings(plan, current, global_batch=global_batch))
+        return deepspeed.lines_to_paste(deepspeed.to_settings(plan, current, global_batch=global_batch), current)
     if stack == "nanotron":
         return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     if stack == "axolotl":
