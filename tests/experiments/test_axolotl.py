@@ -140,10 +140,14 @@ def test_eight_billion_weights_in_bf16_with_moments_of_a_byte_fit(read):
     assert prediction.memory.fits
 
 
-@given(st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS), st.booleans())
-def test_settings_read_back_are_the_plan(mesh, recomputes):
+@given(
+    st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS),
+    st.booleans(),
+    st.sets(st.sampled_from(("gradient_checkpointing", "fsdp_config.activation_checkpointing"))),
+)
+def test_settings_read_back_are_the_plan(mesh, recomputes, on):
     plan = Plan(ici=mesh, microbatches=2, remat=Remat.FULL if recomputes else Remat.NONE)
-    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1}
+    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1, **dict.fromkeys(on, True)}
     line = launch_lines(plan, "axolotl", present, global_batch=1024)
     pasted = present | dotted(parse_yaml(line, "line")[0])
     assert axolotl.from_settings(pasted, plan.devices) == plan
