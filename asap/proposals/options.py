@@ -19,7 +19,8 @@ from asap.proposals.selection.search import search
 from asap.study.study import Study, study_of
 from asap.study.wishes import Wishes
 
-NARROW = ("int8", "fp8")
+NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
+"""Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""
 TIMES_MORE_CHIPS = (2, 4, 8, 16)
 PARTS_OF_BATCH = (2, 4, 8)
 
@@ -117,7 +118,7 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
     assert hardware is not None
     peaks = hardware.chip.peak_flops
     present = peaks.get(workload.precision or "bf16", max(peaks.values()))
-    for name in NARROW:
+    for name in NARROW.get(hardware.chip.kind, ()):
         if peaks.get(name, 0.0) > present:
             found = _best(_with_workload(study, precision=name))
             if found is not None:

@@ -202,6 +202,18 @@ def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
     assert {option.changes for option in options(study, ranked.incumbent)} == {"numerics", "chips"}
 
 
+@pytest.mark.parametrize(
+    ("hardware", "framework", "narrow"),
+    [("v6e-8", "MaxText", "in int8 "), ("h100-8", "Megatron-Core", "in fp8 "), ("a100-80gb-8", "Megatron-Core", None)],
+)
+def test_products_in_a_narrower_precision_are_those_that_the_kind_of_chip_trains_in(hardware, framework, narrow):
+    study = run("data=8 remat=full", hardware=hardware, batch=16, sequence=2048, framework=framework)
+    now = rank_candidates(study, priors={}).incumbent
+    said = [option.statement for option in options(study, now) if option.changes == "numerics"]
+    assert len(said) == (narrow is not None)
+    assert all(narrow in statement for statement in said)
+
+
 def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
     study = run("data=128 seq=2 microbatches=2 remat=query+key+value+context+out+gate+up offload=activations")
     ranked = rank_candidates(study, priors={})
