@@ -120,8 +120,8 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
     present = peaks.get(workload.precision or "bf16", max(peaks.values()))
     for name in NARROW.get(hardware.chip.kind, ()):
         if peaks.get(name, 0.0) > present:
-            found = _best(_with_workload(study, precision=name))
-            if found is not None:
+            found = _best_or_present(_with_workload(study, precision=name))
+            if found is not None and _rate(found) > _rate(now):
                 ratio, statement = _against(found, now)
                 yield Option(
                     changes="numerics", plan=found.plan, tokens_per_second=ratio,
@@ -134,8 +134,8 @@ def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     batch = study.experiment.workload.global_batch
     if not batch or global_batch.LEVER.name in study.wishes.allowed:
         return
-    found = _best(_with_workload(study, global_batch=2 * batch))
-    if found is not None:
+    found = _best_or_present(_with_workload(study, global_batch=2 * batch))
+    if found is not None and _rate(found) > _rate(now):
         ratio, statement = _against(found, now)
         yield Option(
             changes="batch", plan=found.plan, tokens_per_second=ratio,
@@ -157,12 +157,17 @@ def _best(study: Study) -> Prediction | None:
     return expect(study, [found.plan(found.leading[0])])[0] if found and len(found.leading) else None
 
 
+def _best_or_present(study: Study) -> Prediction | None:
+    """The faster of that and the plan that runs, which the search has only where layers divide over its stages."""
+    assert study.plan is not None
+    found = (_best(study), expect(study, [study.plan])[0])
+    fitting = [one for one in found if one is not None and (one.memory is None or one.memory.fits)]
+    return max(fitting, key=_rate, default=None)
+
+
 def _against(found: Prediction, now: Prediction) -> tuple[float, str]:
-    assert found.tokens_per_second is not None
-    assert now.tokens_per_second is not None
-    ratio = found.tokens_per_second.value / now.tokens_per_second.value
-    way = "more" if ratio >= 1 else "fewer"
-    return ratio, f"{format_percent(abs(ratio - 1), 0)} {way} tokens/s than now (modelled)"
+    ratio = _rate(found) / _rate(now)
+    return ratio, f"{format_percent(ratio - 1, 0)} more tokens/s than now (modelled)"
 
 
 def _rate(found: Prediction) -> float:
