@@ -80,8 +80,10 @@ class StackSettings(Mapping[str, Any]):
         return number
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """True or false, also as text; raises like :meth:`count`."""
+        """True or false, also as text, 1 or 0; raises like :meth:`count`."""
         value = self.get(key, default)
+        if str(value) in ("0", "1"):
+            return str(value) == "1"
         if isinstance(value, str) and value.casefold() in ("true", "false"):
             return value.casefold() == "true"
         if isinstance(value, bool):
