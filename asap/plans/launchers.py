@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from asap.core.errors import PlanError
+from asap.plans import primus
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
+from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
@@ -84,10 +85,13 @@ def launch_lines(
         overrides = to_overrides(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
-        return paste_line(overrides)
+        return primus.lines_to_paste(overrides, current or {}) if primus.is_primus(current) else paste_line(overrides)
     current = current or {}
     if stack == "torchtitan":
-        return torchtitan.toml_lines(torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers))
+        settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
+        return (
+            primus.lines_to_paste(settings, current) if primus.is_primus(current) else torchtitan.toml_lines(settings)
+        )
     if stack == "deepspeed":
         return deepspeed.lines_to_paste(deepspeed.to_settings(plan, current, global_batch=global_batch), current)
     if stack == "nanotron":
@@ -95,6 +99,8 @@ def launch_lines(
     if stack == "axolotl":
         return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
+    if primus.is_primus(current):
+        return primus.lines_to_paste(yaml_values(arguments), current)
     if stack == "megatron":
         return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
     return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
