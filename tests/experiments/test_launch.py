@@ -265,9 +265,10 @@ def test_a_manifest_says_command_chip_topology_and_slices(tmp_path):
     assert (experiment.hardware.chip, experiment.hardware.topology, experiment.hardware.slices) == ("v6e", (4, 4), 2)
     assert (experiment.plan.ici.data, experiment.plan.dcn.replica) == (16, 2)
     assert experiment.environment == {"LIBTPU_INIT_ARGS": "--a=1"}
-    (tmp_path / "k8s.yaml").write_text("apiVersion: v1\nkind: Pod\n")
-    with pytest.raises(ConfigError, match="does not start MaxText"):
-        add(tmp_path / "k8s.yaml")
+    for kind in ("Pod", "PyTorchJob"):
+        (tmp_path / "k8s.yaml").write_text(f"apiVersion: v1\nkind: {kind}\n")
+        with pytest.raises(ConfigError, match=f"is a manifest .{kind}. that does not start MaxText"):
+            add(tmp_path / "k8s.yaml")
 
 
 @given(text=st.text(alphabet="mMaxText.train benchmrk_()[]{}='\"\\\n,:#$*+-\0", max_size=300))

@@ -33,7 +33,12 @@ def test_a_megatron_script(read):
 
 @pytest.mark.parametrize(
     ("more", "precision"),
-    [("", "fp32"), ("--grad-reduce-in-bf16", "bf16"), ("--accumulate-allreduce-grads-in-fp32", "fp32")],
+    [
+        ("", "fp32"),
+        ("--grad-reduce-in-bf16", "bf16"),
+        ("--use-precision-aware-optimizer --main-grads-dtype bf16", "bf16"),
+        ("--accumulate-allreduce-grads-in-fp32", "fp32"),
+    ],
 )
 def test_gradients_of_megatron_are_fp32_unless_told_otherwise(read, more, precision):
     run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {more}"))
@@ -44,7 +49,7 @@ def test_said_hardware_and_overrides_win_over_the_script(read):
     run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
     assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"
     assert run.workload.optimizer == "sgd"
-    assert "the script starts 64 processes; the plan is for the 128 devices that were said" in run.notes
+    assert "the script starts 64 ranks; the plan is for the 128 devices that were said" in run.notes
 
 
 def test_a_branch_that_the_script_decides_is_taken(read):

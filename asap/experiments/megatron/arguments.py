@@ -91,6 +91,7 @@ READ = frozenset(
         "grad_reduce_in_bf16",
         "grad_reduce_in_fp32",
         "accumulate_allreduce_grads_in_fp32",
+        "main_grads_dtype",
         "fp8_format",
         "fp4_format",
         "optimizer",
