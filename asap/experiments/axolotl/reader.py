@@ -76,7 +76,7 @@ def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str]
         update={
             "workload": read.workload.model_copy(update=said),
             "provenance": read.provenance | sources,
-            "notes": (*read.notes, *_notes_on(settings)),
+            "notes": (*read.notes, *_notes_on(settings), *settings.misspelt()),
         }
     )
 

@@ -89,7 +89,7 @@ def read_megatron(
         UsageError: an override is not ``key=value``.
     """
     said = with_overrides(settings, overrides)
-    unsettled -= {key for key in said if key not in settings or said[key] != settings[key]}
+    unsettled -= {key for key in unsettled if key in said and said[key] != settings.get(key)}
     settings = said
     model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
     hardware, more = _hardware(settings, experiment.hardware)
@@ -119,7 +119,7 @@ def read_megatron(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes),
+            "notes": (*experiment.notes, *notes, *settings.misspelt()),
         }
     )
 

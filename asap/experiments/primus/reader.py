@@ -6,7 +6,7 @@ known.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 """Of ``pre_trainer.yaml`` and what it extends, commit fd1eeabb: where they are not those of the backend."""
 
-_Read = Callable[[dict[str, Any], str, Path, list[str], Experiment], Experiment]
+_Read = Callable[[dict[str, Any], Collection[str], Path, list[str], Experiment], Experiment]
+"""Of all settings, those that the experiment says itself, its path, overrides, and what is known besides."""
 
 
 def is_primus(values: Mapping[str, Any]) -> bool:
@@ -82,7 +83,8 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     if not isinstance(written, dict):
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
     said, experiment = _over_presets(module, framework, path, experiment, with_defaults(written))
-    found = read(said, name, path, list(overrides), experiment)
+    found = read(said, written, path, list(overrides), experiment)
+    found = found.model_copy(update={"hyperparameters": found.hyperparameters | {MODULE: name}})
     if found.model is not None and found.model.name is None and (preset := str(module.get("model") or "")):
         known = found.model.model_copy(update={"name": plain(_catalogued(preset), 80)})
         found = found.model_copy(update={"model": known})
@@ -142,35 +144,33 @@ def _decides(key: str) -> bool:
 
 
 def _read_megatron(
-    said: dict[str, Any], module: str, path: Path, overrides: list[str], experiment: Experiment
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
 ) -> Experiment:
     named = {_OF_MEGATRON.get(key, key): value for key, value in said.items() if key not in _OWN}
-    settings = StackSettings({key: value for key, value in named.items() if key in megatron.READ}, str(path))
+    settings = StackSettings({key: named[key] for key in named if key in megatron.READ or key in own}, str(path))
     kind = "lfm" if named.get("lfm_layer_types") else str(named.get("model_type") or "gpt")
     if kind != "gpt":
         reason = f"trains a model of the kind {plain(kind, 20)}; only decoders of attention and MLPs are read"
         raise ConfigError(reason, where=str(path))
     found = read_megatron(settings, overrides, experiment, CORE)
     notes = (_LAYERS_BY_NUMBER,) if named.get("recompute_layer_ids") else ()
-    return _marked(found.model_copy(update={"notes": (*found.notes, *notes)}), module)
+    return found.model_copy(update={"notes": (*found.notes, *notes)})
 
 
 def _read_torchtitan(
-    said: dict[str, Any], module: str, path: Path, overrides: list[str], experiment: Experiment
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
 ) -> Experiment:
-    return _marked(torchtitan.read_torchtitan(said, path, overrides, experiment), module)
+    del own
+    return torchtitan.read_torchtitan(said, path, overrides, experiment)
 
 
 def _read_maxtext(
-    said: dict[str, Any], module: str, path: Path, overrides: list[str], experiment: Experiment
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
 ) -> Experiment:
     values = {key: value for key, value in said.items() if key not in {*_OWN, "base_config"}}
     given = [(override, OVERRIDE) for override in overrides]
-    return _marked(read_maxtext(Document(path, values, {}), given, experiment), module)
-
-
-def _marked(experiment: Experiment, module: str) -> Experiment:
-    return experiment.model_copy(update={"hyperparameters": experiment.hyperparameters | {MODULE: module}})
+    del own
+    return read_maxtext(Document(path, values, {}), given, experiment)
 
 
 _BACKENDS: Mapping[str, _Read] = {
