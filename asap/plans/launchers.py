@@ -15,7 +15,7 @@ from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
 from asap.plans.yaml_lines import yaml_lines
 
-Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl"]
+Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "primus"]
 
 TITLES: dict[Stack, str] = {
     "maxtext": "MaxText overrides",
@@ -26,6 +26,7 @@ TITLES: dict[Stack, str] = {
     "deepspeed": "DeepSpeed settings",
     "nanotron": "nanotron settings",
     "axolotl": "Axolotl settings",
+    "primus": "Primus settings",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -53,6 +54,11 @@ _SAID_BY: dict[str, tuple[Stack, ...]] = {
 def stack_of(framework: str | None) -> Stack:
     """The stack whose words a record's framework takes; MaxText's for any other."""
     return _STACKS.get((framework or "").casefold(), "maxtext")
+
+
+def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
+    """Whose form a line to paste has: that of the launcher which starts the stack, where there is one."""
+    return "primus" if primus.is_primus(current) else stack
 
 
 def launch_lines(

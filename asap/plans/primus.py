@@ -1,8 +1,9 @@
 """A plan in a YAML of Primus: the settings of its backend, below ``overrides`` of the module that trains."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from asap.plans.yaml_lines import yaml_lines
+import yaml
 
 MODULE = "primus_module"
 """Among a run's settings: the module of the YAML that trains."""
@@ -10,16 +11,17 @@ MODULE = "primus_module"
 
 def is_primus(settings: Mapping[str, object] | None) -> bool:
     """Whether Primus starts the run."""
-    return bool(settings) and MODULE in (settings or {})
+    return settings is not None and MODULE in settings
 
 
 def lines_to_paste(changed: Mapping[str, str | bool | None], settings: Mapping[str, object]) -> str:
-    """Settings as YAML, with the place that they belong to; ``None`` takes a setting back."""
-    if not changed:
-        return ""
-    lines = yaml_lines({key: _text(value) for key, value in changed.items()})
-    return f"# below modules: {settings[MODULE]}: overrides:\n{lines}"
-
-
-def _text(value: str | bool | None) -> str:
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else value
+    """Settings by dotted key as YAML, in their place; ``None`` takes a setting back."""
+    overrides: dict[str, Any] = {}
+    for key, value in changed.items():
+        *sections, name = key.split(".")
+        inner = overrides
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[name] = yaml.safe_load(value) if isinstance(value, str) else value
+    document = {"modules": {str(settings[MODULE]): {"overrides": overrides}}} if overrides else {}
+    return yaml.safe_dump(document, sort_keys=False).rstrip() if document else ""

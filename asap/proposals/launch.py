@@ -2,7 +2,7 @@
 
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
-from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of
+from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of, words_of
 from asap.proposals.proposal import Overrides
 from asap.study.flags import flags_for
 from asap.study.study import Study
@@ -10,7 +10,8 @@ from asap.study.study import Study
 
 def overrides_of(study: Study, plan: Plan) -> Overrides:
     """What to paste for the run's own launcher to run a plan; raises like :func:`launcher_line`."""
-    stack = stack_of(study.experiment.workload.framework)
+    experiment = study.experiment
+    stack = words_of(stack_of(experiment.workload.framework), experiment.hyperparameters)
     return Overrides.of(stack, launcher_line(study, plan), flags_for(study, plan).exports)
 
 

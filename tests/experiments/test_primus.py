@@ -40,7 +40,7 @@ def experiment(framework: str, model: str, overrides: str) -> str:
 
 
 def pasted(line: str) -> dict:
-    return yaml.safe_load(line)
+    return yaml.safe_load(line)["modules"]["pre_trainer"]["overrides"]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_megatron_alone_has_the_model_of_its_presets_name_and_the_defaults_of_pr
     assert any("defaults: seq_length=8192, tensor_model_parallel_size=2" in note for note in run.notes)
     plan = Plan.parse("replica=8 microbatches=4 remat=none")
     line = launch_lines(plan, "megatron", run.hyperparameters, global_batch=128, layers=32)
-    assert line.startswith("# below modules: pre_trainer: overrides:\n")
+    assert line.splitlines()[:3] == ["modules:", "  pre_trainer:", "    overrides:"]
     assert pasted(line) == {
         "tensor_model_parallel_size": 1, "micro_batch_size": 4, "recompute_granularity": None,
         "recompute_method": None, "recompute_num_layers": None,

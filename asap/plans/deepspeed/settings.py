@@ -43,6 +43,8 @@ _OFFLOAD: dict[Offload, str] = {
     "parameters": "zero_optimization.offload_param.device",
 }
 _ON_DEVICE = ("none", "")
+OF_JSON = "# in the DeepSpeed configuration that it names:"
+"""Between the lines of a YAML file and the JSON."""
 
 
 def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | None = None) -> Plan:
@@ -167,7 +169,7 @@ def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]
         return json_text(settings)
     of_yaml = {key: json.dumps(value) for key, value in settings.items() if key in OF_YAML}
     of_json = {key: value for key, value in settings.items() if key not in OF_YAML}
-    second = f"# in the DeepSpeed configuration that it names:\n{json_text(of_json)}" if of_json else ""
+    second = f"{OF_JSON}\n{json_text(of_json)}" if of_json else ""
     return "\n".join(text for text in (yaml_lines(of_yaml), second) if text)
 
 

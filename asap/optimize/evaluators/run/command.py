@@ -75,7 +75,7 @@ def words(overrides: Overrides) -> str:
     """The launcher's words as arguments of a shell command: flags where they are TOML, JSON or YAML in one word."""
     if overrides.stack == "torchtitan":
         return " ".join(shlex.quote(f"--{key}={value}") for key, value in asked_settings(overrides).items())
-    document = overrides.stack in ("deepspeed", "nanotron", "axolotl")
+    document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "primus")
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 
 
