@@ -3,6 +3,7 @@
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
 from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of, words_of
+from asap.plans.primus import is_primus
 from asap.proposals.proposal import Overrides
 from asap.study.flags import flags_for
 from asap.study.study import Study
@@ -43,6 +44,8 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
     stack = stack_of(study.experiment.workload.framework)
     new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack) for each in (plan, study.plan))
     same = [key for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"]
+    if is_primus(study.experiment.hyperparameters):
+        return tuple(f"{key}: {new[key]}" for key in same)
     if stack == "megatron":
         return tuple(f"--{key.replace('_', '-')} {new[key]}" for key in same)
     return tuple(f"{key}={new[key]}" for key in same)
