@@ -23,6 +23,7 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
+from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
 
 _TOML = ".toml"
@@ -56,6 +57,9 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             return _read(read, deepspeed.is_setting, overrides, experiment)
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
+    if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
+        read = partial(torchtitan_registry.read_registry, text, path)
+        return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None

@@ -13,6 +13,7 @@ from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
+from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.yaml_lines import yaml_lines
 
 Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "primus"]
@@ -95,9 +96,9 @@ def launch_lines(
     current = current or {}
     if stack == "torchtitan":
         settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
-        return (
-            primus.lines_to_paste(settings, current) if primus.is_primus(current) else torchtitan.toml_lines(settings)
-        )
+        if primus.is_primus(current):
+            return primus.lines_to_paste(settings, current)
+        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack == "deepspeed":
         return deepspeed.lines_to_paste(deepspeed.to_settings(plan, current, global_batch=global_batch), current)
     if stack == "nanotron":

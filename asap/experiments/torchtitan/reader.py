@@ -188,7 +188,8 @@ def _said_batch(settings: StackSettings) -> int | None:
 
 def _precision(settings: StackSettings) -> str:
     converters = " ".join([*settings.words("model.converters"), *settings.words("model.converters.print")])
-    for name in ("float8", "mx"):
-        if name in converters:
-            return "fp8"
+    if "nvfp4" in converters:
+        return "fp4"
+    if "float8" in converters or "mx" in converters:
+        return "fp8"
     return "fp32" if settings.text("training.mixed_precision_param") == "float32" else "bf16"

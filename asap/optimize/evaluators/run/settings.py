@@ -10,6 +10,7 @@ import yaml
 
 from asap.core.errors import PlanError
 from asap.plans.deepspeed.settings import OF_JSON
+from asap.plans.torchtitan.python_lines import flags, is_python, read_lines
 from asap.proposals.proposal import Overrides
 
 
@@ -17,11 +18,11 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
     """The settings as a configuration file of the stack nests them.
 
     Raises:
-        PlanError: they belong into two files.
+        PlanError: they belong into two files, or are Python.
     """
     match overrides.stack:
         case "torchtitan":
-            return tomllib.loads(overrides.text)
+            return _nested(flags(overrides.text)) if is_python(overrides.text) else tomllib.loads(overrides.text)
         case "deepspeed":
             of_yaml, of_json = _of_deepspeed(overrides.text)
             if of_yaml and of_json:
@@ -36,6 +37,8 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
 
 def asked_settings(overrides: Overrides) -> dict[str, str]:
     """Names and values that a log may show: of ``key=value``, ``--key value``, or a document."""
+    if overrides.stack == "torchtitan" and is_python(overrides.text):
+        return read_lines(overrides.text)
     if overrides.stack == "deepspeed":
         return {key: _written(value) for part in _of_deepspeed(overrides.text) for key, value in _flat(part)}
     if overrides.stack in ("torchtitan", "nanotron", "axolotl", "primus"):
