@@ -74,6 +74,7 @@ def test_megatron_alone_has_the_model_of_its_presets_name_and_the_defaults_of_pr
     assert (run.workload.zero_stage, run.workload.sequence_parallel, stack_of(run.workload.framework)) == (
         1, True, "megatron",
     )  # fmt: skip
+    assert any("presets of Primus (primus/configs) are not above the file" in note for note in run.notes)
     assert any("defaults: seq_length=8192, tensor_model_parallel_size=2" in note for note in run.notes)
     plan = Plan.parse("replica=8 microbatches=4 remat=none")
     line = launch_lines(plan, "megatron", run.hyperparameters, global_batch=128, layers=32)

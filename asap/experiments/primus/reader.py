@@ -109,11 +109,12 @@ def _over_presets(
     trainer = str(module.get("config") or "pre_trainer.yaml")
     if root is None:
         below = dict(_DEFAULTS[framework])
+        noted = experiment.model_copy(update={"notes": (*experiment.notes, _ALONE)})
         if framework == "maxtext":
-            return merged(below | {"model_name": _catalogued(model)}, said), experiment
+            return merged(below | {"model_name": _catalogued(model)}, said), noted
         known, notes = read_named_model(_catalogued(model))
-        named = experiment if experiment.model else experiment.model_copy(update={"model": known})
-        return merged(below, said), named.model_copy(update={"notes": (*experiment.notes, *notes)})
+        named = noted if noted.model else noted.model_copy(update={"model": known})
+        return merged(below, said), named.model_copy(update={"notes": (*noted.notes, *notes)})
     presets = [read_preset(root, "modules", framework, trainer), read_preset(root, "models", framework, model)]
     for name, preset in zip((trainer, model), presets, strict=True):
         if preset is None:
@@ -178,4 +179,7 @@ _BACKENDS: Mapping[str, _Read] = {
     "torchtitan": _read_torchtitan,
     "maxtext": _read_maxtext,
 }
+_ALONE = (
+    "the presets of Primus (primus/configs) are not above the file: the model is taken by its name, with usual defaults"
+)
 _LAYERS_BY_NUMBER = "recompute_layer_ids names the layers that are recomputed: taken as all of them"
