@@ -137,7 +137,8 @@ def test_a_preset_that_extends_what_lies_outside_is_refused(primus):
         primus(experiment("megatron", "tiny.yaml", "{}"), presets=endless)
 
 
-def test_a_variable_without_default_is_said(read):
-    run = read("run.yaml", experiment("megatron", "llama3.1_8B.yaml", '{seq_length: "${LENGTH}"}'), hardware="mi300x-8")
-    assert run.workload.sequence_length is None
-    assert any("set by variables that have no default: seq_length" in note for note in run.notes)
+def test_a_variable_without_default_is_refused_unless_it_is_said(read):
+    text = experiment("megatron", "llama3.1_8B.yaml", '{seq_length: "${LENGTH}", wandb_project: "${NAME}"}')
+    with pytest.raises(ConfigError, match=r"seq_length is set by a variable without a default: \$\{LENGTH\} .say it"):
+        read("run.yaml", text, hardware="mi300x-8")
+    assert read("run.yaml", text, "seq_length=2048", hardware="mi300x-8").workload.sequence_length == 2048

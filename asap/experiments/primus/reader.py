@@ -82,8 +82,10 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     written = module.get("overrides") or {}
     if not isinstance(written, dict):
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
+    overrides = list(overrides)
+    _refuse_open(written, overrides, str(path))
     said, experiment = _over_presets(module, framework, path, experiment, with_defaults(written))
-    found = read(said, written, path, list(overrides), experiment)
+    found = read(said, written, path, overrides, experiment)
     found = found.model_copy(update={"hyperparameters": found.hyperparameters | {MODULE: name}})
     if found.model is not None and found.model.name is None and (preset := str(module.get("model") or "")):
         known = found.model.model_copy(update={"name": plain(_catalogued(preset), 80)})
@@ -128,14 +130,20 @@ def _catalogued(preset: str) -> str:
     return preset.removesuffix(".yaml").removesuffix("-fp8").replace("_", "-").lower()
 
 
+def _refuse_open(written: dict[str, Any], overrides: Iterable[str], where: str) -> None:
+    """Refuse a setting of the step whose variable has no default, as Primus does, unless an override says it."""
+    given = {override.partition("=")[0].removeprefix("--").replace("-", "_") for override in overrides}
+    for key, text in open_keys(written).items():
+        if _decides(key) and not has_default(text) and key not in given:
+            reason = f"{plain(key, 60)} is set by a variable without a default: {plain(text, 60)}"
+            raise ConfigError(reason, where=where, hint=f"say it: {plain(key, 60)}=…")
+
+
 def _notes_on(written: dict[str, Any]) -> tuple[str, ...]:
-    """That variables of the environment decide, and what is unknown without them."""
-    decided = {key: text for key, text in open_keys(written).items() if _decides(key)}
-    open_ = [key for key, text in decided.items() if not has_default(text)]
-    taken = [f"{key}={with_defaults(text)}" for key, text in decided.items() if key not in open_]
-    notes = [f"set by variables of the environment, taken as their defaults: {', '.join(taken)}"] if taken else []
-    notes += [f"set by variables that have no default: {', '.join(open_)}"] if open_ else []
-    return tuple(plain(note, 300) for note in notes)
+    """That variables of the environment decide."""
+    decided = {key: text for key, text in open_keys(written).items() if _decides(key) and has_default(text)}
+    taken = ", ".join(f"{key}={with_defaults(text)}" for key, text in decided.items())
+    return (plain(f"set by variables of the environment, taken as their defaults: {taken}", 300),) if taken else ()
 
 
 def _decides(key: str) -> bool:
