@@ -79,7 +79,8 @@ class EventStream(Generic[Event]):
                 size = len(text)
             else:
                 raise self._bad(f"is damaged after {self._read} events")
-        yield self._decode_rest(text, is_list)
+        unused = unused or UnusedEvents.of(text, self._categories)
+        yield self._decode_rest(unused.left_out(text, len(text))[0], is_list)
 
     def _skip_header(self, file: BinaryIO) -> tuple[bytes, bool]:
         text, searched = b"", 0

@@ -133,29 +133,22 @@ class _Builder:
         calls, spans, operations, synchronisations = sorts
         spans = [span for span in spans if _tells_something(span.name)]
         if not self.operations:
-            self.categories.update(event.cat or "" for event in events if event.ph == "X")
+            self.categories |= {event.cat or "" for event in events if event.ph == "X"}
+        names, lanes = self.names, self.lanes
         for table, found in ((self.calls, calls), (self.spans, spans)):
             if found:
-                lanes = [("thread", event.pid, event.tid) for event in found]
-                table.append(self._rows(found, [event.name for event in found], lanes))
+                rows = _rows(found)
+                rows[:, 0] = [names[event.name] for event in found]
+                rows[:, 1] = [lanes["thread", event.pid, event.tid] for event in found]
+                table.append(rows)
         if operations:
-            names = [event.name for event in operations]
-            rows = self._rows(operations, list(map(_operation_name, operations)), list(map(_stream, operations)))
-            rows[:, 5] = list(map(_does, [event.cat or "" for event in operations], names))
+            rows = _rows(operations)
+            rows[:, 0] = [names[_operation_name(event)] for event in operations]
+            rows[:, 1] = [lanes[_stream(event)] for event in operations]
+            rows[:, 5] = [_does(event.cat or "", event.name) for event in operations]
             self.operations.append(rows)
         for event in synchronisations:
             self._add_synchronisation(event.args or _NO_ARGUMENTS)
-
-    def _rows(self, events: Sequence[_Event], names: Sequence[str], lanes: Sequence[_Lane]) -> Integers:
-        """As :meth:`Events.of` takes them, of no kind."""
-        start = _nanoseconds([event.ts for event in events])
-        rows = np.zeros((len(events), 6), dtype=np.int64)
-        rows[:, 0] = list(map(self.names.__getitem__, names))
-        rows[:, 1] = list(map(self.lanes.__getitem__, lanes))
-        rows[:, 2] = start
-        rows[:, 3] = start + np.maximum(_nanoseconds([event.dur for event in events]), 0)
-        rows[:, 4] = [event.args.correlation if event.args else NO_CORRELATION for event in events]
-        return rows
 
     def _add_synchronisation(self, arguments: _Arguments) -> None:
         recorded = arguments.wait_on_cuda_event_record_corr_id
@@ -193,6 +186,16 @@ class _Builder:
         )
 
 
+def _rows(events: Sequence[_Event]) -> Integers:
+    """As :meth:`Events.of` takes them, with start, end and correlation."""
+    start = _nanoseconds([event.ts for event in events])
+    rows = np.zeros((len(events), 6), dtype=np.int64)
+    rows[:, 2] = start
+    rows[:, 3] = start + np.maximum(_nanoseconds([event.dur for event in events]), 0)
+    rows[:, 4] = [event.args.correlation if event.args else NO_CORRELATION for event in events]
+    return rows
+
+
 @lru_cache(maxsize=1 << 16)
 def _does(category: str, name: str) -> OperationKind:
     kind = _OPERATIONS[category]
@@ -220,7 +223,7 @@ def _are_inexact(events: Sequence[_Event]) -> bool:
     """Whether a double does not hold their times to the nanosecond."""
     start = np.array([event.ts for event in events])
     late = start[start >= EXACT_BELOW]
-    return bool(np.any(late % 1))
+    return bool(np.any(late != np.floor(late)))
 
 
 def _nanoseconds(microseconds: Sequence[float | Decimal]) -> Integers:

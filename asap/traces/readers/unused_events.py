@@ -11,8 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.traces.trace import Integers
+
 _LAYOUT = re.compile(rb'(\}\s*,\s*)(\{\s*"ph"\s*:\s*")X("\s*,\s*"cat"\s*:\s*")[^"\\]*("\s*,\s*"name"\s*:\s*")')
 _OPEN, _CLOSED, _QUOTE, _COMPLETE = b'{}"X'
+_DEEPER = np.zeros(256, dtype=np.int64)
+_DEEPER[[_OPEN, _CLOSED]] = 1, -1
 _WORD = 8
 """Bytes of a category and what follows it that tell most categories apart."""
 
@@ -52,16 +56,17 @@ class UnusedEvents:
         if not self.before or b"\0" in text:
             return text[:end], 0
         characters = np.frombuffer(text, dtype=np.uint8, count=end)
-        braces = np.flatnonzero((characters == _OPEN) | (characters == _CLOSED))
-        opening = np.flatnonzero(characters[braces] == _OPEN)
+        braces = np.flatnonzero(characters >= _OPEN)
+        kinds = characters[braces]
+        opening = np.flatnonzero(kinds == _OPEN)
         opened = braces[opening]
         to_brace = self.before.index(_OPEN)
         begins = np.flatnonzero(_has(text, opened - to_brace, self.before))
         if len(begins) < 2:
             return text[:end], 0
         start = opened[begins]
-        balanced = 2 * np.diff(begins) == np.diff(opening[begins])
-        unused = balanced & self._unused(text, characters, start[:-1] - to_brace)
+        whole = _are_single(np.cumsum(_DEEPER[kinds]), opening[begins])
+        unused = whole & self._unused(text, characters, start[:-1] - to_brace)
         return _without(text, start, unused, end), int(unused.sum())
 
     def _unused(self, text: bytes, characters: NDArray[np.uint8], start: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -73,6 +78,18 @@ class UnusedEvents:
             rows = np.flatnonzero(categories == np.frombuffer(beginning, np.uint64, 1, self.category))
             unused[rows] |= _has(text, start[rows], beginning)
         return unused
+
+
+def _are_single(depth: Integers, begin: Integers) -> NDArray[np.bool_]:
+    """Whether from each beginning to the next there is one event: its depth is left once, at the end.
+
+    Args:
+        depth: after each brace.
+        begin: indices of the braces at which events begin.
+    """
+    inside = np.repeat(depth[begin[:-1]], np.diff(begin))
+    left = np.add.reduceat(depth[begin[0] : begin[-1]] < inside, begin[:-1] - begin[0])
+    return (left == 1) & (depth[begin[1:] - 1] < depth[begin[:-1]])
 
 
 def _has(text: bytes, start: NDArray[np.int64], what: bytes) -> NDArray[np.bool_]:
