@@ -254,6 +254,25 @@ def test_attention_kernels_of_an_earlier_generation_are_slower_on_hopper_alone(c
     assert attention(None) == pytest.approx(attention("flash attention 2"), rel=0.4)
 
 
+def test_whole_experts_need_no_tensor_parallel_collectives_of_their_own(mixture, workload, h100):
+    wide, plan = mixture.model_copy(update={"experts": 64}), "model=4 expert=2 replica=8 microbatches=8 remat=none"
+    work = workload.model_copy(update={"framework": "Megatron-Core", "sequence_parallel": True})
+    split = evaluated(plan, wide, work, h100)
+    whole = evaluated(plan, wide, work.model_copy(update={"experts_over": ("model",)}), h100)
+    assert whole.tensor == pytest.approx(split.tensor / 2)
+    assert whole.expert > split.expert  # to eight devices instead of two
+    assert whole.compute < split.compute  # products as wide as an expert
+
+
+def test_experts_that_lie_over_context_devices_are_reduced_over_fewer_copies(mixture, workload, h100):
+    wide, plan = mixture.model_copy(update={"experts": 64}), "seq=4 expert=2 replica=8 microbatches=8 remat=none"
+    work = workload.model_copy(update={"framework": "Megatron-Core", "context_parallel": "ring"})
+    copied = evaluated(plan, wide, work, h100)
+    folded = evaluated(plan, wide, work.model_copy(update={"experts_over": ("seq",)}), h100)
+    assert folded.replica < copied.replica
+    assert folded.optimizer == pytest.approx(copied.optimizer)  # ZeRO shards what copies share
+
+
 def test_tokens_go_to_their_experts_again_where_the_mlp_is_computed_again(mixture, workload, h100):
     kept, again = (evaluated(f"data=8 expert=8 remat={policy}", mixture, workload, h100) for policy in ("none", "full"))
     assert again.expert == pytest.approx(1.5 * kept.expert)

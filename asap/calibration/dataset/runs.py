@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from asap.calibration.dataset.maxtext_flops import step_time_of_flops
 from asap.calibration.dataset.network_text import fabric_of, network_of, node_of
 from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
-from asap.calibration.dataset.run_layout import mesh_of, meshes_of, microbatches_of
+from asap.calibration.dataset.run_layout import experts_over, mesh_of, meshes_of, microbatches_of
 from asap.calibration.dataset.run_text import (
     attention_of,
     context_parallel_of,
@@ -199,6 +199,7 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
         attention=attention_of(row), framework=framework_of(row), zero_stage=zero_stage_of(row),
         context_parallel=context_parallel_of(row),
         sequence_parallel=sharding if isinstance(sharding, bool) else None,
+        experts_over=experts_over(row, ici),
     )  # fmt: skip
     return plan, workload
 

@@ -152,9 +152,9 @@ def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
         notes.append(f"every {option}. layer is recomputed (selective_ac_option); taken as remat=minimal")
     if plan.remat is None:
         notes.append("what is recomputed is unknown: a memory budget decides it (activation_checkpoint.mode)")
-    tensor = plan.degree("model")
-    if plan.degree("expert") > 1 and tensor > 1 and settings.count(titan.EXPERT_TENSOR, 1) != tensor:
-        notes.append(f"experts lie whole over tensor-parallel devices; taken as expert={plan.degree('expert')}")
+    if folded := [axis for axis in titan.experts_over(settings) if plan.degree(axis) > 1]:
+        axes = " x ".join(f"{axis}={plan.degree(axis)}" for axis in ("expert", *folded))
+        notes.append(f"experts lie over {settings[titan.EXPERT]} devices, here {axes}")
     return tuple(notes)
 
 
@@ -171,6 +171,7 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
+        experts_over=titan.experts_over(settings),
     )
 
 

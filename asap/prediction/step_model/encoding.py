@@ -193,6 +193,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         rings_context=float(context == "ring"),
         swaps_heads=float(context == "ulysses"),
         sequence_parallel=float(sharded),
+        experts_over_model=float("model" in w.experts_over),
+        experts_over_seq=float("seq" in w.experts_over),
     )
 
 
