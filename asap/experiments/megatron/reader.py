@@ -20,6 +20,7 @@ from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import experts_over, from_arguments, is_fully_sharded
 from asap.plans.plan import Plan, Remat
+from asap.plans.validity import Degrees
 
 CORE = "Megatron-Core"
 DEEPSPEED = "Megatron-DeepSpeed"
@@ -184,10 +185,10 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
     notes = []
     tensor = settings.count("tensor_model_parallel_size") or 1
     split = settings.count("expert_tensor_parallel_size", tensor)
-    if folded := [axis for axis in experts_over(settings) if plan.degree(axis) > 1]:
-        axes = " x ".join(f"{axis}={plan.degree(axis)}" for axis in ("expert", *folded))
+    if folded := tuple(axis for axis in experts_over(settings) if plan.degree(axis) > 1):
+        axes = Degrees.of(plan, folded).expert_axes
         notes.append(f"experts lie over {settings['expert_model_parallel_size']} devices, here {axes}")
-    if 1 < split < tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
+    if split and 1 < split < tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
         notes.append(f"expert_tensor_parallel_size={split}: experts are taken as split {tensor} ways, as attention is")
     if plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")

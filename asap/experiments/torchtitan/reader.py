@@ -18,6 +18,7 @@ from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as titan
 from asap.plans.torchtitan.token_batches import LENGTH, SEQUENCE
+from asap.plans.validity import Degrees
 
 FRAMEWORK = "torchtitan"
 SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", "optimizer", "metrics", "profiling")
@@ -152,9 +153,8 @@ def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
         notes.append(f"every {option}. layer is recomputed (selective_ac_option); taken as remat=minimal")
     if plan.remat is None:
         notes.append("what is recomputed is unknown: a memory budget decides it (activation_checkpoint.mode)")
-    if folded := [axis for axis in titan.experts_over(settings) if plan.degree(axis) > 1]:
-        axes = " x ".join(f"{axis}={plan.degree(axis)}" for axis in ("expert", *folded))
-        notes.append(f"experts lie over {settings[titan.EXPERT]} devices, here {axes}")
+    if folded := tuple(axis for axis in titan.experts_over(settings) if plan.degree(axis) > 1):
+        notes.append(f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}")
     return tuple(notes)
 
 

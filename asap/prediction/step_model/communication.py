@@ -82,7 +82,7 @@ def _reduced_blocks(inputs: StepInputs) -> Number:
     """Blocks of a layer that the tensor axis splits, mean over layers: not experts that lie whole over it, to which
     all-to-alls bring the tokens, unless shared experts beside them are split."""
     model, whole = inputs.model, inputs.workload.experts_over_model > 0
-    return model.sequential_blocks - model.moe_share * (whole & (model.shared_mlp_width == 0))
+    return model.sequential_blocks - np.where(whole & (model.shared_mlp_width == 0), model.moe_share, 0.0)
 
 
 def _routed(inputs: StepInputs, activation: Number) -> Number:
