@@ -60,6 +60,9 @@ class Workload(BaseModel):
         default=None,
         description="what is captured as a CUDA graph: the step, each layer, some modules of a layer, nothing",
     )
+    compiled: bool | None = Field(
+        default=None, description="whether torch.compile fuses the elementwise operations of a layer"
+    )
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"
     )

@@ -56,6 +56,21 @@ def test_experts_lie_over_other_axes_as_megatron_lays_them(changes, mesh, over):
     assert (str(found.plan.ici), found.workload.experts_over) == (mesh, over)
 
 
+@pytest.mark.parametrize(
+    ("says", "compiled"),
+    [
+        ({"compiled": False, "notes": "torch.compile"}, False),
+        ({"notes": "FSDP2, torch.compile + Float8"}, True),
+        ({"notes": "without torch.compile (its default)"}, False),
+        ({"notes": "eager; reshard_after_forward always"}, False),
+        ({"notes": "compile not stated"}, None),
+        ({}, None),
+    ],
+)
+def test_whether_pytorch_compiled_the_model(says, compiled):
+    assert run(framework="torchtitan", **says).workload.compiled is compiled
+
+
 def test_nvlink_of_a_rack_does_not_end_at_a_node():
     def domain(chip):
         return run(hardware=chip, hardware_detail="4 GPUs per node").hardware.chip.scaleup.domain

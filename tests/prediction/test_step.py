@@ -261,6 +261,15 @@ def test_attention_kernels_of_an_earlier_generation_are_slower_on_later_chips(ch
     assert attention(None) == pytest.approx(attention(usual), rel=0.4)
 
 
+def test_a_compiled_model_passes_less_often_over_hbm(decoder, workload, h100):
+    def hbm(**says):
+        work = workload.model_copy(update={"framework": "torchtitan", **says})
+        return float(np.squeeze(evaluated("data=64", decoder, work, h100).hbm))
+
+    assert hbm(compiled=True) < 0.8 * hbm(compiled=False)
+    assert hbm() == hbm(compiled=False)
+
+
 def test_whole_experts_need_no_tensor_parallel_collectives_of_their_own(mixture, workload, h100):
     wide, plan = mixture.model_copy(update={"experts": 64}), "model=4 expert=2 replica=8 microbatches=8 remat=none"
     work = workload.model_copy(update={"framework": "Megatron-Core", "sequence_parallel": True})

@@ -53,6 +53,17 @@ def context_parallel_of(row: Mapping[str, Any]) -> ContextParallel | None:
     return "ulysses" if "ulysses" in str(row.get("cp_kind") or "").casefold() else None
 
 
+def compiled_of(row: Mapping[str, Any]) -> bool | None:
+    """Whether PyTorch compiled the model, where the row tells."""
+    said = row.get("compiled")
+    if isinstance(said, bool):
+        return said
+    notes = str(row.get("notes") or "").casefold()
+    if re.search(r"\b(no|not|without)\b[\w\s.]{0,8}compile|\beager\b", notes):
+        return False
+    return True if re.search(r"\bcompiled?\b(?! not stated)", notes) else None
+
+
 def padded_capacity_of(row: Mapping[str, Any]) -> float | None:
     """The capacity factor to which experts are padded: MaxText's. That of Megatron drops tokens and pads nothing."""
     padded = framework_class(framework_of(row)) == "maxtext"

@@ -171,6 +171,7 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
+        compiled=settings.flag("compile.enable", settings.flag("training.compile")),
         experts_over=titan.experts_over(settings),
     )
 

@@ -142,7 +142,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     master = framework in (None, "megatron", "nemo") or (stack_of(w.framework) == "deepspeed" and operands <= HALF)
     kernel = attention_class(w.attention) or "flash"
     name = (w.framework or "").casefold()
-    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp")
+    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp") and not w.compiled
     gathers = gathers_logits(w)
     accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
     reduced = OPERAND_BYTES[
