@@ -43,6 +43,11 @@ def plain(text: object, limit: int | None = None) -> str:
     return clean if limit is None or len(clean) <= limit else clean[: limit - 1] + "…"
 
 
+def plain_lines(text: str) -> str:
+    """Lines with the blanks before them, each otherwise as :func:`plain` has it."""
+    return "\n".join(f"{line[: len(line) - len(line.lstrip(' '))]}{plain(line)}" for line in text.splitlines())
+
+
 def markdown(text: object, limit: int | None = None) -> str:
     """Plain text that Markdown shows as it is: no markup, no HTML, no link, no mention.
 

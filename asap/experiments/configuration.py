@@ -18,7 +18,10 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides, read_rec
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
-_READ = "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl and config.json"
+_READ = (
+    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Primus and"
+    " config.json"
+)
 
 
 def read_configuration(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:

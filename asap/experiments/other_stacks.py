@@ -18,10 +18,12 @@ from asap.experiments.megatron import bridge_script, nemo
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
 from asap.experiments.nanotron import reader as nanotron
+from asap.experiments.primus import reader as primus
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
+from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
 
 _TOML = ".toml"
@@ -55,6 +57,9 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             return _read(read, deepspeed.is_setting, overrides, experiment)
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
+    if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
+        read = partial(torchtitan_registry.read_registry, text, path)
+        return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
@@ -74,6 +79,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
     refuse_mapping(values, path)
+    if primus.is_primus(values):
+        return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if axolotl.is_axolotl(values):
         return partial(axolotl.read_axolotl, values, path), axolotl.is_setting
     if llama_factory.is_training_file(values):

@@ -7,6 +7,7 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.numbers import real_number, whole_number
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.experiments.near_misses import near_misses
 
 
 class StackSettings(Mapping[str, Any]):
@@ -22,8 +23,10 @@ class StackSettings(Mapping[str, Any]):
         self._values = {key: value for key, value in values.items() if value is not None}
         self._place = place
         self._lines = lines or {}
+        self._asked: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
+        self._asked.add(key)
         return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -36,6 +39,11 @@ class StackSettings(Mapping[str, Any]):
         """The settings with others on top, which have no line."""
         lines = {key: line for key, line in self._lines.items() if key not in values}
         return StackSettings(self._values | dict(values), self._place, lines)
+
+    def misspelt(self) -> tuple[str, ...]:
+        """A note on settings that nothing has asked for so far and that almost have the name of a missing one."""
+        said = self._values.keys()
+        return near_misses(said - self._asked, self._asked - said)
 
     def source(self, key: str) -> str:
         """``train.sh:12: num_layers``: for provenance."""
@@ -80,8 +88,10 @@ class StackSettings(Mapping[str, Any]):
         return number
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """True or false, also as text; raises like :meth:`count`."""
+        """True or false, also as text, 1 or 0; raises like :meth:`count`."""
         value = self.get(key, default)
+        if str(value) in ("0", "1"):
+            return str(value) == "1"
         if isinstance(value, str) and value.casefold() in ("true", "false"):
             return value.casefold() == "true"
         if isinstance(value, bool):

@@ -2,6 +2,11 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
+from asap.plans.launchers import Stack
+from asap.plans.plan import Offload
+
+_TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl")
+"""Stacks whose FSDP offloads parameters with the optimizer, by one setting (``CPUOffloadPolicy`` of PyTorch)."""
 
 
 def _read(plan: Plan) -> str:
@@ -9,13 +14,13 @@ def _read(plan: Plan) -> str:
 
 
 def _values(run: Run) -> tuple[Value, ...]:
-    del run
-    return (PRESENT, Value(_toggled))
+    moved: tuple[Offload, ...] = ("optimizer", "parameters") if run.stack in _TOGETHER else ("optimizer",)
 
+    def toggled(plan: Plan) -> Plan:
+        others = tuple(what for what in plan.offload if what not in moved)
+        return plan.model_copy(update={"offload": others if "optimizer" in plan.offload else (*moved, *others)})
 
-def _toggled(plan: Plan) -> Plan:
-    others = tuple(what for what in plan.offload if what != "optimizer")
-    return plan.model_copy(update={"offload": others if "optimizer" in plan.offload else ("optimizer", *others)})
+    return (PRESENT, Value(toggled))
 
 
 LEVER = Lever(
@@ -28,6 +33,8 @@ LEVER = Lever(
         "megatron": "--optimizer-cpu-offload",
         "bridge": "optimizer.optimizer_cpu_offload",
         "deepspeed": "zero_optimization.offload_optimizer.device",
+        "torchtitan": "training.enable_cpu_offload",
+        "axolotl": "fsdp_config.offload_params",
     },
     read=_read,
     values=_values,

@@ -27,13 +27,13 @@ class Workload(BaseModel):
     sequence_length: Count | None = Field(default=None, description="tokens in a sequence")
     precision: str | None = Field(default=None, description="of the matrix multiplications: bf16, fp8, int8, …")
     weight_precision: str | None = Field(
-        default=None, description="in which JAX keeps parameters, gradients and moments: fp32, bf16"
+        default=None, description="in which JAX and FSDP keep parameters, gradients and moments: fp32, bf16"
     )
     gradient_precision: str | None = Field(default=None, description="of the gradients: fp32, bf16")
     first_moment_precision: str | None = Field(
-        default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16"
+        default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16, int8"
     )
-    second_moment_precision: str | None = Field(default=None, description="of Adam's second moment: fp32, bf16")
+    second_moment_precision: str | None = Field(default=None, description="of Adam's second moment: fp32, bf16, int8")
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")

@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from asap.core.text import plain
+from asap.core.text import plain, plain_lines
 from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
 from asap.optimize.codes import Code
 from asap.optimize.outcome import Outcome, Try
@@ -102,7 +102,7 @@ def _best(best: Best) -> Iterable[RenderableType]:
     )
     if best.lines:
         yield Text("paste:")
-        yield from (Text(f"  {plain(line)}", style="green") for line in best.lines)
+        yield from (Text(f"  {plain_lines(line)}", style="green") for line in best.lines)
 
 
 def _spent(report: OptimizationReport) -> str:

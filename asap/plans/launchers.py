@@ -4,17 +4,19 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from asap.core.errors import PlanError
+from asap.plans import primus
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments
+from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
+from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.yaml_lines import yaml_lines
 
-Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl"]
+Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "primus"]
 
 TITLES: dict[Stack, str] = {
     "maxtext": "MaxText overrides",
@@ -25,6 +27,7 @@ TITLES: dict[Stack, str] = {
     "deepspeed": "DeepSpeed settings",
     "nanotron": "nanotron settings",
     "axolotl": "Axolotl settings",
+    "primus": "Primus settings",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -52,6 +55,11 @@ _SAID_BY: dict[str, tuple[Stack, ...]] = {
 def stack_of(framework: str | None) -> Stack:
     """The stack whose words a record's framework takes; MaxText's for any other."""
     return _STACKS.get((framework or "").casefold(), "maxtext")
+
+
+def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
+    """Whose form a line to paste has: that of the launcher which starts the stack, where there is one."""
+    return "primus" if primus.is_primus(current) else stack
 
 
 def launch_lines(
@@ -84,17 +92,22 @@ def launch_lines(
         overrides = to_overrides(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
-        return paste_line(overrides)
+        return primus.lines_to_paste(overrides, current or {}) if primus.is_primus(current) else paste_line(overrides)
     current = current or {}
     if stack == "torchtitan":
-        return torchtitan.toml_lines(torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers))
+        settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
+        if primus.is_primus(current):
+            return primus.lines_to_paste(settings, current)
+        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack == "deepspeed":
-        return deepspeed.json_text(deepspeed.to_settings(plan, current, global_batch=global_batch))
+        return deepspeed.lines_to_paste(deepspeed.to_settings(plan, current, global_batch=global_batch), current)
     if stack == "nanotron":
         return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     if stack == "axolotl":
         return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
+    if primus.is_primus(current):
+        return primus.lines_to_paste(yaml_values(arguments), current)
     if stack == "megatron":
         return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
     return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")

@@ -77,10 +77,11 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
 
         split = MeasuredSplit.of(study.profile, study.shares)
         return [predict_from_profile(plan, study.plan, study.profile, split) for plan in plans]
+    missing = _missing(study)
     raise InsufficientEvidenceError(
-        f"a prediction needs {_missing(study)}, or a profile together with the plan that it shows",
+        f"a prediction needs {' and '.join(missing)}, or a profile together with the plan that it shows",
         where=experiment.id,
-        hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+        hint=f"asap experiments add ID --config FILE {' '.join(missing.values())}, or --profile PATH",
     )
 
 
@@ -120,12 +121,13 @@ def usual_axes(study: Study) -> tuple[str, ...]:
     return tuple(a for a in AXES if a in known or added.get(a) or incumbent.degree(a) > 1)
 
 
-def _missing(study: Study) -> str:
+def _missing(study: Study) -> dict[str, str]:
+    """What a prediction needs and the record does not have, and how it is said on the command line."""
     architecture, workload = study.experiment.model, study.experiment.workload
-    parts = (
-        ["the model's architecture"] if architecture is None else [f"the model's {f}" for f in architecture.missing()]
-    )
-    parts += ["the global batch"] if workload.global_batch is None else []
-    parts += ["the sequence length"] if workload.sequence_length is None else []
-    parts += ["the hardware"] if study.slice is None else []
-    return " and ".join(parts)
+    if architecture is None:
+        parts = {"the model's architecture": "model=NAME"}
+    else:
+        parts = {f"the model's {field}": f"model.{field}=…" for field in architecture.missing()}
+    parts |= {"the global batch": "--batch N"} if workload.global_batch is None else {}
+    parts |= {"the sequence length": "--sequence N"} if workload.sequence_length is None else {}
+    return parts | ({"the hardware": "--hardware NAME"} if study.slice is None else {})

@@ -2,7 +2,8 @@
 
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
-from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of
+from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of, words_of
+from asap.plans.primus import is_primus
 from asap.proposals.proposal import Overrides
 from asap.study.flags import flags_for
 from asap.study.study import Study
@@ -10,7 +11,8 @@ from asap.study.study import Study
 
 def overrides_of(study: Study, plan: Plan) -> Overrides:
     """What to paste for the run's own launcher to run a plan; raises like :func:`launcher_line`."""
-    stack = stack_of(study.experiment.workload.framework)
+    experiment = study.experiment
+    stack = words_of(stack_of(experiment.workload.framework), experiment.hyperparameters)
     return Overrides.of(stack, launcher_line(study, plan), flags_for(study, plan).exports)
 
 
@@ -42,6 +44,8 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
     stack = stack_of(study.experiment.workload.framework)
     new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack) for each in (plan, study.plan))
     same = [key for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"]
+    if is_primus(study.experiment.hyperparameters):
+        return tuple(f"{key}: {new[key]}" for key in same)
     if stack == "megatron":
         return tuple(f"--{key.replace('_', '-')} {new[key]}" for key in same)
     return tuple(f"{key}={new[key]}" for key in same)

@@ -19,7 +19,8 @@ from asap.proposals.selection.search import search
 from asap.study.study import Study, study_of
 from asap.study.wishes import Wishes
 
-NARROW = ("int8", "fp8")
+NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
+"""Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""
 TIMES_MORE_CHIPS = (2, 4, 8, 16)
 PARTS_OF_BATCH = (2, 4, 8)
 
@@ -117,10 +118,10 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
     assert hardware is not None
     peaks = hardware.chip.peak_flops
     present = peaks.get(workload.precision or "bf16", max(peaks.values()))
-    for name in NARROW:
+    for name in NARROW.get(hardware.chip.kind, ()):
         if peaks.get(name, 0.0) > present:
-            found = _best(_with_workload(study, precision=name))
-            if found is not None:
+            found = _best_or_present(_with_workload(study, precision=name))
+            if found is not None and _rate(found) > _rate(now):
                 ratio, statement = _against(found, now)
                 yield Option(
                     changes="numerics", plan=found.plan, tokens_per_second=ratio,
@@ -133,8 +134,8 @@ def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     batch = study.experiment.workload.global_batch
     if not batch or global_batch.LEVER.name in study.wishes.allowed:
         return
-    found = _best(_with_workload(study, global_batch=2 * batch))
-    if found is not None:
+    found = _best_or_present(_with_workload(study, global_batch=2 * batch))
+    if found is not None and _rate(found) > _rate(now):
         ratio, statement = _against(found, now)
         yield Option(
             changes="batch", plan=found.plan, tokens_per_second=ratio,
@@ -156,12 +157,17 @@ def _best(study: Study) -> Prediction | None:
     return expect(study, [found.plan(found.leading[0])])[0] if found and len(found.leading) else None
 
 
+def _best_or_present(study: Study) -> Prediction | None:
+    """The faster of that and the plan that runs, which the search has only where layers divide over its stages."""
+    assert study.plan is not None
+    found = (_best(study), expect(study, [study.plan])[0])
+    fitting = [one for one in found if one is not None and (one.memory is None or one.memory.fits)]
+    return max(fitting, key=_rate, default=None)
+
+
 def _against(found: Prediction, now: Prediction) -> tuple[float, str]:
-    assert found.tokens_per_second is not None
-    assert now.tokens_per_second is not None
-    ratio = found.tokens_per_second.value / now.tokens_per_second.value
-    way = "more" if ratio >= 1 else "fewer"
-    return ratio, f"{format_percent(abs(ratio - 1), 0)} {way} tokens/s than now (modelled)"
+    ratio = _rate(found) / _rate(now)
+    return ratio, f"{format_percent(ratio - 1, 0)} more tokens/s than now (modelled)"
 
 
 def _rate(found: Prediction) -> float:

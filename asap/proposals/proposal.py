@@ -51,10 +51,11 @@ class Overrides(BaseModel):
     megatron: str | None = Field(default=None, description="Megatron-LM arguments: --tensor-model-parallel-size 4 …")
     nemo: str | None = Field(default=None, description="model.tensor_model_parallel_size=4 …")
     bridge: str | None = Field(default=None, description="Megatron-Bridge: model.tensor_model_parallel_size=4 …")
-    torchtitan: str | None = Field(default=None, description="sections of TOML, on several lines")
+    torchtitan: str | None = Field(default=None, description="sections of TOML, or statements of Python")
     deepspeed: str | None = Field(default=None, description="JSON to lay over the configuration")
     nanotron: str | None = Field(default=None, description="sections of YAML, on several lines")
     axolotl: str | None = Field(default=None, description="keys of YAML, on several lines")
+    primus: str | None = Field(default=None, description="sections of YAML, on several lines")
 
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
 

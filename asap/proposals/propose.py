@@ -92,7 +92,7 @@ def _warnings(ranked: RankedCandidates) -> tuple[str, ...]:
     study, left_out, warnings = ranked.study, ranked.left_out, []
     if left_out:
         reason = max(set(left_out), key=lambda reason: (left_out.count(reason), reason))
-        warnings.append(f"Left out: {counted(len(left_out), 'valid plan')}, such as where {reason}.")
+        warnings.append(f"Left out: {counted(len(left_out), 'valid plan')}. The most frequent reason: {reason}.")
     unknown = unchecked(study.constraints)
     if unknown:
         warnings.append(f"Not checked, because it is not known: {', '.join(unknown)}.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from asap.core.text import markdown, plain
+from asap.core.text import markdown, plain_lines
 from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
@@ -82,7 +82,7 @@ def _proposal(proposal: Proposal) -> str:
 
 def _block(lines: Iterable[str]) -> list[str]:
     """A code block, if there is anything in it."""
-    text = "\n".join(plain(line).replace("`", "") for line in lines)
+    text = "\n".join(plain_lines(line).replace("`", "") for line in lines)
     return [f"```\n{text}\n```"] if text else []
 
 

@@ -1,6 +1,7 @@
 """Predictions of plans as a table, and in full where there are few."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -8,6 +9,7 @@ from rich.text import Text
 
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
 from asap.reports import phrases
@@ -18,6 +20,11 @@ _DISTANCES: dict[str, Callable[[Prediction], float | None]] = {
     "outside region": lambda prediction: prediction.region_distance,
     "doublings": lambda prediction: prediction.doublings,
 }
+_LEGEND = {
+    "outside region": "how far from the runs that the model was fitted to, 0 among them",
+    "doublings": "factors of two between a mesh and that of now",
+}
+_FIGURE = re.compile(r"\d[\d.]*")
 
 
 def print_predictions(
@@ -31,25 +38,37 @@ def print_predictions(
     if now is not None:
         table.add_row(f"now: {now.plan}", *_cells(now)[1:], *(_number(read(now)) for read in distances.values()))
     for prediction in predictions:
-        table.add_row(*_cells(prediction), *(_number(read(prediction)) for read in distances.values()))
+        if now is None or prediction.plan != now.plan:
+            table.add_row(*_cells(prediction), *(_number(read(prediction)) for read in distances.values()))
     console.print(table)
     console.print(Text(f"axes: {phrases.axis_legend(prediction.plan for prediction in predictions)}", style="dim"))
+    if distances:
+        console.print(Text("; ".join(f"{name}: {_LEGEND[name]}" for name in distances), style="dim"))
     if len(predictions) <= IN_FULL:
         for prediction in predictions:
             _print_parts(prediction, console)
-    notes = dict.fromkeys(
-        (*study.warnings, *(note for p in predictions for note in p.notes), *_unsayable(study, predictions))
-    )
-    for note in notes:
+    notes = (*study.warnings, *(note for p in predictions for note in p.notes), *_unsayable(study, predictions))
+    for note in _once(notes):
         console.print(Text(f"! {plain(note)}", style="yellow"))
 
 
+def _once(notes: Iterable[str]) -> Iterable[str]:
+    """Notes that differ in their figures alone once, as the first has it."""
+    first: dict[str, str] = {}
+    for note in notes:
+        first.setdefault(_FIGURE.sub("", note), note)
+    return first.values()
+
+
 def _unsayable(study: Study, predictions: list[Prediction]) -> Iterator[str]:
-    """Why the run's launcher has no words for a plan."""
+    """Why the run's launcher has no words for some plans."""
+    plans: dict[str, list[Plan]] = {}
     for prediction in predictions:
-        reason = why_not_launched(study, prediction.plan)
-        if reason is not None:
-            yield f"{prediction.plan} cannot be launched as it stands: {reason}."
+        if (reason := why_not_launched(study, prediction.plan)) is not None:
+            plans.setdefault(reason, []).append(prediction.plan)
+    for reason, found in plans.items():
+        verb = "cannot be launched as it stands" if len(found) == 1 else "cannot be launched as they stand"
+        yield f"{'; '.join(map(str, found))} {verb}: {reason}."
 
 
 _FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}

@@ -30,14 +30,15 @@ def order_sentence(analysis: Analysis) -> str:
         return "Ordered by step time."
     if analysis.situation in TOO_TIGHT:
         return "First is what takes least at the upper end of its interval, over P(fits); what runs now does not fit."
-    doubted = "the gain weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
+    odds = "weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
     added = [one.precedent for one in analysis.proposals]
+    if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):
+        return f"What counts is the gain {odds}."
     shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
-    counted = any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added)
-    also = (
-        f"; precedents add {shown}, and leave the prediction, which they did not improve, as it is" if counted else ""
+    return (
+        f"What counts is the gain, with what precedents add to it ({shown}), {odds}. P(faster) as shown, like the"
+        " prediction, is without them: they did not improve it."
     )
-    return f"What counts is {doubted}{also}."
 
 
 def changed(proposal: Proposal) -> str:

@@ -15,6 +15,7 @@ from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.launchers import TITLES, launch_lines, stack_of
 from asap.plans.plan import AXES, Plan
+from asap.plans.torchtitan.python_lines import PYTHON
 from asap.reports.descriptions import describe_hardware
 from asap.reports.flags import flag_sentences, flag_summary
 from asap.study.flags import flags_of_record
@@ -127,7 +128,8 @@ def _in_words(experiment: Experiment) -> str:
     if plan is None:
         return ""
     try:
-        return launch_lines(plan, stack, {}).replace("\n", " ")
+        form = {key: value for key, value in experiment.hyperparameters.items() if key == PYTHON}
+        return launch_lines(plan, stack, form).replace("\n", " ")
     except PlanError:
         return ""
 

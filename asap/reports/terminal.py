@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from asap.core.text import plain
+from asap.core.text import plain, plain_lines
 from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
@@ -150,7 +150,7 @@ def _trials(analysis: Analysis) -> list[RenderableType]:
 
 
 def _paste(line: str) -> Text:
-    return Text(f"     {plain(line)}", style="green", no_wrap=True, overflow="ignore")
+    return Text(f"     {plain_lines(line)}", style="green", no_wrap=True, overflow="ignore")
 
 
 def _named(proposal: Proposal) -> Text:

@@ -6,6 +6,10 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
+SMALL = {
+    "hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 16, "num_hidden_layers": 16,
+    "num_key_value_heads": 16, "vocab_size": 32000,
+}  # fmt: skip
 BUNDLED = Path(__file__).resolve().parents[2] / "asap" / "experiments" / "bundled" / "cpu-8dev"
 
 
@@ -63,6 +67,18 @@ def test_without_a_plan_there_is_a_diagnosis_and_the_reason_why_nothing_is_propo
     data = json.loads(done.out)
     assert data["proposals"] == []
     assert "--plan" in data["recommendation"]["statement"]
+
+
+def test_of_a_run_whose_plan_is_unknown_plans_are_proposed_by_step_time(asap, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"], **SMALL}))
+    said = ("--hardware", "v5e-16", "--batch", "64", "--sequence", "2048")
+    assert asap("experiments", "add", "planless", "--config", str(config), *said).code == 0
+    done = asap("analyze", "planless", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    data = json.loads(done.out)
+    assert len(data["proposals"]) == 3
+    assert data["recommendation"]["statement"]
 
 
 def test_nothing_known_is_insufficient_evidence(asap):

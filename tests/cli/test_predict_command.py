@@ -46,6 +46,26 @@ def test_named_plans_are_shown_part_by_part(asap, config):
     assert "modelled" in done.out
 
 
+def test_a_list_has_each_plan_and_each_remark_once(asap, tmp_path):
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 4096\nmicro_batch_size: 8\ndatasets: []\n"
+        "gradient_checkpointing: true\n"
+    )
+    done = asap("predict", "--config", str(run), "--hardware", "h100-32")
+    assert done.code == 0, done.err
+    text = " ".join(done.out.split())
+    assert text.count("Not stated: network between nodes") == 1
+    assert text.count("cannot be launched as they stand") == 1
+    assert "doublings: factors of two between a mesh and that of now" in text
+    now = next(line for line in done.out.splitlines() if line.startswith("now: "))
+    again = asap("predict", "--config", str(run), "--hardware", "h100-32", "--format", "json")
+    plan = json.loads(again.out)["incumbent"]["plan"]
+    assert plan["ici"]["replica"] == 32
+    assert now.startswith("now: replica=32")
+    assert not any(line.startswith("replica=32 ") for line in done.out.splitlines())
+
+
 def test_overrides_change_the_configuration(asap, config):
     def step(*overrides):
         arguments = ["--config", config, "--hardware", "v5e-64", "--plan", "data=64", "--format", "json"]
@@ -75,6 +95,7 @@ def test_what_is_missing_is_named(asap):
     assert done.code == 5
     assert "architecture" in done.err
     assert "global batch" in done.err
+    assert "model=NAME --batch N --sequence N, or --profile PATH" in done.err
 
 
 def test_the_scorecard_beats_the_simple_rivals(asap):

@@ -12,6 +12,8 @@ from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.launchers import launch_lines
+from asap.prediction.predict_study import expect
+from asap.study.study import study_of
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -27,6 +29,12 @@ gradient_checkpointing: true
 optimizer: adamw_torch_fused
 bf16: auto
 flash_attention: true
+"""
+SMALL = """
+base_model: meta-llama/Llama-3.1-8B
+datasets: [{path: tatsu-lab/alpaca, type: alpaca}]
+sequence_len: 8192
+micro_batch_size: 1
 """
 SHARDED = """
 dp_shard_size: 4
@@ -73,8 +81,8 @@ def test_a_deepspeed_configuration_that_it_fills(read, tmp_path):
     other = Plan.parse("replica=8 microbatches=8 remat=none")
     line = launch_lines(other, "deepspeed", run.hyperparameters, global_batch=64)
     changed = {"micro_batch_size": 1, "gradient_accumulation_steps": 8, "gradient_checkpointing": False}
-    assert json.loads(line) == changed
-    assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=64) == "{}"
+    assert parse_yaml(line, "line")[0] == changed
+    assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=64) == ""
 
 
 @pytest.mark.parametrize(
@@ -99,22 +107,47 @@ def test_a_batch_that_is_no_number_is_refused_with_its_file(read):
 
 
 def test_what_is_taken_otherwise_is_said(read):
-    text = TUNING.replace("sample_packing: true", "sample_packing: false").replace(
-        "adamw_torch_fused", "paged_adamw_8bit"
-    )
+    text = TUNING.replace("sample_packing: true", "sample_packing: false").replace("adamw_torch_fused", "lion_8bit")
     run = read("run.yaml", f"{text}fsdp_config: {{sharding_strategy: SHARD_GRAD_OP}}", hardware="h100-8")
     assert [any(word in note for note in run.notes) for word in ("are cut at", "few bits", "gathered twice")] == [
         True
     ] * 3
-    assert run.workload.optimizer == "adamw"
+    assert run.workload.optimizer == "lion"
     hybrid = read("run.yaml", f"{text}fsdp_config: {{fsdp_sharding_strategy: HYBRID_SHARD}}", hardware="h100-16")
     assert any("say them as dp_shard_size" in note for note in hybrid.notes)
 
 
-@given(st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS), st.booleans())
-def test_settings_read_back_are_the_plan(mesh, recomputes):
+@pytest.mark.parametrize(
+    ("sharding", "kept"),
+    [
+        ("", "bf16"),
+        ("bf16: false", None),
+        ("fsdp_version: 2\nfsdp_config: {offload_params: false}", "bf16"),
+        ("fsdp_version: 1\nfsdp_config: {offload_params: false}", None),
+        ("fsdp_version: 1\nbf16: full\nfsdp_config: {offload_params: false}", "bf16"),
+    ],
+)
+def test_weights_stay_in_bf16_unless_the_first_version_of_fsdp_widens_them(read, sharding, kept):
+    assert read("run.yaml", f"{SMALL}{sharding}", hardware="h100-8").workload.weight_precision == kept
+
+
+def test_eight_billion_weights_in_bf16_with_moments_of_a_byte_fit(read):
+    run = read("run.yaml", f"{SMALL}optimizer: paged_adamw_8bit\ngradient_checkpointing: true", hardware="h100-8")
+    assert (run.workload.first_moment_precision, run.workload.second_moment_precision) == ("int8", "int8")
+    [prediction] = expect(study_of(run), [run.plan])
+    parts = {part.name: part.size_bytes for part in prediction.memory.parts}
+    assert parts["optimizer"] == pytest.approx(parts["parameters"], rel=0.01)
+    assert prediction.memory.fits
+
+
+@given(
+    st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS),
+    st.booleans(),
+    st.sets(st.sampled_from(("gradient_checkpointing", "fsdp_config.activation_checkpointing"))),
+)
+def test_settings_read_back_are_the_plan(mesh, recomputes, on):
     plan = Plan(ici=mesh, microbatches=2, remat=Remat.FULL if recomputes else Remat.NONE)
-    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1}
+    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1, **dict.fromkeys(on, True)}
     line = launch_lines(plan, "axolotl", present, global_batch=1024)
     pasted = present | dotted(parse_yaml(line, "line")[0])
     assert axolotl.from_settings(pasted, plan.devices) == plan

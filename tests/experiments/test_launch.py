@@ -265,9 +265,10 @@ def test_a_manifest_says_command_chip_topology_and_slices(tmp_path):
     assert (experiment.hardware.chip, experiment.hardware.topology, experiment.hardware.slices) == ("v6e", (4, 4), 2)
     assert (experiment.plan.ici.data, experiment.plan.dcn.replica) == (16, 2)
     assert experiment.environment == {"LIBTPU_INIT_ARGS": "--a=1"}
-    (tmp_path / "k8s.yaml").write_text("apiVersion: v1\nkind: Pod\n")
-    with pytest.raises(ConfigError, match="does not start MaxText"):
-        add(tmp_path / "k8s.yaml")
+    for kind in ("Pod", "PyTorchJob"):
+        (tmp_path / "k8s.yaml").write_text(f"apiVersion: v1\nkind: {kind}\n")
+        with pytest.raises(ConfigError, match=f"is a manifest .{kind}. that does not start MaxText"):
+            add(tmp_path / "k8s.yaml")
 
 
 @given(text=st.text(alphabet="mMaxText.train benchmrk_()[]{}='\"\\\n,:#$*+-\0", max_size=300))
@@ -277,3 +278,32 @@ def test_whatever_starts_a_run_the_answer_is_an_experiment_or_one_clear_line(tmp
         (folder / name).write_text(start + text)
         with contextlib.suppress(AsapError):
             add(folder / name)
+
+
+OPEN = """\
+python3 -m MaxText.train base.yml model_name={model} per_device_batch_size={batch} max_target_length={length} \\
+  ici_fsdp_parallelism=$FSDP ici_tensor_parallelism={tensor} dcn_data_parallelism=$SLICES remat_policy={remat}
+"""
+SAID = {"model": "llama2-7b", "batch": "2", "length": "4096", "tensor": "2", "remat": "minimal"}
+
+
+@pytest.mark.parametrize(
+    ("key", "unknown", "said"),
+    [
+        ("batch", lambda run: run.workload.global_batch, "the batch is unknown: it hangs on per_device_batch_size"),
+        ("length", lambda run: run.workload.sequence_length, "it hangs on max_target_length; add it as key=value"),
+        ("tensor", lambda run: run.plan, "the plan is unknown: it hangs on ici_tensor_parallelism"),
+        ("remat", lambda run: run.plan.remat, "set by a variable whose value is not said:"),
+        ("model", lambda run: run.model.layers, "the model is unknown: it hangs on model_name"),
+    ],
+)
+def test_what_a_variable_would_have_to_say_is_unknown_and_no_default_of_maxtext(tmp_path, key, unknown, said):
+    script = tmp_path / "train.sh"
+    script.write_text(OPEN.format(**{**SAID, key: "$NOBODY"}))
+    run = read_configuration(script, (), Experiment(id="x", hardware=refer_to_hardware("v5e-16")[0]))
+    assert unknown(run) is None
+    assert any(said in note for note in run.notes)
+    settled = read_configuration(script, ["model_name=llama2-7b", "per_device_batch_size=2", "max_target_length=4096",
+        "ici_tensor_parallelism=2", "remat_policy=minimal"], run.model_copy(update={"notes": ()}))  # fmt: skip
+    assert (str(settled.plan), settled.workload.global_batch) == ("data=8 model=2 microbatches=1 remat=minimal", 32)
+    assert not any("unknown" in note for note in settled.notes)

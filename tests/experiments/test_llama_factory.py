@@ -5,6 +5,7 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
+from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines
 from tests.experiments.stack_configurations import read
@@ -43,9 +44,21 @@ def test_a_run_that_trains_all_parameters(read, configured):
     line = launch_lines(
         Plan.parse("data=8 microbatches=1 remat=none"), "deepspeed", run.hyperparameters, global_batch=16
     )
-    assert json.loads(line) == {
+    assert parse_yaml(line, "line")[0] == {
         "gradient_accumulation_steps": 1, "per_device_train_batch_size": 2, "disable_gradient_checkpointing": True,
     }  # fmt: skip
+
+
+def test_what_deepspeed_decides_stands_apart_from_the_lines_of_the_yaml(read, configured):
+    run = read("full.yaml", TUNING, hardware="h100-8")
+    plan = Plan.parse("replica=8 microbatches=1 remat=full offload=optimizer")
+    line = launch_lines(plan, "deepspeed", run.hyperparameters, global_batch=16)
+    assert line.splitlines() == [
+        "gradient_accumulation_steps: 1",
+        "per_device_train_batch_size: 2",
+        "# in the DeepSpeed configuration that it names:",
+        '{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}',
+    ]
 
 
 def test_overrides_are_arguments_or_deepspeeds_settings(read, configured):

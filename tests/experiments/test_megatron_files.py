@@ -5,6 +5,8 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
+from asap.plans import Plan
+from asap.plans.launchers import launch_lines
 from tests.experiments.stack_configurations import (
     LLAMA3_8B,
     MEGATRON,
@@ -31,7 +33,12 @@ def test_a_megatron_script(read):
 
 @pytest.mark.parametrize(
     ("more", "precision"),
-    [("", "fp32"), ("--grad-reduce-in-bf16", "bf16"), ("--accumulate-allreduce-grads-in-fp32", "fp32")],
+    [
+        ("", "fp32"),
+        ("--grad-reduce-in-bf16", "bf16"),
+        ("--use-precision-aware-optimizer --main-grads-dtype bf16", "bf16"),
+        ("--accumulate-allreduce-grads-in-fp32", "fp32"),
+    ],
 )
 def test_gradients_of_megatron_are_fp32_unless_told_otherwise(read, more, precision):
     run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {more}"))
@@ -42,7 +49,7 @@ def test_said_hardware_and_overrides_win_over_the_script(read):
     run = read("train.sh", MEGATRON, "tensor_model_parallel_size=8", "workload.optimizer=sgd", hardware="h100-128")
     assert str(run.plan) == "replica=8 model=8 stage=2 microbatches=16 remat=full"
     assert run.workload.optimizer == "sgd"
-    assert "the script starts 64 processes; the plan is for the 128 devices that were said" in run.notes
+    assert "the script starts 64 ranks; the plan is for the 128 devices that were said" in run.notes
 
 
 def test_a_branch_that_the_script_decides_is_taken(read):
@@ -192,3 +199,49 @@ def test_what_hangs_on_an_undecided_argument_is_unknown(read, line, note):
     run = read("run.sh", MEGATRON.replace("torchrun", f"{line}\ntorchrun"))
     assert any(note in said for said in run.notes)
     assert run.plan is None or run.model is None or run.model.missing()
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("--language-model-type=mistral_7b --img-h 336", "a language model with an encoder of images"),
+        ("--retro-add-retriever", "a decoder with retrieval"),
+        ("--experimental-attention-variant other", "must be one of gdn, gdn2, gated_delta_net, dsa"),
+        ("--experimental-attention-variant gdn", "beside a number as linear_attention_freq"),
+        ("--pipeline-model-parallel-layout 'Et|x'", "is no layout"),
+        ("--pipeline-model-parallel-layout 'Et*16|t*15|tL'", "has 3 parts, which 2 stages do not divide"),
+    ],
+)
+def test_what_is_no_decoder_or_no_layout_is_refused(read, added, said):
+    with pytest.raises(ConfigError, match=said):
+        read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {added}"))
+
+
+def test_data_that_is_prepared_and_tasks_are_no_training(read):
+    for program in ("tools/retro/preprocess_data.py", "tasks/msdp/main.py --task KNWL-EVAL"):
+        with pytest.raises(ConfigError, match="which does not train"):
+            read("train.sh", MEGATRON.replace("pretrain_gpt.py", program))
+
+
+def test_linear_attention_counts_its_own_parameters(read):
+    gated = "--experimental-attention-variant gated_delta_net --linear-attention-freq 4 --attention-output-gate"
+    run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {gated}"))
+    width, keys, values = 4096, 16 * 128, 32 * 128
+    linear = width * (2 * keys + 3 * values + 2 * 32) + 4 * (2 * keys + values)
+    full = width * 128 * (3 * 32 + 2 * 8)
+    assert run.model.attention_parameters == round(0.75 * linear + 0.25 * full)
+    assert any("gated_delta_net in 24 of 32 layers" in note for note in run.notes)
+    sparse = read("train.sh", MEGATRON.replace("--bf16", "--bf16 --experimental-attention-variant dsa"))
+    assert sparse.model.attention_parameters is None
+    assert any("indexer of sparse attention is not counted" in note for note in sparse.notes)
+
+
+def test_a_layout_says_virtual_stages_and_goes_where_the_pipeline_changes(read):
+    run = read("train.sh", MEGATRON.replace("--bf16", "--bf16 --pipeline-model-parallel-layout 'Et*8|(t*8|)*2,t*8L'"))
+    assert str(run.plan) == "replica=8 model=4 stage=2 microbatches=16 pipeline_repeats=2 remat=full"
+    same = Plan.parse("replica=4 model=8 stage=2 microbatches=16 pipeline_repeats=2 remat=full")
+    line = launch_lines(same, "megatron", run.hyperparameters, global_batch=256, layers=32)
+    assert line == "--tensor-model-parallel-size 8 --micro-batch-size 4"
+    flat = Plan.parse("replica=16 model=4 microbatches=8 remat=full")
+    line = launch_lines(flat, "megatron", run.hyperparameters, global_batch=256, layers=32)
+    assert line == "--pipeline-model-parallel-size 1 # without --pipeline-model-parallel-layout"

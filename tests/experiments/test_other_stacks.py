@@ -1,9 +1,11 @@
 """NeMo, Megatron-Bridge and torchtitan, and files of other stacks that are not read."""
 
+import json
+
 import pytest
 
 from asap.core.errors import ConfigError
-from tests.experiments.stack_configurations import BRIDGE, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size
+from tests.experiments.stack_configurations import BRIDGE, DEEPSPEED, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size
 
 __all__ = ["read"]
 
@@ -82,3 +84,32 @@ def test_what_is_not_read_says_so(read, name, text, said):
     with pytest.raises(ConfigError, match=said) as caught:
         read(name, text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("train.sh", MEGATRON.replace("--micro-batch-size", "--micro-batch-sise"), "micro_batch_size"),
+        ("train.sh", MEGATRON.replace("--seq-length", "--seq-lenght"), "seq_length"),
+        (
+            "titan.toml",
+            TITAN.replace("tensor_parallel_degree", "tensor_parallel_degre"),
+            "parallelism.tensor_parallel_degree",
+        ),
+        ("ds.json", json.dumps(DEEPSPEED | {"sequence_paralel_size": 2}), "sequence_parallel_size"),
+        (
+            "run.yaml",
+            "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 4096\nmicro_batch_size: 1\ncontext_paralel_size: 2\n",
+            "context_parallel_size",
+        ),
+        (
+            "run.yaml",
+            "modules: {pre_trainer: {framework: megatron, model: llama3.1_8B.yaml, overrides: {global_batch_size: 64,"
+            " expert_model_paralel_size: 4}}}",
+            "expert_model_parallel_size",
+        ),
+    ],
+)
+def test_a_misspelt_setting_is_named(read, name, text, said):
+    notes = read(name, text, hardware="h100-8" if name != "train.sh" else None).notes
+    assert any(note.startswith("not read, as there is no such") and f"did you mean {said}?" in note for note in notes)

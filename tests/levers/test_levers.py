@@ -26,6 +26,14 @@ def test_the_first_value_is_the_present_one_and_each_other_changes_this_lever_al
         assert changed_levers(value.change(now), now) == (lever,)
 
 
+@pytest.mark.parametrize("stack", ["torchtitan", "axolotl"])
+def test_fsdp_of_pytorch_moves_parameters_with_the_optimizer_both_ways(stack):
+    lever = find_lever("optimizer_offload")
+    _, there = lever.values(run_of(stack=stack))
+    assert set(there.change(NOW).offload) == {"optimizer", "parameters"}
+    assert there.change(there.change(NOW)).offload == ()
+
+
 def test_parameters_on_the_host_are_only_ever_brought_back():
     lever = find_lever("parameter_offload")
     assert len(lever.values(run_of())) == 1

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from asap.core.errors import UsageError
+from asap.core.errors import PlanError, UsageError
 from asap.experiments.store import BUNDLED
 from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command, words
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
-from asap.optimize.evaluators.run.settings import asked_settings
+from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Plan
+from asap.plans.deepspeed.settings import OF_JSON
 from asap.proposals.proposal import Overrides
 
 TRAINER = Path(__file__).with_name("trainer.py")
@@ -218,11 +219,25 @@ def test_a_command_that_takes_no_overrides_is_refused():
             "--parallelism.tensor_parallel_degree=2",
             {"parallelism.tensor_parallel_degree": "2"},
         ),
+        (
+            Overrides(primus="modules:\n  pre_trainer:\n    overrides:\n      bf16: true"),
+            "'modules:\n  pre_trainer:\n    overrides:\n      bf16: true'",
+            {"modules.pre_trainer.overrides.bf16": "true"},
+        ),
+        (Overrides(deepspeed="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
     ],
 )
 def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):
     assert words(overrides) == arguments
     assert asked_settings(overrides) == settings
+
+
+def test_a_change_of_two_files_is_no_change_of_one():
+    both = Overrides(deepspeed=f'micro_batch_size: 2\n{OF_JSON}\n{{"zero_optimization": {{"stage": 2}}}}')
+    assert asked_settings(both) == {"micro_batch_size": "2", "zero_optimization.stage": "2"}
+    with pytest.raises(PlanError, match="a try changes one file"):
+        settings_document(both)
+    assert settings_document(Overrides(deepspeed="micro_batch_size: 2")) == {"micro_batch_size": 2}
 
 
 def _folder(parent: Path, name: str) -> Path:

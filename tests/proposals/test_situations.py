@@ -202,13 +202,38 @@ def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
     assert {option.changes for option in options(study, ranked.incumbent)} == {"numerics", "chips"}
 
 
+@pytest.mark.parametrize(
+    ("hardware", "framework", "narrow"),
+    [("v6e-8", "MaxText", "in int8 "), ("h100-8", "Megatron-Core", "in fp8 "), ("a100-80gb-8", "Megatron-Core", None)],
+)
+def test_products_in_a_narrower_precision_are_those_that_the_kind_of_chip_trains_in(hardware, framework, narrow):
+    study = run("data=8 remat=full", hardware=hardware, batch=16, sequence=2048, framework=framework)
+    now = rank_candidates(study, priors={}).incumbent
+    said = [option.statement for option in options(study, now) if option.changes == "numerics"]
+    assert len(said) == (narrow is not None)
+    assert all(narrow in statement for statement in said)
+
+
+def test_an_option_is_faster_than_what_runs_though_its_layers_do_not_divide_over_the_stages():
+    study = run(
+        "replica=2 expert=8 stage=16 microbatches=128 pipeline_repeats=2 remat=full", "deepseek3-671b", "mi355x-256",
+        4096, 4096, "Megatron-Core", zero_stage=1,
+    )  # fmt: skip
+    found = options(study, rank_candidates(study, priors={}).incumbent)
+    assert [option.changes for option in found][:1] == ["numerics"]
+    assert all(option.tokens_per_second > 1 and " more tokens/s" in option.statement for option in found)
+    assert found[0].plan == study.plan
+
+
 def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
     study = run("data=128 seq=2 microbatches=2 remat=query+key+value+context+out+gate+up offload=activations")
     ranked = rank_candidates(study, priors={})
     found = propose(ranked, lambda study, plan: ())
     assert found.situation.name == "well_set"
     assert found.recommendation.keep_incumbent
-    assert {option.changes for option in options(study, ranked.incumbent)} == {"numerics", "batch"}
+    offered = options(study, ranked.incumbent)
+    assert {option.changes for option in offered} == {"numerics"}  # twice the batch brings no more tokens/s
+    assert all(option.tokens_per_second > 1 for option in offered)
     assert found.modelled.bottleneck == "compute"
     assert sum(share.fraction for share in found.modelled.shares) == pytest.approx(1.0, abs=0.01)
 

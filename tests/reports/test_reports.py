@@ -7,7 +7,9 @@ from rich.console import Console
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Workload, find_architecture
 from asap.plans import Plan
+from asap.plans.primus import MODULE
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.proposals import Citation
@@ -73,6 +75,21 @@ def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, 
         assert 'export LIBTPU_INIT_ARGS="$LIBTPU_INIT_ARGS' in text
     assert "Flags" not in terminal(paper)
     assert "set twice" in terminal(hostile)
+
+
+def test_yaml_to_paste_keeps_its_indentation():
+    settings = {MODULE: "pre_trainer", "tensor_model_parallel_size": 8, "micro_batch_size": 8}
+    workload = Workload(global_batch=64, sequence_length=4096, precision="bf16", framework="Megatron-Core")
+    experiment = Experiment(
+        id="x", model=find_architecture("llama3.1-8b"), workload=workload, hyperparameters=settings,
+        hardware=HardwareReference(name="mi300x-8"), plan=Plan.parse("model=8 microbatches=8 remat=none"),
+    )  # fmt: skip
+    analysis = analysis_of(study_of(experiment))
+    for text, before in ((terminal(analysis), "     "), (to_markdown(analysis), "")):
+        lines = text.splitlines()
+        first = lines.index(f"{before}modules:")
+        assert lines[first + 1 : first + 3] == [f"{before}  pre_trainer:", f"{before}    overrides:"]
+        assert lines[first + 3].startswith(f"{before}      ")
 
 
 def test_bars_show_what_a_step_is_made_of(paper):

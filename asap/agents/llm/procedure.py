@@ -88,7 +88,7 @@ def choose(turn: AgentTurn) -> Action:
     if any(call.tool not in turn.answers for call in calls):
         return calls
     listed = unrolled(turn.answers["list_candidates"])
-    strategies = {candidate["plan"]: candidate["strategy"] for candidate in listed.get("candidates", ())}
+    strategies = {candidate["plan"]: candidate.get("strategy") for candidate in listed.get("candidates", ())}
     picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("engine_choice", ())]
     return (ToolCall(ANSWER, {"picks": picks, "recommendation": "" if picks else _refusal(listed)}),)
 

@@ -8,9 +8,10 @@ from asap.ci.checks.predictions import SidePrediction, anchor_to_measurement, pr
 from asap.ci.checks.suggestions import proposals_for, suggestion
 from asap.ci.report import ConfigurationReport, Side
 from asap.ci.source.linked_experiments import LinkedExperiments
+from asap.ci.source.paths import printable_path
 from asap.ci.source.policy import Policy
 from asap.ci.source.resolve import ResolvedConfiguration, resolve
-from asap.ci.source.revision import Revision, printable_path
+from asap.ci.source.revision import Revision
 from asap.ci.source.selection import ChangedConfiguration, changed_lines
 from asap.core.text import plain
 from asap.plans.validity import violations

@@ -10,7 +10,7 @@ from asap.ci.source.resolve import ResolvedConfiguration
 from asap.ci.source.selection import MOST_LINES
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.secrets import redacted
-from asap.core.text import plain
+from asap.core.text import plain, plain_lines
 from asap.experiments.launch import SCRIPTS, read_launch
 from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.plans import Plan
@@ -24,6 +24,7 @@ _MESH_DEFAULT = "1"
 _AXIS = re.compile(r"(?:ici|dcn)_\w+_parallelism")
 _CONTEXT = 1
 _LONGEST_DIFF = 8000
+_LONGEST_OVERRIDES = 4000
 _MOST_LINES_OF_PROSE = 40
 _MOST_CITATIONS = 20
 
@@ -54,7 +55,7 @@ def suggestion(proposal: Proposal, resolved: ResolvedConfiguration, study: Study
         reasons=_lines(proposal.reasoning) if comparable else (),
         trade_offs=_lines(proposal.trade_offs) if comparable else (),
         citations=tuple(citations) if comparable else (),
-        overrides=plain(proposal.overrides.text, 4000),
+        overrides=plain_lines(proposal.overrides.text)[:_LONGEST_OVERRIDES],
         diff=file_diff(resolved, study, proposal),
     )
 
@@ -75,10 +76,12 @@ def file_diff(resolved: ResolvedConfiguration, study: Study, proposal: Proposal)
         return None
     if resolved.path.endswith(SCRIPTS):
         new = _in_script(resolved.text, changed)
-    elif study.experiment.workload.framework == "MaxText":
+    elif study.experiment.workload.framework == "MaxText" and changed:
         new = _in_yaml(lines, changed)
-    else:
+    elif study.experiment.workload.framework != "MaxText":
         new = _in_record(lines, proposal.plan)
+    else:
+        return None
     if new is None or new == lines:
         return None
     name = plain(resolved.path, 200)

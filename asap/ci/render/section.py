@@ -3,7 +3,6 @@
 from asap.ci.render.escape import fence, listing, prose, table
 from asap.ci.render.figures import facts_table, unchanged
 from asap.ci.report import CiReport, ConfigurationReport, Level, PolicyFinding, Suggestion
-from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent
 from asap.reports.phrases import UNKNOWN, interval, percent_change
 
@@ -81,7 +80,7 @@ def _proposals(one: ConfigurationReport) -> str:
 
 def _suggestion(number: int, suggestion: Suggestion) -> str:
     sources = [f"{prose(c.title)} ({prose(c.id)})" for c in suggestion.citations]
-    change = fence(suggestion.diff, "diff") if suggestion.diff else fence(plain(suggestion.overrides))
+    change = fence(suggestion.diff, "diff") if suggestion.diff else fence(suggestion.overrides)
     lists = {
         "Reasons:": [prose(line) for line in suggestion.reasons],
         "Trade-offs:": [prose(line) for line in suggestion.trade_offs],

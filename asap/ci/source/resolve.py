@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from asap.ci.source.linked_experiments import LinkedExperiments
+from asap.ci.source.paths import resolve_reference
 from asap.ci.source.policy import Policy
-from asap.ci.source.revision import Revision, resolve_reference
+from asap.ci.source.revision import Revision
 from asap.ci.source.without_mesh import study_without_mesh
 from asap.core.errors import AsapError, ConfigError
 from asap.core.text import plain
 from asap.experiments import Experiment, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.documents import LARGEST_BYTES
 from asap.experiments.launch import SCRIPTS, Launch, read_launch
+from asap.experiments.launch.unsettled import without_unsettled
 from asap.study.study import Study, study_of
 
 _PLACE = re.compile(r"(.*?):(\d{1,7})(?:: (.*))?", re.DOTALL)
@@ -50,11 +52,11 @@ def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedEx
     sources: _Sources | None = None
     try:
         sources = _sources(revision, path, text, policy)
-        experiment = read_configuration(sources.target, sources.overrides, sources.empty)
+        experiment = _read(sources, sources.empty)
         linked, link_notes = experiments.find(policy.experiment_of(path), experiment, path)
         if linked is not None and not (experiment.hardware.name or experiment.hardware.chip):
             empty = sources.empty.model_copy(update={"hardware": linked.experiment.hardware})
-            experiment = read_configuration(sources.target, sources.overrides, empty)
+            experiment = _read(sources, empty)
             link_notes += (f"Hardware taken from experiment {linked.experiment.id}.",)
         study = study_of(experiment)
     except AsapError as error:
@@ -63,6 +65,10 @@ def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedEx
     return ResolvedConfiguration(
         path, text, study, None, linked, sources.included, (*sources.notes, *link_notes, *study.warnings)
     )
+
+
+def _read(sources: "_Sources", empty: Experiment) -> Experiment:
+    return without_unsettled(read_configuration(sources.target, sources.overrides, empty), sources.unknown)
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class _Sources:
     overrides: tuple[str, ...]
     empty: Experiment
     notes: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    """Keys of MaxText that a script sets to what only a run can tell."""
 
 
 def _sources(revision: Revision, path: str, text: str | None, policy: Policy) -> _Sources:
@@ -81,7 +89,8 @@ def _sources(revision: Revision, path: str, text: str | None, policy: Policy) ->
     target, included, notes = _file(revision, path, launch)
     hardware, noted = _hardware(policy.hardware_of(path) or (launch.hardware if launch else None), launch)
     empty = Experiment(id=_id(path), hardware=hardware)
-    return _Sources(target, included, launch.overrides if launch else (), empty, (*notes, *noted))
+    overrides, unknown = (launch.overrides, launch.unknown) if launch else ((), ())
+    return _Sources(target, included, overrides, empty, (*notes, *noted), unknown)
 
 
 def _without_mesh(revision: Revision, sources: _Sources | None) -> Study | None:
@@ -92,12 +101,12 @@ def _without_mesh(revision: Revision, sources: _Sources | None) -> Study | None:
 
 
 def _launch(path: str, text: str | None) -> Launch | None:
+    """The MaxText command of a script; ``None`` where there is none, as in a script of another stack."""
     if not path.endswith(SCRIPTS):
         return None
-    launch = read_launch(text) if text is not None else None
-    if launch is None:
-        raise ConfigError(f"has no MaxText command, or is not a text file of at most {LARGEST_BYTES} bytes", where=path)
-    return launch
+    if text is None:
+        raise ConfigError(f"is not a text file of at most {LARGEST_BYTES} bytes", where=path)
+    return read_launch(text)
 
 
 def _file(revision: Revision, path: str, launch: Launch | None) -> tuple[Path | None, tuple[str, ...], tuple[str, ...]]:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from asap.ci.source.companions import companions
 from asap.ci.source.git import Repository
+from asap.ci.source.paths import printable_path, resolve_reference
 from asap.core.errors import AsapError, ConfigError, NotFoundError
 from asap.core.text import plain
 from asap.experiments.documents import LARGEST_BYTES, Document, read_document
@@ -16,7 +18,6 @@ from asap.experiments.documents import LARGEST_BYTES, Document, read_document
 BASE_CONFIG = "base_config"
 _MODELS, _RULES = "models", "custom_mesh_and_rule"
 _DEEPEST = 8
-_LONGEST_REFERENCE = 250
 _KEPT = 64
 """Files that are kept in memory, each of up to LARGEST_BYTES."""
 
@@ -81,6 +82,9 @@ class Revision:
             included.append(base)
             current = base
         named = [document.values for one in included if (document := self._document(one))]
+        for companion in companions(path, self.text(path) or "", self.tree):
+            if self.tree[companion].is_file:
+                self.check_out(companion)
         for folder, key in ((_MODELS, "model_name"), (_RULES, _RULES)):
             said = [override.partition("=")[2] for override in overrides if override.startswith(f"{key}=")]
             names = [*said, *(str(values[key]) for values in named if key in values)]
@@ -99,7 +103,8 @@ class Revision:
         return [found]
 
     def _document(self, path: str) -> Document | None:
-        return None if PurePosixPath(path).suffix == ".json" else read_document(self._checked_out[path])
+        has_bases = PurePosixPath(path).suffix in (".yml", ".yaml")
+        return read_document(self._checked_out[path]) if has_bases else None
 
     def with_repository_paths(self, error: AsapError) -> AsapError:
         """An error that names paths of the repository, not of the scratch folder."""
@@ -134,23 +139,3 @@ class Revision:
             if found in self.tree:
                 return found
         return None
-
-
-def resolve_reference(folder: PurePosixPath, reference: str) -> str | None:
-    """A relative reference as a repository path; ``None`` if it leaves the repository or is not a path."""
-    if reference.startswith("/") or "\0" in reference or len(reference) > _LONGEST_REFERENCE:
-        return None
-    parts: list[str] = []
-    for part in (folder / reference).parts:
-        if part == ".." and not parts:
-            return None
-        if part == "..":
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)
-
-
-def printable_path(path: str) -> str:
-    """A path as one line that is safe to print."""
-    return plain(path.encode(errors="backslashreplace").decode(), 200)

@@ -32,6 +32,9 @@ _READ = frozenset(
     ]
 )  # fmt: skip
 _OPTIMIZER = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
+_NARROW_MOMENTS = re.compile(r"adam\w*_([48])bit$")
+_OF_BITS = {"8": "int8", "4": "fp4"}
+_VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _OFF = ("", "none", "false", "0")
 
 
@@ -66,13 +69,14 @@ def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str]
         "attention": _attention(settings),
         "context_parallel": "ring" if (settings.count(axolotl.CONTEXT) or 1) > 1 else None,
         "optimizer": _optimizer(settings),
+        **_moments(settings),
     }
     sources = {"model": settings.source(_MODEL), "workload.sequence_length": settings.source(_SEQUENCE)}
     return read.model_copy(
         update={
             "workload": read.workload.model_copy(update=said),
             "provenance": read.provenance | sources,
-            "notes": (*read.notes, *_notes_on(settings)),
+            "notes": (*read.notes, *_notes_on(settings), *settings.misspelt()),
         }
     )
 
@@ -90,7 +94,7 @@ def _with_fsdp(settings: StackSettings, path: Path, experiment: Experiment) -> E
     sharded = axolotl.is_sharded(settings)
     workload = Workload(
         global_batch=batch,
-        weight_precision="bf16" if settings.text("bf16") == "full" else None,
+        weight_precision="bf16" if _keeps_bf16(settings, sharded) else None,
         framework=FRAMEWORK,
         zero_stage=3 if sharded else 0,
     )
@@ -152,6 +156,25 @@ def _precision(settings: StackSettings) -> str:
     return "fp32" if str(said).casefold() == "false" else "bf16"
 
 
+def _keeps_bf16(settings: StackSettings, sharded: bool) -> bool:
+    """Whether weights and gradients stay in the bf16 that they are loaded in (``utils/config/__init__.py``).
+
+    Version 1 of FSDP turns weights into fp32 (accelerate's ``prepare_model``), version 2 does not
+    (``monkeypatch/accelerate/fsdp2.py``).
+    """
+    if settings.text("bf16") == "full":
+        return True
+    first = sharded and not any(settings.text(key) == "2" for key in _VERSIONS)
+    return not first and _precision(settings) in ("bf16", "fp8")
+
+
+def _moments(settings: StackSettings) -> dict[str, str]:
+    """The precision of Adam's moments, where the name of the optimizer says one."""
+    found = _NARROW_MOMENTS.search((settings.text("optimizer") or "").casefold())
+    kept = _OF_BITS[found[1]] if found else None
+    return {"first_moment_precision": kept, "second_moment_precision": kept} if kept else {}
+
+
 def _optimizer(settings: StackSettings) -> str:
     """The family of an optimizer's name: ``paged_adamw_8bit`` → ``adamw``."""
     said = (settings.text("optimizer", "adamw") or "").casefold()
@@ -171,8 +194,8 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
     if not (axolotl.is_on(settings, "sample_packing") or axolotl.is_on(settings, "pad_to_sequence_len")):
         length = settings.get(_SEQUENCE)
         notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
-    if (optimizer := settings.text("optimizer", "") or "").endswith("bit"):
-        notes.append(f"optimizer {plain(optimizer, 40)}: its moments of a few bits are counted as fp32")
+    if (optimizer := settings.text("optimizer", "") or "").endswith("bit") and not _moments(settings):
+        notes.append(f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32")
     if any(key.startswith("overrides_of_model_config.") for key in settings):
         notes.append("overrides_of_model_config is not read: the model is taken as published")
     if axolotl.keeps_gathered(settings):

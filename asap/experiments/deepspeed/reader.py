@@ -69,14 +69,15 @@ def read_deepspeed(
     settings = StackSettings(dotted(values) | overriding(overrides), str(path))
     experiment, notes = _with_model(path, experiment)
     plan, batch, more = _plan(settings, experiment.hardware.devices)
+    workload = _workload(settings, batch, experiment.workload)
     sources = {"plan": f"{path.name}: zero_optimization", "workload": path.name}
     return experiment.model_copy(
         update={
             "plan": plan,
-            "workload": _workload(settings, batch, experiment.workload),
+            "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *more),
+            "notes": (*experiment.notes, *notes, *more, *settings.misspelt()),
         }
     )
 

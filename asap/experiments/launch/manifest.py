@@ -1,4 +1,4 @@
-"""Kubernetes manifests (JobSet, Job) that start MaxText on TPUs of GKE: command, chip, topology and slices."""
+"""Kubernetes manifests (JobSet, Job, …) that start MaxText on TPUs of GKE: command, chip, topology and slices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,7 +10,6 @@ from asap.experiments.documents import Document
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.script import read_launch
 
-_KINDS = ("JobSet", "Job", "Pod")
 _CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
 _CHIPS = {
     "tpu-v4-podslice": "v4",
@@ -24,7 +23,7 @@ _CHIPS = {
 
 def is_manifest(document: Document) -> bool:
     """Whether a document is one."""
-    return "apiVersion" in document.values and document.values.get("kind") in _KINDS
+    return "apiVersion" in document.values and isinstance(document.values.get("kind"), str)
 
 
 def read_manifest(document: Document) -> Launch:
@@ -35,7 +34,8 @@ def read_manifest(document: Document) -> Launch:
     """
     found = next((launch for text in _texts(document.values) if (launch := read_launch(text))), None)
     if found is None:
-        raise ConfigError("is a manifest that does not start MaxText", where=str(document.path))
+        reason = f"is a manifest ({plain(document.values['kind'], 40)}) that does not start MaxText"
+        raise ConfigError(reason, where=str(document.path), hint="give the script or the configuration that it starts")
     chip = _find(document.values, _CHIP)
     topology = _find(document.values, _TOPOLOGY)
     name = _CHIPS.get(str(chip), str(chip) if chip else None)

@@ -18,6 +18,7 @@ from asap.experiments.launch.benchmarks import definition_files, find_definition
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_call, read_launch
+from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.task import TRAINS
@@ -67,9 +68,10 @@ def read_started(launch: Launch, path: Path, overrides: Sequence[str], experimen
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
     experiment = _with_hardware(launch, experiment, origin)
-    experiment = read_maxtext(document, said, experiment)
-    environment = {name: redacted(value) for name, value in launch.environment.items()}
     given = {text.partition("=")[0] for text in overrides}
+    experiment = read_maxtext(document, said, experiment)
+    experiment = without_unsettled(experiment, set(launch.unknown) - given)
+    environment = {name: redacted(value) for name, value in launch.environment.items()}
     return experiment.model_copy(
         update={
             "environment": environment | experiment.environment,

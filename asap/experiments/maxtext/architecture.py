@@ -39,8 +39,14 @@ _ROW_KEYS = {
     "v_head_dim": "v_head_dim",
 }
 
+_NAMES = ("model_name", "override_model_config", "global_parameter_scale")
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
 _LOCAL_LAYERS = ("gemma2", "gemma3", "gemma4", "gpt_oss", "olmo3")
+
+
+def decides_model(key: str) -> bool:
+    """Whether the model hangs on a key of MaxText."""
+    return key in _NAMES or key in _ROW_KEYS.values()
 
 
 def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:

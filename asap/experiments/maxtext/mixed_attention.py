@@ -5,6 +5,7 @@ in three of four layers and a gated output in the fourth (models/qwen3.py, arXiv
 """
 
 from asap.experiments.maxtext.settings import MaxTextSettings
+from asap.models.linear_attention import linear_attention_parameters
 
 _GLOBAL_EVERY = {"gemma4": 6, "qwen3_next": 4, "qwen3_5": 4}
 
@@ -33,8 +34,8 @@ def _linear(settings: MaxTextSettings) -> tuple[int, int]:
     width, heads = settings.positive("base_emb_dim") or 0, settings.positive("base_num_query_heads") or 0
     kv_heads, dim = settings.positive("base_num_kv_heads") or 0, settings.positive("head_dim") or 0
     key_heads, value_heads = settings.positive("gdn_num_key_heads") or 0, settings.positive("gdn_num_value_heads") or 0
-    keys = key_heads * (settings.positive("gdn_key_head_dim") or 0)
-    values = value_heads * (settings.positive("gdn_value_head_dim") or 0)
-    convolution = (2 * keys + values) * (settings.positive("gdn_conv_kernel_dim") or 0)
-    linear = width * (2 * keys + 2 * values + 2 * value_heads) + convolution + values * width
+    linear = linear_attention_parameters(
+        width, key_heads, settings.positive("gdn_key_head_dim") or 0, value_heads,
+        settings.positive("gdn_value_head_dim") or 0, settings.positive("gdn_conv_kernel_dim") or 0,
+    )  # fmt: skip
     return linear, width * dim * (3 * heads + 2 * kv_heads)

@@ -11,11 +11,18 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.documents import validation_reason
+from asap.experiments.megatron.mixed_attention import mean_attention_parameters
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture, find_architecture
 
 GPT2_TOKENS = 50_257
 _HYBRID = ("hybrid_override_pattern", "hybrid_layer_pattern", "is_hybrid_model")
+OTHER_MODELS = {
+    "language_model_type": "a language model with an encoder of images",
+    "vision_model_type": "a language model with an encoder of images",
+    "retro_add_retriever": "a decoder with retrieval",
+}
+"""Arguments of models that are no decoder alone (``examples/multimodal``, ``pretrain_retro.py``)."""
 _GATED = ("swiglu", "quick_geglu")
 _TERM = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
 _MLA = {  # field of an Architecture → argument and its default (MLATransformerConfig)
@@ -52,10 +59,14 @@ def architecture_of(settings: StackSettings) -> tuple[Architecture, dict[str, st
     if hybrid := next((key for key in _HYBRID if key in settings), None):
         reason = f"{hybrid}: layers that are not attention and MLP are not modelled"
         raise ConfigError(reason, where=settings.where(hybrid))
+    if other := next((key for key in OTHER_MODELS if settings.get(key) not in (None, False)), None):
+        reason = f"{other}: trains {OTHER_MODELS[other]}; only decoders are read"
+        raise ConfigError(reason, where=settings.where(other))
     notes: list[str] = []
     fields = _shapes(settings) | _attention(settings, notes) | _experts(settings, notes)
     fields["vocab"] = _vocabulary(settings, notes)
-    if settings.count("mtp_num_layers"):
+    fields["attention_parameters"] = mean_attention_parameters(settings, notes)
+    if settings.whole("mtp_num_layers"):
         notes.append("multi-token prediction (mtp_num_layers) is not modelled: its layer is left out")
     try:
         model = Architecture.model_validate({key: value for key, value in fields.items() if value is not None})

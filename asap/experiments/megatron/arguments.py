@@ -91,6 +91,7 @@ READ = frozenset(
         "grad_reduce_in_bf16",
         "grad_reduce_in_fp32",
         "accumulate_allreduce_grads_in_fp32",
+        "main_grads_dtype",
         "fp8_format",
         "fp4_format",
         "optimizer",
@@ -105,6 +106,18 @@ READ = frozenset(
         "world_size",
         "nproc_per_node",
         "nnodes",
+        "pipeline_model_parallel_layout",
+        "language_model_type",
+        "vision_model_type",
+        "retro_add_retriever",
+        "experimental_attention_variant",
+        "linear_attention_freq",
+        "linear_num_key_heads",
+        "linear_key_head_dim",
+        "linear_num_value_heads",
+        "linear_value_head_dim",
+        "linear_conv_kernel_dim",
+        "attention_output_gate",
         "hybrid_override_pattern",
         "hybrid_layer_pattern",
         "is_hybrid_model",
@@ -124,7 +137,8 @@ FLAGS = frozenset(
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
         "use_rotary_position_embeddings",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
-        "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity",
+        "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity", "retro_add_retriever",
+        "attention_output_gate",
     ]
 )  # fmt: skip
 """Arguments without a value."""
@@ -133,7 +147,9 @@ _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
-_NO_TRAINING = re.compile(r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval)[\w-]*\.py")
+_NO_TRAINING = re.compile(
+    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess)[\w-]*\.py|tasks/[\w/-]*main\.py"
+)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
+from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
@@ -27,7 +28,9 @@ DEEPSPEED = "Megatron-DeepSpeed"
 _PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 _DECIDED_BY = {
     "precision": _PRECISION,
-    "gradient_precision": frozenset(("grad_reduce_in_bf16", "accumulate_allreduce_grads_in_fp32", "bf16")),
+    "gradient_precision": frozenset(
+        ("grad_reduce_in_bf16", "main_grads_dtype", "accumulate_allreduce_grads_in_fp32", "bf16")
+    ),
     "optimizer": frozenset(("optimizer",)),
     "sequence_parallel": frozenset(("sequence_parallel",)),
 }
@@ -87,7 +90,7 @@ def read_megatron(
         UsageError: an override is not ``key=value``.
     """
     said = with_overrides(settings, overrides)
-    unsettled -= {key for key in said if key not in settings or said[key] != settings[key]}
+    unsettled -= {key for key in unsettled if key in said and said[key] != settings.get(key)}
     settings = said
     model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
     hardware, more = _hardware(settings, experiment.hardware)
@@ -117,7 +120,7 @@ def read_megatron(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes),
+            "notes": (*experiment.notes, *notes, *settings.misspelt()),
         }
     )
 
@@ -145,9 +148,9 @@ def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[Hardwa
             launched = int(nodes) * int(each) or None
     if given.devices is not None:
         differs = launched not in (None, given.devices)
-        return given, (
-            f"the script starts {launched} processes; the plan is for the {given.devices} devices that were said",
-        ) if differs else ()
+        started = counted(launched or 0, "rank")
+        note = f"the script starts {started}; the plan is for the {given.devices} devices that were said"
+        return given, (note,) if differs else ()
     if launched is None:
         return given, ("how many devices there are is not said: add --hardware, such as h100-64",)
     return given.model_copy(update={"devices": launched}), ()
@@ -260,7 +263,7 @@ def _precision(settings: StackSettings) -> str:
 
 def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
     """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
-    if settings.flag("grad_reduce_in_bf16"):
+    if settings.flag("grad_reduce_in_bf16") or settings.text("main_grads_dtype") == "bf16":
         return "bf16"
     if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
         return "fp32"

@@ -52,15 +52,16 @@ def read_nanotron(
     experiment = _with_model(settings, path, experiment)
     plan, notes = _plan(settings)
     experiment = _with_devices(settings, plan, experiment)
+    workload = _workload(settings)
     sources = {"plan": f"{path.name}: parallelism", "workload": path.name}
     sources["workload.sequence_length"] = settings.source("tokens.sequence_length")
     return experiment.model_copy(
         update={
             "plan": plan,
-            "workload": _workload(settings),
+            "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes),
+            "notes": (*experiment.notes, *notes, *settings.misspelt()),
         }
     )
 

@@ -9,6 +9,7 @@ from asap.experiments.documents import read_text
 from asap.experiments.shell.branches import Branches
 from asap.experiments.shell.conditions import holds
 from asap.experiments.shell.lines import LONGEST_LINE, Line, logical_lines
+from asap.experiments.shell.slurm import slurm_variables
 from asap.experiments.shell.variables import expand, has_substitution
 from asap.experiments.shell.words import simple_commands, unquoted, written_words
 
@@ -16,6 +17,7 @@ SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
+_OPTION = re.compile(r"(?:^|\s)--[a-z]")
 _DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
 _SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
@@ -38,12 +40,17 @@ class Scope:
         before = self.variables.get(name, "")
         if appended:
             value = "" if before is None else before + value
-        is_open = "$(" in value or "`" in value or (appended and before is None)
+        is_open = _is_substituted(value) or (appended and before is None)
         if not certain and before and value.startswith(before):
             value = f"{before} ${{{name}}}"
         elif not certain:
             is_open = value != self.variables.get(name)
         self.variables[name] = None if is_open else value
+
+
+def _is_substituted(value: str) -> bool:
+    """Whether only a run can tell a value; of several arguments those without a substitution are known."""
+    return ("$(" in value or "`" in value) and _OPTION.search(value) is None
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,8 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         scope.variables |= dict.fromkeys(assigned[1:])
     if said[0] in _SILENT:
         return
+    if said[0] == "sbatch":
+        scope.variables |= slurm_variables(said, scope.variables)
     expanded = expand(command, scope.variables)
     if not all(found) and said[0] not in _DECLARING:
         yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))

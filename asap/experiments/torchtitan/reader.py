@@ -69,7 +69,8 @@ def read_torchtitan(
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()
     plan, more = _plan(settings, experiment, model.layers)
-    notes += more
+    workload = _workload(settings, plan)
+    notes += (*more, *settings.misspelt())
     layers = {
         "model": settings.source("model_spec" if saved else "model.flavor"),
         "plan": f"{path.name}: [parallelism]",
@@ -82,7 +83,7 @@ def read_torchtitan(
         update={
             "model": model,
             "plan": plan,
-            "workload": _workload(settings, plan),
+            "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | layers | sources,
             "notes": (*experiment.notes, *notes),
@@ -150,7 +151,7 @@ def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
     notes = []
     option = settings.text(titan.REMAT_OPTION, "2")
     if settings.text(titan.REMAT, "selective") == "selective" and option not in ("1", "op"):
-        notes.append(f"every {option}. layer is recomputed (selective_ac_option); taken as remat=minimal")
+        notes.append(f"one of {option} layers is recomputed (selective_ac_option); taken as remat=minimal")
     if plan.remat is None:
         notes.append("what is recomputed is unknown: a memory budget decides it (activation_checkpoint.mode)")
     if folded := tuple(axis for axis in titan.experts_over(settings) if plan.degree(axis) > 1):
@@ -189,7 +190,8 @@ def _said_batch(settings: StackSettings) -> int | None:
 
 def _precision(settings: StackSettings) -> str:
     converters = " ".join([*settings.words("model.converters"), *settings.words("model.converters.print")])
-    for name in ("float8", "mx"):
-        if name in converters:
-            return "fp8"
+    if "nvfp4" in converters:
+        return "fp4"
+    if "float8" in converters or "mx" in converters:
+        return "fp8"
     return "fp32" if settings.text("training.mixed_precision_param") == "float32" else "bf16"

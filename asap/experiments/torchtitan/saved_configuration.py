@@ -9,6 +9,7 @@ from typing import Any
 
 from asap.experiments.experiment import Experiment
 from asap.models import Architecture
+from asap.plans.torchtitan.python_lines import PYTHON
 
 _SPEC, _RECOMPUTATION, _OPTIMIZER = "model_spec", "activation_checkpoint", "optimizer"
 _PRECISION_UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.precision=fp8 where they do"
@@ -40,7 +41,9 @@ def with_what_is_saved(experiment: Experiment, values: Mapping[str, Any]) -> Exp
     if _within(values, _OPTIMIZER, "implementation") == "fused_opt_states_bf16":
         moments = {"first_moment_precision": "bf16", "second_moment_precision": "bf16"}
         workload = workload.model_copy(update=moments)
-    return experiment.model_copy(update={"model": model, "workload": workload, "notes": (*experiment.notes, *notes)})
+    settings = experiment.hyperparameters | {PYTHON: True}
+    update = {"model": model, "workload": workload, "hyperparameters": settings, "notes": (*experiment.notes, *notes)}
+    return experiment.model_copy(update=update)
 
 
 def _with_shapes(known: Architecture, values: Mapping[str, Any]) -> tuple[Architecture, tuple[str, ...]]:

@@ -52,6 +52,12 @@ def fsdp_key(settings: Mapping[str, object], name: str) -> str:
     return first if first in settings else f"{FSDP_CONFIG}.{name}"
 
 
+def recomputation_keys(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Switches of which each makes layers compute again what they did not keep."""
+    own = (RECOMPUTE,)
+    return (*own, fsdp_key(settings, "activation_checkpointing")) if is_sharded(settings) else own
+
+
 def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
     """The plan that Axolotl makes of its settings on so many devices; what is absent has its default.
 
@@ -61,9 +67,8 @@ def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
     degrees = {key: degree(settings, key) for key in (TENSOR, CONTEXT, EXPERT)}
     groups = groups_of(devices, degrees)
     replicas = _replicas(settings, groups)
-    recomputes, offload = is_on(settings, RECOMPUTE), ()
+    recomputes, offload = any(is_on(settings, key) for key in recomputation_keys(settings)), ()
     if is_sharded(settings):
-        recomputes = recomputes or is_on(settings, fsdp_key(settings, "activation_checkpointing"))
         offload = _OFFLOADED if is_on(settings, fsdp_key(settings, "offload_params")) else ()
     return Plan(
         ici=Mesh(
@@ -97,7 +102,7 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         TENSOR: str(plan.degree("model")),
         CONTEXT: str(plan.degree("seq")),
         EXPERT: str(plan.degree("expert")),
-        **_recompute(plan),
+        **_recompute(plan, current),
         **_batch(plan, global_batch),
     }
     sharded = is_sharded(current)
@@ -114,7 +119,9 @@ def _check(plan: Plan, current: Mapping[str, object]) -> None:
     if plan.degree("stage") > 1:
         raise PlanError("Axolotl has no pipeline parallelism")
     if is_sharded(current) and data == 1 and plan.degree("replica") > 1:
-        raise PlanError("Axolotl shards parameters under fsdp_config", hint="a data degree of two or more")
+        raise PlanError(
+            "Axolotl replicates all parameters only without fsdp_config", hint="a data degree of two or more"
+        )
     if not is_sharded(current) and data > 1:
         raise PlanError("Axolotl shards no parameters without fsdp_config", hint="replica in place of data")
     if expert > 1 and (EXPERT not in current or plan.degree("model") > 1):
@@ -142,15 +149,17 @@ def _replicas(settings: Mapping[str, object], groups: int) -> int:
     return replicas
 
 
-def _recompute(plan: Plan) -> dict[str, str]:
+def _recompute(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
+    """Recomputation by the switches that are on: Axolotl's own, and that of FSDP."""
     if plan.remat is None:
         return {}
     if plan.remat not in (Remat.NONE, Remat.FULL):
         raise PlanError(f"Axolotl has no recomputation like remat={plan.remat.value}", hint="full or none")
-    return {
-        RECOMPUTE: str(plan.remat is Remat.FULL).lower(),
-        OFFLOAD_ACTIVATIONS: str("activations" in plan.offload).lower(),
-    }
+    said = {OFFLOAD_ACTIVATIONS: str("activations" in plan.offload).lower()}
+    on = [key for key in recomputation_keys(current) if is_on(current, key)]
+    if plan.remat is Remat.NONE:
+        return said | dict.fromkeys(on, "false")
+    return said if on else said | {RECOMPUTE: "true"}
 
 
 def _batch(plan: Plan, global_batch: int | None) -> dict[str, str]:

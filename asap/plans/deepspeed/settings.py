@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 from asap.core.errors import PlanError
 from asap.plans.deepspeed.trainer import (
     AUTO,
+    OF_YAML,
     argument_key,
     batch_arguments,
     in_words_of_axolotl,
     is_run_by_trainer,
+    is_run_by_yaml,
     recomputation,
 )
 from asap.plans.degrees import degree, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.yaml_lines import yaml_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +43,8 @@ _OFFLOAD: dict[Offload, str] = {
     "parameters": "zero_optimization.offload_param.device",
 }
 _ON_DEVICE = ("none", "")
+OF_JSON = "# in the DeepSpeed configuration that it names:"
+"""Between the lines of a YAML file and the JSON."""
 
 
 def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | None = None) -> Plan:
@@ -158,8 +163,18 @@ def shards_parameters(data: "Degree", replica: "Degree", tensor: "Degree", prese
     return (data > 1) | ((replica * tensor == 1) & (present == 3))
 
 
+def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]) -> str:
+    """The settings as JSON to lay over the configuration; what belongs into a YAML file beside it as lines of that."""
+    if not is_run_by_yaml(current):
+        return json_text(settings)
+    of_yaml = {key: json.dumps(value) for key, value in settings.items() if key in OF_YAML}
+    of_json = {key: value for key, value in settings.items() if key not in OF_YAML}
+    second = f"{OF_JSON}\n{json_text(of_json)}" if of_json else ""
+    return "\n".join(text for text in (yaml_lines(of_yaml), second) if text)
+
+
 def json_text(settings: Mapping[str, object]) -> str:
-    """The settings as JSON to lay over the configuration, on one line."""
+    """The settings as JSON, on one line."""
     tree: dict[str, object] = {}
     for key, value in settings.items():
         node = tree

@@ -23,6 +23,8 @@ _OF_AXOLOTL = {
     "sequence_parallel_size": "context_parallel_size",
 }
 """What Axolotl calls otherwise, whose YAML fills DeepSpeed's configuration."""
+OF_YAML = frozenset((TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION, RECOMPUTE, KEEP, *_OF_AXOLOTL.values()))
+"""What a YAML file of arguments says, and DeepSpeed's configuration does not."""
 
 
 def in_words_of_axolotl(settings: Mapping[str, object], key: str) -> str:
@@ -34,7 +36,12 @@ def argument_key(settings: Mapping[str, object], name: str) -> str:
     """Where an argument stands among a run's settings: at the top level of a YAML file, else in the section."""
     if "base_model" in settings:
         return in_words_of_axolotl(settings, name)
-    return name if TRAINER_MICRO_BATCH in settings else f"{SECTION}.{name}"
+    return name if is_run_by_yaml(settings) else f"{SECTION}.{name}"
+
+
+def is_run_by_yaml(settings: Mapping[str, object]) -> bool:
+    """Whether the arguments of a run are the top level of a YAML file, which names DeepSpeed's configuration."""
+    return "base_model" in settings or TRAINER_MICRO_BATCH in settings
 
 
 def is_run_by_trainer(settings: Mapping[str, object]) -> bool:

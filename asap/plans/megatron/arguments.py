@@ -9,6 +9,7 @@ from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import degree, expert_axis, folded_axes, groups_of
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
+from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
@@ -29,6 +30,8 @@ _OFFLOAD = "optimizer_cpu_offload"
 _SEQUENCE = "sequence_parallel"
 _FULL_SHARDING = "optim_grads_params"
 _OF_STAGES = {_VIRTUAL, _LAYERS_EACH}
+_WITHOUT_VALUE = (_VIRTUAL, _LAYERS_EACH, LAYOUT, _GRANULARITY, _METHOD, _RECOMPUTED_LAYERS, _MODULES)
+"""Arguments with a value, which YAML takes back by ``null``; others are flags."""
 _SECTIONS_OF_BRIDGE = {
     **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "train"),
     **dict.fromkeys((_OFFLOAD, _OPTIMIZER, _PRECISION_AWARE, *_MOMENTS.values()), "optimizer"),
@@ -156,6 +159,11 @@ def command_line(arguments: Mapping[str, str | bool]) -> str:
     return " ".join(words) + (f"{' ' if words else ''}# without {' '.join(dropped)}" if dropped else "")
 
 
+def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
+    """The same for a YAML of arguments; ``None`` takes one back."""
+    return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+
+
 def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
     """The same for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``."""
     renamed = {
@@ -167,10 +175,9 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
     }.get(kind, {})
     sections = {} if kind == "NeMo" else _SECTIONS_OF_BRIDGE
     terms = []
-    for key, value in arguments.items():
+    for key, value in yaml_values(arguments).items():
         name = "virtual_pipeline_model_parallel_size" if key in _OF_STAGES else renamed.get(key, key)
-        nothing = "null" if key in (_VIRTUAL, _GRANULARITY, _METHOD, _RECOMPUTED_LAYERS, _MODULES) else "false"
-        text = nothing if value is False else "true" if value is True else value
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
         terms.append(f"{sections.get(key, 'model')}.{name}={text}")
     return " ".join(terms)
 
@@ -218,11 +225,14 @@ def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
 
 
 def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
-    repeats = plan.pipeline_repeats if plan.degree("stage") > 1 else 1
+    stages, repeats = plan.degree("stage"), plan.pipeline_repeats if plan.degree("stage") > 1 else 1
+    if current.get(LAYOUT) is not None:
+        kept = stages == degree(current, PIPELINE) and repeats == repeats_of(current[LAYOUT], stages)
+        return {} if kept else {LAYOUT: False, _VIRTUAL: str(repeats) if repeats > 1 else False}
     if _LAYERS_EACH in current and layers is not None:
-        each, rest = divmod(layers, plan.degree("stage") * repeats)
+        each, rest = divmod(layers, stages * repeats)
         if rest:
-            raise PlanError(f"{layers} layers do not divide into {plan.degree('stage')} stages x {repeats}")
+            raise PlanError(f"{layers} layers do not divide into {stages} stages x {repeats}")
         return {_LAYERS_EACH: str(each) if repeats > 1 else False}
     return {_VIRTUAL: str(repeats) if repeats > 1 else False}
 
@@ -250,6 +260,8 @@ def _training_state(plan: Plan) -> dict[str, str | bool]:
 def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -> int:
     if stages == 1:
         return 1
+    if arguments.get(LAYOUT) is not None:
+        return repeats_of(arguments[LAYOUT], stages)
     if arguments.get(_LAYERS_EACH) is not None:
         each = degree(arguments, _LAYERS_EACH)
         if layers is None or layers % (stages * each):

@@ -27,7 +27,6 @@ from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanI
 from asap.prediction.step_model.remat_shares import RematShares, remat_shares
 
 FP32_MASTER = 4.0
-ADAM_MOMENTS = 8.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
 OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
 """Optimizers whose state is known; those of Adam's kind keep two moments."""
@@ -137,7 +136,6 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     parameters with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
     """
     framework = framework_class(w.framework)
-    moments = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold(), ADAM_MOMENTS)
     operands = OPERAND_BYTES[precision_class(w.precision)]
     master = framework in (None, "megatron", "nemo") or (stack_of(w.framework) == "deepspeed" and operands <= HALF)
     kernel = attention_class(w.attention) or "flash"
@@ -155,9 +153,6 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     context = context_parallel_kind(w)
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
     narrow = not master and w.weight_precision == "bf16"
-    if moments == ADAM_MOMENTS and not narrow:
-        halved = (w.first_moment_precision, w.second_moment_precision).count("bf16")
-        moments -= halved * (FP32_MASTER - OPERAND_BYTES["bf16"])
     parameter = 2.0 if master or narrow else 4.0
     sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
     return WorkloadInputs(
@@ -178,7 +173,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         layers_together=float(_layers_together(w, architecture)),
         overlaps_reduction=float(framework != "megatron"),
         regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
-        optimizer_bytes=moments / 2 if narrow else moments + (FP32_MASTER if master else 0.0),
+        optimizer_bytes=_moment_bytes(w, HALF if narrow else FP32_MASTER) + (FP32_MASTER if master else 0.0),
         fused_attention=float(kernel == "flash"),
         score_passes=SCORE_PASSES[kernel],
         score_bytes=SCORE_BYTES[kernel],
@@ -196,6 +191,15 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         experts_over_model=float("model" in w.experts_over),
         experts_over_seq=float("seq" in w.experts_over),
     )
+
+
+def _moment_bytes(w: Workload, usual: float) -> float:
+    """Bytes a parameter of an optimizer that keeps ``usual`` bytes a moment where nothing else is said of it."""
+    said_of_all = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold())
+    if said_of_all is not None:
+        return said_of_all * usual / FP32_MASTER
+    moments = (w.first_moment_precision, w.second_moment_precision)
+    return sum(usual if said is None else min(OPERAND_BYTES[precision_class(said)], usual) for said in moments)
 
 
 def _layers_together(workload: Workload, architecture: Architecture) -> int:

@@ -9,6 +9,7 @@ from asap.core.errors import UsageError
 from asap.core.text import REDACTED
 from asap.optimize.evaluators.run.configuration_file import read_document, write_changed
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
+from asap.plans.torchtitan.python_lines import flags, is_python
 from asap.proposals.proposal import Overrides
 
 OVERRIDES, CONFIG = "{overrides}", "{config}"
@@ -74,8 +75,9 @@ class Command:
 def words(overrides: Overrides) -> str:
     """The launcher's words as arguments of a shell command: flags where they are TOML, JSON or YAML in one word."""
     if overrides.stack == "torchtitan":
-        return " ".join(shlex.quote(f"--{key}={value}") for key, value in asked_settings(overrides).items())
-    document = overrides.stack in ("deepspeed", "nanotron", "axolotl")
+        said = flags(overrides.text) if is_python(overrides.text) else asked_settings(overrides)
+        return " ".join(shlex.quote(f"--{key}={value}") for key, value in said.items())
+    document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "primus")
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 
 

@@ -8,17 +8,28 @@ from typing import Any
 
 import yaml
 
+from asap.core.errors import PlanError
+from asap.plans.deepspeed.settings import OF_JSON
+from asap.plans.torchtitan.python_lines import flags, is_python, read_lines
 from asap.proposals.proposal import Overrides
 
 
 def settings_document(overrides: Overrides) -> dict[str, Any]:
-    """The settings as a configuration file of the stack nests them."""
+    """The settings as a configuration file of the stack nests them.
+
+    Raises:
+        PlanError: they belong into two files, or are Python.
+    """
     match overrides.stack:
         case "torchtitan":
-            return tomllib.loads(overrides.text)
+            return _nested(flags(overrides.text)) if is_python(overrides.text) else tomllib.loads(overrides.text)
         case "deepspeed":
-            return json.loads(overrides.text)
-        case "nanotron" | "axolotl":
+            of_yaml, of_json = _of_deepspeed(overrides.text)
+            if of_yaml and of_json:
+                reason = "changes a YAML and the DeepSpeed configuration that it names, and a try changes one file"
+                raise PlanError(reason, where=", ".join((*of_yaml, *of_json)))
+            return of_yaml or of_json
+        case "nanotron" | "axolotl" | "primus":
             return yaml.safe_load(overrides.text) or {}
         case "maxtext" | "megatron" | "nemo" | "bridge":
             return _nested(asked_settings(overrides))
@@ -26,7 +37,11 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
 
 def asked_settings(overrides: Overrides) -> dict[str, str]:
     """Names and values that a log may show: of ``key=value``, ``--key value``, or a document."""
-    if overrides.stack in ("torchtitan", "deepspeed", "nanotron", "axolotl"):
+    if overrides.stack == "torchtitan" and is_python(overrides.text):
+        return read_lines(overrides.text)
+    if overrides.stack == "deepspeed":
+        return {key: _written(value) for part in _of_deepspeed(overrides.text) for key, value in _flat(part)}
+    if overrides.stack in ("torchtitan", "nanotron", "axolotl", "primus"):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
     found: dict[str, str] = {}
     pending = None
@@ -40,6 +55,14 @@ def asked_settings(overrides: Overrides) -> dict[str, str]:
             key, _, value = word.partition("=")
             found[key] = value
     return found
+
+
+def _of_deepspeed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What belongs into a YAML of arguments, and into DeepSpeed's JSON."""
+    if text.startswith("{"):
+        return {}, json.loads(text)
+    of_yaml, _, of_json = text.partition(OF_JSON)
+    return yaml.safe_load(of_yaml) or {}, json.loads(of_json or "{}")
 
 
 def _nested(settings: Mapping[str, str]) -> dict[str, Any]:

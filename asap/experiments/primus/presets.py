@@ -1,0 +1,63 @@
+"""What an experiment of Primus builds on: the presets of its trainer and of its model, with what they extend
+(``primus/core/config/preset_loader.py``)."""
+
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.files import is_file
+from asap.core.text import plain
+from asap.experiments.documents import read_document
+from asap.experiments.primus.variables import with_defaults
+
+_ROOT = Path("primus") / "configs"
+_DEEPEST = 8
+_EXTENDS = "extends"
+
+
+def find_presets(path: Path) -> Path | None:
+    """The folder of presets beside or above a file; ``None`` if it lies outside of a copy of Primus."""
+    folders = (folder / _ROOT for folder in path.absolute().parents)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def read_preset(root: Path, kind: str, framework: str, name: str) -> dict[str, Any] | None:
+    """The values of a preset; ``None`` if there is no such file.
+
+    Args:
+        root: the folder of presets.
+        kind: ``models`` or ``modules``.
+        framework: that it is for.
+        name: of its file, with or without the suffix.
+
+    Raises:
+        ConfigError: it is malformed, or extends what lies outside of the presets, or too many.
+    """
+    path = root / kind / framework / name
+    path = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")
+    return _read(path, root, _DEEPEST) if _is_inside(path, root) and is_file(path) else None
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """One mapping over another, section by section."""
+    both = dict(base)
+    for key, value in over.items():
+        below = both.get(key)
+        both[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return both
+
+
+def _read(path: Path, root: Path, deeper: int) -> dict[str, Any]:
+    values = with_defaults(read_document(path).values)
+    said = values.pop(_EXTENDS, None) or []
+    below: dict[str, Any] = {}
+    for name in [said] if isinstance(said, str) else said:
+        place = path.parent / str(name)
+        if not deeper or not _is_inside(place, root) or not is_file(place):
+            raise ConfigError(f"extends {plain(str(name), 60)}, which is not among the presets", where=str(path))
+        below = merged(below, _read(place, root, deeper - 1))
+    return merged(below, values)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())

@@ -1,0 +1,193 @@
+"""An experiment from a YAML of Primus (AMD-AGI/Primus, ``primus/core/launcher/parser.py``).
+
+A module names a backend, a preset of its trainer and a preset of the model, and lays its overrides over both. The
+presets are read where they lie; of a file alone the model is taken by the name of its preset, and a few defaults are
+known.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.documents import Document
+from asap.experiments.experiment import Experiment
+from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
+from asap.experiments.maxtext.reader import read_maxtext
+from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.megatron import arguments as megatron
+from asap.experiments.megatron.reader import CORE, read_megatron
+from asap.experiments.named_model import read_named_model
+from asap.experiments.primus.presets import find_presets, merged, read_preset
+from asap.experiments.primus.variables import has_default, open_keys, with_defaults
+from asap.experiments.stack_settings import StackSettings
+from asap.experiments.torchtitan import reader as torchtitan
+from asap.plans.primus import MODULE
+
+_MODULES = ("pre_trainer", "post_trainer")
+_OF_MEGATRON = {"fp8": "fp8_format", "fp4": "fp4_format"}
+"""Arguments that Megatron-LM keeps under another name than their option has."""
+_OWN = frozenset(("trainable", "sink_level", "file_sink_level", "stderr_sink_level"))
+"""Settings of Primus itself (``primus/configs/modules/module_base.yaml``)."""
+_OF_STEP = re.compile(r"_degree$|_parallelism$|batch_size$|seq_len$|^mode$")
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "megatron": {
+        "micro_batch_size": 2, "global_batch_size": 16, "seq_length": 1024, "bf16": True, "sequence_parallel": True,
+        "use_distributed_optimizer": True, "use_flash_attn": True, "optimizer": "adam",
+    },
+    "torchtitan": {"activation_checkpoint": {"mode": "none"}, "parallelism": {}},
+    "maxtext": {"attention": "cudnn_flash_te", "remat_policy": "full", "weight_dtype": "bfloat16"},
+}  # fmt: skip
+"""Of ``pre_trainer.yaml`` and what it extends, commit fd1eeabb: where they are not those of the backend."""
+
+_Read = Callable[[dict[str, Any], Collection[str], Path, list[str], Experiment], Experiment]
+"""Of all settings, those that the experiment says itself, its path, overrides, and what is known besides."""
+
+
+def is_primus(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is an experiment of Primus."""
+    modules = values.get("modules")
+    return isinstance(modules, dict) and any(
+        isinstance(each, dict) and "framework" in each for each in modules.values()
+    )
+
+
+def is_setting(values: Mapping[str, Any], key: str) -> bool:
+    """Whether an override is a setting of the backend."""
+    _, module = _trainer(values, "")
+    kinds = {
+        "megatron": megatron.is_argument,
+        "torchtitan": torchtitan.is_setting,
+        "maxtext": known_keys().__contains__,
+    }
+    return kinds.get(str(module.get("framework")), str.isidentifier)(key)
+
+
+def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what the module that trains says.
+
+    Raises:
+        ConfigError: it has no such module, another backend, a preset that is not there, or settings that its backend
+            refuses.
+        UsageError: an override is not ``key=value``.
+    """
+    name, module = _trainer(values, str(path))
+    framework = str(module.get("framework"))
+    read = _BACKENDS.get(framework)
+    if read is None:
+        reason = f"trains with {plain(framework, 40)}, which is not read"
+        raise ConfigError(reason, where=str(path), hint=f"read are {', '.join(_BACKENDS)}")
+    written = module.get("overrides") or {}
+    if not isinstance(written, dict):
+        raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
+    overrides = list(overrides)
+    _refuse_open(written, overrides, str(path))
+    said, experiment = _over_presets(module, framework, path, experiment, with_defaults(written))
+    found = read(said, written, path, overrides, experiment)
+    found = found.model_copy(update={"hyperparameters": found.hyperparameters | {MODULE: name}})
+    if found.model is not None and found.model.name is None and (preset := str(module.get("model") or "")):
+        known = found.model.model_copy(update={"name": plain(_catalogued(preset), 80)})
+        found = found.model_copy(update={"model": known})
+    return found.model_copy(update={"notes": (*found.notes, *_notes_on(written))})
+
+
+def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]]:
+    modules = values["modules"]
+    found = next((name for name in _MODULES if isinstance(modules.get(name), dict)), None)
+    if found is None:
+        raise ConfigError(f"has no module {' or '.join(_MODULES)}", where=where)
+    return found, with_defaults({key: value for key, value in modules[found].items() if key != "overrides"}) | {
+        "overrides": modules[found].get("overrides")
+    }
+
+
+def _over_presets(
+    module: Mapping[str, Any], framework: str, path: Path, experiment: Experiment, said: dict[str, Any]
+) -> tuple[dict[str, Any], Experiment]:
+    """The settings over those of the presets, and the model where its preset is not there."""
+    root, model = find_presets(path), str(module.get("model") or "")
+    trainer = str(module.get("config") or "pre_trainer.yaml")
+    if root is None:
+        below = dict(_DEFAULTS[framework])
+        noted = experiment.model_copy(update={"notes": (*experiment.notes, _ALONE)})
+        if framework == "maxtext":
+            return merged(below | {"model_name": _catalogued(model)}, said), noted
+        known, notes = read_named_model(_catalogued(model))
+        named = noted if noted.model else noted.model_copy(update={"model": known})
+        return merged(below, said), named.model_copy(update={"notes": (*noted.notes, *notes)})
+    presets = [read_preset(root, "modules", framework, trainer), read_preset(root, "models", framework, model)]
+    for name, preset in zip((trainer, model), presets, strict=True):
+        if preset is None:
+            raise ConfigError(f"names the preset {plain(name, 60)}, which is not in {root}", where=str(path))
+    below = merged(presets[0] or {}, presets[1] or {})
+    return merged(below, said), experiment
+
+
+def _catalogued(preset: str) -> str:
+    """``llama3.1_8B.yaml`` → ``llama3.1-8b``."""
+    return preset.removesuffix(".yaml").removesuffix("-fp8").replace("_", "-").lower()
+
+
+def _refuse_open(written: dict[str, Any], overrides: Iterable[str], where: str) -> None:
+    """Refuse a setting of the step whose variable has no default, as Primus does, unless an override says it."""
+    given = {override.partition("=")[0].removeprefix("--").replace("-", "_") for override in overrides}
+    for key, text in open_keys(written).items():
+        if _decides(key) and not has_default(text) and key not in given:
+            reason = f"{plain(key, 60)} is set by a variable without a default: {plain(text, 60)}"
+            raise ConfigError(reason, where=where, hint=f"say it: {plain(key, 60)}=…")
+
+
+def _notes_on(written: dict[str, Any]) -> tuple[str, ...]:
+    """That variables of the environment decide."""
+    decided = {key: text for key, text in open_keys(written).items() if _decides(key) and has_default(text)}
+    taken = ", ".join(f"{key}={with_defaults(text)}" for key, text in decided.items())
+    return (plain(f"set by variables of the environment, taken as their defaults: {taken}", 300),) if taken else ()
+
+
+def _decides(key: str) -> bool:
+    """Whether a step hangs on a setting, by the last part of its name."""
+    name = key.rpartition(".")[2]
+    return name in megatron.READ - {"max_position_embeddings"} or name in DEFAULTS or _OF_STEP.search(name) is not None
+
+
+def _read_megatron(
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
+) -> Experiment:
+    named = {_OF_MEGATRON.get(key, key): value for key, value in said.items() if key not in _OWN}
+    settings = StackSettings({key: named[key] for key in named if key in megatron.READ or key in own}, str(path))
+    kind = "lfm" if named.get("lfm_layer_types") else str(named.get("model_type") or "gpt")
+    if kind != "gpt":
+        reason = f"trains a model of the kind {plain(kind, 20)}; only decoders of attention and MLPs are read"
+        raise ConfigError(reason, where=str(path))
+    found = read_megatron(settings, overrides, experiment, CORE)
+    notes = (_LAYERS_BY_NUMBER,) if named.get("recompute_layer_ids") else ()
+    return found.model_copy(update={"notes": (*found.notes, *notes)})
+
+
+def _read_torchtitan(
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
+) -> Experiment:
+    del own
+    return torchtitan.read_torchtitan(said, path, overrides, experiment)
+
+
+def _read_maxtext(
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
+) -> Experiment:
+    values = {key: value for key, value in said.items() if key not in {*_OWN, "base_config"}}
+    given = [(override, OVERRIDE) for override in overrides]
+    del own
+    return read_maxtext(Document(path, values, {}), given, experiment)
+
+
+_BACKENDS: Mapping[str, _Read] = {
+    "megatron": _read_megatron,
+    "torchtitan": _read_torchtitan,
+    "maxtext": _read_maxtext,
+}
+_ALONE = (
+    "the presets of Primus (primus/configs) are not above the file: the model is taken by its name, with usual defaults"
+)
+_LAYERS_BY_NUMBER = "recompute_layer_ids names the layers that are recomputed: taken as all of them"

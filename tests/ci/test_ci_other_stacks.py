@@ -1,0 +1,81 @@
+"""Changes of configurations of other stacks than MaxText, with the files that they need beside them."""
+
+import json
+
+import pytest
+
+from asap.ci.check import Options
+from asap.ci.source.policy import Policy
+
+pytestmark = pytest.mark.process
+
+ON = Policy(configurations=("configs/*",), hardware={"configs/*": "h100-64"})
+MEGATRON = """#!/bin/bash
+#SBATCH --nodes=8
+torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --swiglu --num-attention-heads 32 \\
+  --seq-length 8192 --max-position-embeddings 8192 --position-embedding-type rope --vocab-size 128256 --bf16 \\
+  --tensor-model-parallel-size {tensor} --micro-batch-size 1 --global-batch-size 256 --use-distributed-optimizer
+"""
+TUNING = """
+model_name_or_path: meta-llama/Llama-3.1-8B
+stage: sft
+do_train: true
+finetuning_type: full
+deepspeed: examples/deepspeed/stage3.json
+cutoff_len: 4096
+per_device_train_batch_size: {batch}
+bf16: true
+"""
+STAGE_3 = {
+    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": "auto"},
+    "zero_optimization": {"stage": 3},
+}  # fmt: skip
+PRIMUS = """
+modules:
+  pre_trainer:
+    framework: megatron
+    model: tiny.yaml
+    overrides: {{tensor_model_parallel_size: {tensor}, micro_batch_size: 1, global_batch_size: 256}}
+"""
+PRESETS = {
+    "primus/configs/modules/megatron/pre_trainer.yaml": "bf16: true\nseq_length: 4096",
+    "primus/configs/models/megatron/tiny.yaml": "extends: base.yaml\nnum_layers: 32",
+    "primus/configs/models/megatron/base.yaml": "hidden_size: 4096\nnum_attention_heads: 32\nvocab_size: 32000",
+}
+OPEN = """#!/bin/bash
+python3 -m MaxText.train MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=$BATCH \\
+  max_target_length=8192 ici_fsdp_parallelism={data}
+"""
+
+
+def changed(repo, path, before, after, **beside):
+    repo.commit(**{path: before, **beside})
+    [one] = repo.change(Options(policy=ON), **{path: after}).configurations
+    return one
+
+
+def test_a_script_of_megatron(repo):
+    one = changed(repo, "configs/train.sh", MEGATRON.format(tensor=1), MEGATRON.format(tensor=8))
+    assert (one.before.plan.split()[0], one.after.plan.split()[1]) == ("replica=64", "model=8")
+    assert one.after.prediction.step_time.value > 0
+    assert any(suggestion.overrides.startswith("--tensor-model-parallel-size") for suggestion in one.suggestions)
+
+
+def test_the_deepspeed_configuration_that_a_file_names(repo):
+    beside = {"examples/deepspeed/stage3.json": json.dumps(STAGE_3)}
+    one = changed(repo, "configs/tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), **beside)
+    assert one.after.plan.startswith("data=64")
+    [first, *_] = one.suggestions
+    assert "disable_gradient_checkpointing: true" in first.overrides.splitlines()
+
+
+def test_the_presets_of_primus(repo):
+    one = changed(repo, "configs/run.yaml", PRIMUS.format(tensor=2), PRIMUS.format(tensor=8), **PRESETS)
+    assert one.after.plan.startswith("replica=8 model=8")
+    assert one.suggestions[0].overrides.splitlines()[:3] == ["modules:", "  pre_trainer:", "    overrides:"]
+
+
+def test_a_batch_that_a_variable_would_have_to_say_is_unknown(repo):
+    one = changed(repo, "configs/run.sh", OPEN.format(data=64), OPEN.format(data=32) + " ici_tensor_parallelism=2")
+    assert one.after.prediction is None or one.after.prediction.step_time is None
+    assert any("the batch is unknown" in note for note in one.notes)

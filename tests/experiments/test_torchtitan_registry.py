@@ -1,0 +1,100 @@
+"""torchtitan's configurations in Python: read without running them, and proposals as their statements."""
+
+import pytest
+
+from asap.core.errors import ConfigError, PlanError
+from asap.optimize.evaluators.run.command import words
+from asap.plans import Plan
+from asap.plans.launchers import launch_lines
+from asap.proposals.proposal import Overrides
+from tests.experiments.stack_configurations import read
+
+__all__ = ["read"]
+
+REGISTRY = """
+from torchtitan.components.quantization import Float8LinearConverter
+from torchtitan.config import ParallelismConfig, TrainingConfig
+from torchtitan.distributed.activation_checkpoint import FullAC
+from torchtitan.models.llama3 import model_registry
+from torchtitan.trainer import Trainer
+
+raise SystemExit("never run")
+
+
+def large() -> Trainer.Config:
+    model_spec = model_registry("70B")
+    return Trainer.Config(
+        model_spec=model_spec,
+        optimizer=default_adamw(lr=1.5e-4),
+        training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8 * 8192, max_context_length=8192),
+        parallelism=ParallelismConfig(tensor_parallel_degree=8),
+        activation_checkpoint=FullAC.Config(),
+    )
+
+
+def in_fp8() -> Trainer.Config:
+    config = large()
+    config.parallelism.tensor_parallel_degree = 4
+    config.model_spec = model_registry("70B", converters=[Float8LinearConverter.Config()])
+    config.activation_checkpoint = None
+    return config
+
+
+def plain() -> Trainer.Config:
+    return Trainer.Config(model_spec=model_registry("8B"))
+
+
+def open_() -> Trainer.Config:
+    config = large()
+    config.training.max_context_length = int(os.environ["LENGTH"])
+    return config
+
+
+def endless() -> Trainer.Config:
+    return endless()
+"""
+
+
+def test_a_configuration_by_its_name(read):
+    run = read("registry.py", REGISTRY, "config=large", hardware="h100-128")
+    assert (run.model.name, run.model.layers, run.workload.precision) == ("llama3 70B", 80, "bf16")
+    assert str(run.plan) == "data=16 model=8 microbatches=1 remat=full"
+    assert (run.workload.global_batch, run.workload.sequence_length) == (128, 8192)
+    line = launch_lines(
+        Plan.parse("data=32 model=4 microbatches=2 remat=minimal"), "torchtitan", run.hyperparameters, global_batch=128
+    )
+    assert line.splitlines() == [
+        "config.parallelism.tensor_parallel_degree = 4",
+        "config.activation_checkpoint = SelectiveAC.Config()",
+        "config.training.num_tokens_per_microbatch_per_dp_rank = 16384",
+        "config.training.num_tokens_per_train_step = 1048576",
+    ]
+
+
+def test_one_that_changes_another_and_one_of_defaults(read):
+    run = read("registry.py", REGISTRY, "config=in_fp8", "parallelism.context_parallel_degree=2", hardware="h100-128")
+    assert (str(run.plan), run.workload.precision) == ("data=16 seq=2 model=4 microbatches=1 remat=none", "fp8")
+    plain = read("registry.py", REGISTRY, "config=plain", hardware="h100-8")
+    assert (str(plain.plan), plain.workload.global_batch) == ("data=8 microbatches=1 remat=minimal", 64)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ((), r"has 5 configurations .name one with config=NAME: large, in_fp8"),
+        (("config=other",), "has no configuration other"),
+        (("config=open_",), r"training\.max_context_length cannot be told without running it"),
+        (("config=endless",), "endless returns no configuration that can be read"),
+    ],
+)
+def test_what_cannot_be_told_is_one_line(read, chosen, said):
+    with pytest.raises(ConfigError, match=said):
+        read("registry.py", REGISTRY, *chosen, hardware="h100-8")
+
+
+def test_statements_are_flags_except_for_what_is_recomputed():
+    assert (
+        words(Overrides(torchtitan="config.training.steps = 5\nconfig.a.b = True")) == "--training.steps=5 --a.b=True"
+    )
+    with pytest.raises(PlanError, match="which no flag says"):
+        words(Overrides(torchtitan="config.activation_checkpoint = None"))
