@@ -11,6 +11,7 @@ from asap.levers import (
     pipeline_repeats,
     rematerialisation,
     state_precision,
+    torch_compile,
 )
 from asap.levers.lever import Lever, Trial
 from asap.plans import Plan
@@ -27,7 +28,7 @@ LEVERS: tuple[Lever, ...] = (
     global_batch.LEVER,
 )
 
-TRIALS: tuple[Trial, ...] = (attention_blocks.TRIAL,)
+TRIALS: tuple[Trial, ...] = (attention_blocks.TRIAL, torch_compile.TRIAL)
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)
 """What a user has to allow by name."""

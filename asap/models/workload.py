@@ -14,6 +14,8 @@ ContextParallel = Literal["all_gather", "ring", "ulysses"]
 """Keys and values are gathered, or passed around a ring; or heads are swapped for tokens by all-to-alls."""
 CudaGraphs = Literal["none", "module", "layer", "step"]
 """What the host of a GPU launches at once."""
+FoldedAxis = Literal["model", "seq"]
+"""Of what experts may lie over beside their own axis."""
 
 
 class Workload(BaseModel):
@@ -58,8 +60,16 @@ class Workload(BaseModel):
         default=None,
         description="what is captured as a CUDA graph: the step, each layer, some modules of a layer, nothing",
     )
+    compiled: bool | None = Field(
+        default=None, description="whether torch.compile fuses the elementwise operations of a layer"
+    )
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"
+    )
+    experts_over: tuple[FoldedAxis, ...] = Field(
+        default=(),
+        description="axes beside expert over which experts lie whole (parallel folding, arXiv:2504.14960): model where"
+        " tensor parallelism splits no expert",
     )
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.numbers import digits
 from asap.core.text import plain
+from asap.models.workload import FoldedAxis
 from asap.plans.plan import Plan
 
 MOST = 10**9
@@ -56,19 +57,34 @@ def groups_of(devices: int, degrees: Mapping[str, int]) -> int:
     return groups
 
 
-def expert_axis(expert: int, expert_tensor: int, tensor: int, groups: int) -> int:
-    """Expert parallelism as a degree beside tensor and data parallelism, with the same share of experts a device.
+def folded_axes(expert: int, expert_tensor: int, tensor: int, context: int) -> tuple[FoldedAxis, ...]:
+    """Axes over which experts lie as well, besides data parallelism.
 
-    Experts that are not split by tensor parallelism lie over its devices as well (``expert_tensor`` below ``tensor``).
+    Those that tensor parallelism does not split lie over its devices, and all over those that share a sequence: expert
+    ranks are counted through both before data parallelism (Megatron-Core, ``parallel_state.py``; torchtitan,
+    ``parallel_dims.py``).
+    """
+    if expert == 1:
+        return ()
+    over_model = expert_tensor == 1 < tensor
+    over_seq = not (expert * expert_tensor) % (tensor * context)
+    return (*(("model",) if over_model else ()), *(("seq",) if over_seq else ()))
+
+
+def expert_axis(expert: int, expert_tensor: int, tensor: int, context: int, groups: int) -> int:
+    """Expert parallelism as a degree beside tensor, context and data parallelism, with the same share of experts a
+    device; :func:`folded_axes` says over which of them experts lie as well.
 
     Raises:
-        InexpressiblePlanError: experts also lie over context or pipeline devices, which a plan cannot say.
+        InexpressiblePlanError: experts lie over a part of an axis or over pipeline stages, which a plan cannot say.
     """
     found, rest = divmod(expert * expert_tensor, tensor)
     if expert == 1 and expert_tensor <= tensor and not (found and not rest):
         raise InexpressiblePlanError(
             f"expert tensor parallelism of {expert_tensor} beside {tensor} for attention: a plan has one degree"
         )
+    if "seq" in folded_axes(expert, expert_tensor, tensor, context):
+        found //= context
     if rest or not found or groups % found:
         shape = f"expert parallelism of {expert} (x {expert_tensor} tensor) and {groups} data-parallel groups"
         raise InexpressiblePlanError(f"{shape}: a plan cannot say where experts lie")

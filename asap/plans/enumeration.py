@@ -54,6 +54,7 @@ def valid(table: Table, constraints: Constraints, like: Plan) -> NDArray[np.bool
         dcn_devices=np.full(len(table), like.dcn.devices),
         microbatches=like.microbatches or 1,
         pipeline_repeats=like.pipeline_repeats,
+        experts_over=constraints.experts_over,
     )
     passed = np.ones(len(table), dtype=bool)
     for rule in RULES:

@@ -4,6 +4,7 @@ A rule is written once, for numbers and for arrays alike: the enumeration checks
 expressions that explain a single one. A rule whose facts are unknown is not checked, and said to be so.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -25,6 +26,7 @@ class Constraints:
     kv_heads: int | None = None
     experts: int | None = None
     layers: int | None = None
+    experts_over: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -44,6 +46,7 @@ class Constraints:
             kv_heads=architecture.kv_heads if architecture and not architecture.is_mla else None,
             experts=architecture.experts if architecture else None,
             layers=workload.pipelined_layers or (architecture.layers if architecture else None),
+            experts_over=workload.experts_over,
         )
 
     def proven_by(self, incumbent: Plan) -> "Constraints":
@@ -69,10 +72,11 @@ class Degrees:
     dcn_devices: Any
     microbatches: Any = 1
     pipeline_repeats: Any = 1
+    experts_over: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan) -> "Degrees":
-        """The degrees of one plan over both networks."""
+    def of(cls, plan: Plan, experts_over: tuple[str, ...] = ()) -> "Degrees":
+        """The degrees of one plan over both networks; ``experts_over``: axes beside its own over which experts lie."""
         totals = {axis: plan.degree(axis) for axis in AXES}
         return cls(
             **totals,
@@ -80,7 +84,18 @@ class Degrees:
             dcn_devices=plan.dcn.devices,
             microbatches=plan.microbatches or 1,
             pipeline_repeats=plan.pipeline_repeats,
+            experts_over=experts_over,
         )
+
+    @property
+    def expert_devices(self) -> Any:
+        """Devices over which the experts of a layer lie whole."""
+        return math.prod([self.expert, *(getattr(self, axis) for axis in self.experts_over)])
+
+    @property
+    def expert_axes(self) -> str:
+        """The same in words: ``expert=8 x model=2``."""
+        return " x ".join(f"{axis}={getattr(self, axis)}" for axis in ("expert", *self.experts_over))
 
     @property
     def batch_shards(self) -> Any:
@@ -100,7 +115,7 @@ class Rule:
     def explain(self, degrees: Degrees, fact: int) -> str:
         """The sentence for a plan that breaks this rule."""
         values = {field.name: getattr(degrees, field.name) for field in fields(degrees)}
-        return self.sentence.format(fact=fact, shards=degrees.batch_shards, **values)
+        return self.sentence.format(fact=fact, shards=degrees.batch_shards, expert_axes=degrees.expert_axes, **values)
 
 
 RULES = (
@@ -139,8 +154,8 @@ RULES = (
     Rule(
         "experts",
         "experts",
-        lambda d, n: (n % d.expert == 0) & ((n > 0) | (d.expert == 1)),
-        "{fact} experts do not divide over expert={expert}",
+        lambda d, n: (n % d.expert_devices == 0) & ((n > 0) | (d.expert == 1)),
+        "{fact} experts do not divide over {expert_axes}",
     ),
     Rule(
         "layers",
@@ -161,7 +176,7 @@ class Violation:
 
 def violations(plan: Plan, constraints: Constraints) -> list[Violation]:
     """Every rule that the plan is known to break; empty if it can run as far as is known."""
-    degrees = Degrees.of(plan)
+    degrees = Degrees.of(plan, constraints.experts_over)
     broken = []
     for rule in RULES:
         fact = plan.global_batch if rule.name == "batch" and plan.global_batch else getattr(constraints, rule.needs)

@@ -104,6 +104,7 @@ class ConfigurationGrid:
             dcn_devices=self.incumbent.dcn.devices,
             microbatches=np.maximum(micro, 1),
             pipeline_repeats=np.where(stages > 1, repeats, 1),
+            experts_over=constraints.experts_over,
         )
         passed = (micro >= 1) & (micro == np.floor(micro))
         first = np.arange(repeats.size).reshape(repeats.shape) == 0

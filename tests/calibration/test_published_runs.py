@@ -42,6 +42,42 @@ def test_experts_are_taken_from_the_data_parallel_ranks():
     assert str(run(tp=1, pp=1, ep=16).plan.ici) == "replica=4 expert=16"
 
 
+@pytest.mark.parametrize(
+    ("changes", "mesh", "over"),
+    [
+        ({"ep": 32}, "model=4 expert=8 stage=2", ("model", "seq")),  # more than the data-parallel groups: whole
+        ({"ep": 8, "etp": 1}, "replica=4 model=4 expert=2 stage=2", ("model", "seq")),
+        ({"ep": 8, "cp": 2}, "seq=2 model=4 expert=4 stage=2", ("seq",)),
+        ({"ep": 8, "framework": "torchtitan"}, "model=4 expert=8 stage=2", ()),
+    ],
+)
+def test_experts_lie_over_other_axes_as_megatron_lays_them(changes, mesh, over):
+    found = run(**changes)
+    assert (str(found.plan.ici), found.workload.experts_over) == (mesh, over)
+
+
+@pytest.mark.parametrize(
+    ("says", "compiled"),
+    [
+        ({"compiled": False, "notes": "torch.compile"}, False),
+        ({"notes": "FSDP2, torch.compile + Float8"}, True),
+        ({"notes": "without torch.compile (its default)"}, False),
+        ({"notes": "eager; reshard_after_forward always"}, False),
+        ({"notes": "compile not stated"}, None),
+        ({}, None),
+    ],
+)
+def test_whether_pytorch_compiled_the_model(says, compiled):
+    assert run(framework="torchtitan", **says).workload.compiled is compiled
+
+
+def test_nvlink_of_a_rack_does_not_end_at_a_node():
+    def domain(chip):
+        return run(hardware=chip, hardware_detail="4 GPUs per node").hardware.chip.scaleup.domain
+
+    assert (domain("H100"), domain("GB200")) == (4, 72)
+
+
 def test_a_mesh_of_jax_axes():
     changes = {"hardware": "TPU v5e", "n_chips": 512, "tp": None, "pp": None, "micro_batch_seqs": None}
     found = run(**changes, derived_ici_mesh={"fsdp": 16, "tensor": 16}, derived_dcn_mesh={"data": 2})

@@ -118,7 +118,11 @@ def test_experts_as_megatron_lays_them(read):
     assert str(run.plan) == "model=4 expert=8 stage=2 microbatches=16 remat=full"
     whole = read("moe.sh", moe.replace("--bf16", "--bf16 --expert-tensor-parallel-size 1"))
     assert str(whole.plan) == "replica=4 model=4 expert=2 stage=2 microbatches=16 remat=full"
-    assert any("lie whole over 8 devices" in note for note in whole.notes)
+    assert whole.workload.experts_over == ("model", "seq")
+    assert any("experts lie over 8 devices, here expert=2 x model=4" in note for note in whole.notes)
+    folded = read("moe.sh", moe.replace("--bf16", "--bf16 --context-parallel-size 2"))
+    assert str(folded.plan) == "seq=2 model=4 expert=4 stage=2 microbatches=32 remat=full"
+    assert any("experts lie over 8 devices, here expert=4 x seq=2" in note for note in folded.notes)
 
 
 @pytest.mark.parametrize(

@@ -110,3 +110,12 @@ def test_larger_attention_blocks_are_offered_for_a_test_where_the_default_runs()
     assert not settings(replace(run, settings={"sa_block_q": 1024}))
     assert not settings(replace(run, chip="v5e"))
     assert not settings(replace(run, stack="megatron"))
+
+
+def test_torch_compile_is_offered_where_it_is_off():
+    (settings,) = (trial.settings for trial in TRIALS if trial.name == "torch_compile")
+    run = Run(NOW, WORK.model_copy(update={"compiled": False}), "torchtitan", xla=False)
+    assert settings(run) == {"compile.enable": "true"}
+    assert not settings(replace(run, workload=WORK.model_copy(update={"compiled": True})))
+    assert not settings(replace(run, workload=WORK))
+    assert not settings(replace(run, stack="megatron"))

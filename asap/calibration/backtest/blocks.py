@@ -10,6 +10,7 @@ from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.backtest.scores import Errors, MemoryScore, Ranking, WhatIf, pooled_quantile, score_memory
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.dataset.sources import UNFITTED
 from asap.calibration.fit.predicted_runs import predict_each
 from asap.prediction.uncertainty.calibration import Calibration, Fit
 
@@ -44,10 +45,11 @@ class Block(BaseModel):
 
 def blocks_of(runs: Sequence[PublishedRun], known: Calibration, *, loop: bool = False) -> dict[str, Block]:
     """The blocks that have timed runs, by the keys of :data:`TITLES`."""
-    seen = [run for run in runs if run.source in known.rows]
+    ours = [run for run in runs if run.source in known.rows]
+    seen = [run for run in ours if run.source not in UNFITTED]
     parts = {
         "seen": (seen, [known.full] * len(seen)),
-        "left_out": (seen, [known.fit_for(run.source) for run in seen]),
+        "left_out": (ours, [known.fit_for(run.source) for run in ours]),
         "never_used": (others := [run for run in runs if run.source not in known.rows], [known.full] * len(others)),
     }
     found = {name: _block(own, fits, loop) for name, (own, fits) in parts.items()}

@@ -4,7 +4,10 @@ import math
 from collections.abc import Mapping
 
 from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
+from asap.models.workload import FoldedAxis
 from asap.plans import Mesh
+from asap.plans.degrees import folded_axes
+from asap.prediction.step_model.groups import framework_class
 
 _JAX_AXES = {
     "data": "replica", "fsdp": "data", "fsdp_transpose": "data", "tensor": "model", "tensor_transpose": "model",
@@ -39,7 +42,7 @@ def meshes_of(row: Row, devices: int) -> tuple[Mesh, Mesh]:
 
 def _degrees(row: Row, devices: int) -> Mesh:
     tensor, stages = count(row, "tp", "derived_tp"), count(row, "pp", "derived_pp")
-    context, experts = count(row, "cp") or 1, count(row, "ep") or 1
+    context = count(row, "cp") or 1
     batch_groups = count(row, "dp", "derived_dp", "fsdp", "derived_fsdp")
     stage = row.get("zero_stage")  # stages 1 and 2 shard no parameters, whatever the degree is called
     sharded = stage == 3 or (stage is None and count(row, "fsdp", "derived_fsdp") is not None)
@@ -53,12 +56,28 @@ def _degrees(row: Row, devices: int) -> Mesh:
     groups, rest = divmod(devices, tensor * stages * context)
     if rest or groups < 1:
         raise UnusableRowError("degrees do not multiply to the devices")
-    expert = math.gcd(groups, experts)
+    over = _folded(row, tensor, context, groups)
+    whole = math.prod({"model": tensor, "seq": context}[axis] for axis in over)
+    expert = math.gcd(groups, max((count(row, "ep") or 1) // whole, 1))
     groups //= expert
     shards = _shards(row, groups) if sharded else 1
     if groups % shards:
         raise UnusableRowError("degrees do not multiply to the devices")
     return Mesh(replica=groups // shards, data=shards, seq=context, model=tensor, expert=expert, stage=stages)
+
+
+def experts_over(row: Row, mesh: Mesh) -> tuple[FoldedAxis, ...]:
+    """Axes beside its own over which the experts of a run lie whole."""
+    return _folded(row, mesh.model, mesh.seq, mesh.replica * mesh.data * mesh.expert)
+
+
+def _folded(row: Row, tensor: int, context: int, groups: int) -> tuple[FoldedAxis, ...]:
+    """As Megatron-Core lays experts. Where it is not said, tensor parallelism splits them if their ranks allow it."""
+    experts = count(row, "ep") or 1
+    if framework_class(str(row.get("framework"))) not in ("nemo", "megatron"):
+        return ()
+    split = count(row, "etp") or (tensor if not context * groups % experts else 1)
+    return folded_axes(experts, split, tensor, context)
 
 
 def _shards(row: Row, groups: int) -> int:

@@ -13,6 +13,7 @@ _REMAT = (
     (None, r"^\s*$"),
     (Remat.NONE, r"^none\b|everything_saveable|^false$"),
     (Remat.SELECTIVE, r"selective"),
+    (Remat.SAVE_DOT_EXCEPT_MLP, r"save_dot_except_mlp"),
     (Remat.SAVE_OUT_PROJ, r"save_out_proj"),
     (Remat.SAVE_QKV_PROJ, r"save_qkv_proj"),
     (Remat.FULL, r"^custom \(decoder_layer_input=offload\)$"),
@@ -50,6 +51,23 @@ def attention_of(row: Mapping[str, Any]) -> str | None:
 def context_parallel_of(row: Mapping[str, Any]) -> ContextParallel | None:
     """How devices share a sequence, where the row tells."""
     return "ulysses" if "ulysses" in str(row.get("cp_kind") or "").casefold() else None
+
+
+def compiled_of(row: Mapping[str, Any]) -> bool | None:
+    """Whether PyTorch compiled the model, where the row tells."""
+    said = row.get("compiled")
+    if isinstance(said, bool):
+        return said
+    notes = str(row.get("notes") or "").casefold()
+    if re.search(r"\b(no|not|without)\b[\w\s.]{0,8}compile|\beager\b", notes):
+        return False
+    return True if re.search(r"\bcompiled?\b(?! not stated)", notes) else None
+
+
+def padded_capacity_of(row: Mapping[str, Any]) -> float | None:
+    """The capacity factor to which experts are padded: MaxText's. That of Megatron drops tokens and pads nothing."""
+    padded = framework_class(framework_of(row)) == "maxtext"
+    return float(row["capacity_factor"]) if padded and row.get("capacity_factor") else None
 
 
 def framework_of(row: Mapping[str, Any]) -> str:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from asap.calibration.dataset.maxtext_flops import step_time_of_flops
 from asap.calibration.dataset.network_text import fabric_of, network_of, node_of
 from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
-from asap.calibration.dataset.run_layout import mesh_of, meshes_of, microbatches_of
+from asap.calibration.dataset.run_layout import experts_over, mesh_of, meshes_of, microbatches_of
 from asap.calibration.dataset.run_text import (
     attention_of,
+    compiled_of,
     context_parallel_of,
     family_of,
     framework_of,
+    padded_capacity_of,
     remat_of,
     year_of,
     zero_stage_of,
@@ -30,6 +32,8 @@ from asap.plans import Plan
 from asap.prediction.step_model.groups import framework_class
 
 GIB = 2.0**30
+LARGEST_NODE = 16
+"""Devices that one node joins at most: NVLink of a larger domain joins nodes, and does not end at one."""
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16
 _OWN_SHAPES = ("n_layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab", "n_experts")
@@ -152,7 +156,7 @@ def _with_network(hardware: Slice, row: Row) -> Slice:
     if chip.scaleup is None:
         return hardware
     node = node_of(row)
-    if node and node < chip.scaleup.domain:
+    if node and node < chip.scaleup.domain <= LARGEST_NODE:
         chip = chip.model_copy(update={"scaleup": chip.scaleup.model_copy(update={"domain": node})})
     rate = network_of(row)
     if rate:
@@ -197,8 +201,9 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
     workload = Workload(
         global_batch=batch, sequence_length=sequence, precision=row.get("precision"), optimizer=row.get("optimizer"),
         attention=attention_of(row), framework=framework_of(row), zero_stage=zero_stage_of(row),
-        context_parallel=context_parallel_of(row),
+        context_parallel=context_parallel_of(row), capacity_factor=padded_capacity_of(row), compiled=compiled_of(row),
         sequence_parallel=sharding if isinstance(sharding, bool) else None,
+        experts_over=experts_over(row, ici),
     )  # fmt: skip
     return plan, workload
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.dataset.sources import UNFITTED
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import fit_step_interval, macro_median, widths_of
 from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
@@ -20,7 +21,6 @@ from asap.calibration.fit.residual_kernel import START, fit_residual_kernel, res
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
-from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region, Widths
 from asap.prediction.uncertainty.region import region_of
 from asap.prediction.uncertainty.sharing import Sharing
@@ -40,16 +40,15 @@ def calibrate(runs: Sequence[PublishedRun], date: str, start: Mapping[str, Const
         start: constants near which to search: the loss has several minima.
     """
     timed = [run for run in runs if run.step_time is not None]
-    sources = np.array([run.source for run in timed])
-    inputs = stacked(timed)
-    regression = Regression(inputs, [groups_of(run) for run in timed], sources.tolist(), _times(timed))
-    everything = regression.fit(np.ones(len(timed), dtype=bool), start=regression.terms_of(start))
-    full = _fit(regression, everything, timed, inputs, np.ones(len(timed), dtype=bool))
-    names = sorted(set(sources.tolist()))
+    sources, fitted = np.array([run.source for run in timed]), np.array([run.source not in UNFITTED for run in timed])
+    regression = Regression(stacked(timed), [groups_of(run) for run in timed], sources.tolist(), _times(timed))
+    everything = regression.fit(fitted, start=regression.terms_of(start))
+    full = _fit(regression, everything, timed, fitted)
     without = {}
-    for name in names:
-        use = sources != name
-        without[name] = _fit(regression, regression.fit(use, start=everything), timed, inputs, use)
+    for name in sorted(set(sources.tolist())):
+        use = fitted & (sources != name)
+        theta = everything if name in UNFITTED else regression.fit(use, start=everything)
+        without[name] = _fit(regression, theta, timed, use)
     return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date)
 
 
@@ -76,9 +75,7 @@ def _times(timed: Sequence[PublishedRun]) -> list[float]:
     return [run.step_time or 0.0 for run in timed]
 
 
-def _fit(
-    regression: Regression, theta: NDArray[np.float64], timed: Sequence[PublishedRun], inputs: StepInputs, use: Mask
-) -> Fit:
+def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[PublishedRun], use: Mask) -> Fit:
     chosen = [run for run, used in zip(timed, use, strict=True) if used]
     nothing = Widths(edges=(), half_widths=(0.0,))
     return Fit(

@@ -26,6 +26,8 @@ SOURCE_SPREAD = 0.07  # prior of a source's own offset
 SOURCE_POWER = 0.4  # n rows of a source weigh as n ** 0.4 independent ones
 HUBER = 1.5
 DIFFERENCE = 1e-6  # of a logarithm, for derivatives
+REFERENCES = {"precision": frozenset({"bf16"}), "vendor": frozenset({"google", "nvidia"})}
+"""Groups that have no effect of their own: most runs are theirs, and the value for all is."""
 TOLERANCE = 1e-6  # relative change of the loss at which the fit stops
 
 
@@ -122,7 +124,7 @@ class Regression:
             for dimension in DIMENSIONS:
                 spread = getattr(prior, dimension)
                 labels = [getattr(group, dimension) for group in self.groups]
-                reference = {"bf16"} if dimension == "precision" else set()
+                reference = REFERENCES.get(dimension, frozenset())
                 for label in sorted({label for label in labels if label} - reference) if spread else ():
                     terms.append(
                         RegressionTerm(

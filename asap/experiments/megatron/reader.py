@@ -19,8 +19,9 @@ from asap.flags.environment import is_performance_variable
 from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.megatron.arguments import from_arguments, is_fully_sharded
+from asap.plans.megatron.arguments import experts_over, from_arguments, is_fully_sharded
 from asap.plans.plan import Plan, Remat
+from asap.plans.validity import Degrees
 
 CORE = "Megatron-Core"
 DEEPSPEED = "Megatron-DeepSpeed"
@@ -187,12 +188,11 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
     notes = []
     tensor = settings.count("tensor_model_parallel_size") or 1
     split = settings.count("expert_tensor_parallel_size", tensor)
-    if split != tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
-        size = settings["expert_model_parallel_size"]
-        notes.append(
-            f"experts lie whole over {size} devices (expert_tensor_parallel_size={split}); they are taken as"
-            f" expert={plan.degree('expert')} x model={tensor}, the same share a device"
-        )
+    if folded := tuple(axis for axis in experts_over(settings) if plan.degree(axis) > 1):
+        axes = Degrees.of(plan, folded).expert_axes
+        notes.append(f"experts lie over {settings['expert_model_parallel_size']} devices, here {axes}")
+    if split and 1 < split < tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
+        notes.append(f"expert_tensor_parallel_size={split}: experts are taken as split {tensor} ways, as attention is")
     if plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")
         if count is not None and count < each:
@@ -226,6 +226,7 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         capacity_factor=_capacity_factor(settings),
         cuda_graphs=cuda_graphs(settings),
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
+        experts_over=experts_over(settings),
     )
 
 

@@ -18,6 +18,7 @@ from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as titan
 from asap.plans.torchtitan.token_batches import LENGTH, SEQUENCE
+from asap.plans.validity import Degrees
 
 FRAMEWORK = "torchtitan"
 SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", "optimizer", "metrics", "profiling")
@@ -153,9 +154,8 @@ def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
         notes.append(f"one of {option} layers is recomputed (selective_ac_option); taken as remat=minimal")
     if plan.remat is None:
         notes.append("what is recomputed is unknown: a memory budget decides it (activation_checkpoint.mode)")
-    tensor = plan.degree("model")
-    if plan.degree("expert") > 1 and tensor > 1 and settings.count(titan.EXPERT_TENSOR, 1) != tensor:
-        notes.append(f"experts lie whole over tensor-parallel devices; taken as expert={plan.degree('expert')}")
+    if folded := tuple(axis for axis in titan.experts_over(settings) if plan.degree(axis) > 1):
+        notes.append(f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}")
     return tuple(notes)
 
 
@@ -172,6 +172,8 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
+        compiled=settings.flag("compile.enable", settings.flag("training.compile")),
+        experts_over=titan.experts_over(settings),
     )
 
 

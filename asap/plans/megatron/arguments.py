@@ -6,7 +6,8 @@ Data parallelism replicates parameters (``replica``) unless Megatron-FSDP or PyT
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.degrees import degree, expert_axis, groups_of
+from asap.models.workload import FoldedAxis
+from asap.plans.degrees import degree, expert_axis, folded_axes, groups_of
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
@@ -56,7 +57,7 @@ def from_arguments(
     sizes = {key: degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT)}
     tensor, stages, context = sizes[TENSOR], sizes[PIPELINE], sizes[CONTEXT]
     groups = groups_of(devices, sizes)
-    expert = expert_axis(degree(arguments, EXPERT), degree(arguments, EXPERT_TENSOR, tensor), tensor, groups)
+    expert = expert_axis(*_expert_degrees(arguments), groups)
     sharded = is_fully_sharded(arguments)
     replicas = degree(arguments, _INSTANCES) if sharded else groups // expert
     if groups % (replicas * expert):
@@ -72,6 +73,19 @@ def from_arguments(
         remat=remat_of(arguments, layers, stages),
         offload=offload,
     )
+
+
+def experts_over(arguments: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
+    """Axes beside its own over which experts lie whole: of a run without expert and context parallelism, those over
+    which they would.
+
+    Raises:
+        PlanError: a degree is no whole number.
+    """
+    expert, split, tensor, context = _expert_degrees(arguments)
+    if expert == 1:
+        return ("seq",) if context == 1 and arguments.get("num_experts") else ()
+    return folded_axes(expert, split, tensor, context)
 
 
 def is_fully_sharded(arguments: Mapping[str, object]) -> bool:
@@ -168,9 +182,17 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
     return " ".join(terms)
 
 
+def _expert_degrees(arguments: Mapping[str, object]) -> tuple[int, int, int, int]:
+    """Of experts, of tensor parallelism inside of them and beside them, and of context parallelism."""
+    tensor = degree(arguments, TENSOR)
+    return degree(arguments, EXPERT), degree(arguments, EXPERT_TENSOR, tensor), tensor, degree(arguments, CONTEXT)
+
+
 def _expert(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool]:
-    """Expert degrees; experts that were whole beside tensor parallelism stay so."""
+    """Expert degrees; experts that were whole beside tensor or context parallelism stay so."""
     expert, tensor = plan.degree("expert"), plan.degree("model")
+    if "seq" in experts_over(current):
+        expert *= plan.degree("seq")
     if EXPERT_TENSOR in current and str(current[EXPERT_TENSOR]) != str(current.get(TENSOR, 1)):
         kept = degree(current, EXPERT_TENSOR)
         if (expert * tensor) % kept == 0:

@@ -6,7 +6,8 @@ Settings go by section and key: ``parallelism.tensor_parallel_degree``.
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, groups_of
+from asap.models.workload import FoldedAxis
+from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 from asap.plans.torchtitan.token_batches import (
     GLOBAL_BATCH,
@@ -48,7 +49,7 @@ def from_settings(settings: Mapping[str, object], devices: int, layers: int | No
     settings = in_sequences(settings)
     degrees = {key: degree(settings, key) for key in (REPLICATE, TENSOR, CONTEXT, PIPELINE)}
     shards = _shards(settings, devices, degrees)
-    expert = _expert(settings, degrees, shards)
+    expert = expert_axis(*_of_experts(settings), shards)
     stages = degrees[PIPELINE]
     ici = Mesh(
         replica=degrees[REPLICATE], data=shards // expert, seq=degrees[CONTEXT], model=degrees[TENSOR], expert=expert,
@@ -134,21 +135,26 @@ def _shards(settings: Mapping[str, object], devices: int, degrees: Mapping[str, 
     return said
 
 
-def _expert(settings: Mapping[str, object], degrees: Mapping[str, int], shards: int) -> int:
-    expert = degree(settings, EXPERT)
-    if expert == 1:
-        return 1
-    if degrees[CONTEXT] > 1:
-        raise InexpressiblePlanError("experts lie over context-parallel devices as well: a plan cannot say that")
-    return expert_axis(expert, degree(settings, EXPERT_TENSOR), degrees[TENSOR], shards)
+def experts_over(settings: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
+    """Axes beside its own over which experts lie whole.
+
+    Raises:
+        PlanError: a degree is no whole number.
+    """
+    return folded_axes(*_of_experts(settings))
+
+
+def _of_experts(settings: Mapping[str, object]) -> tuple[int, int, int, int]:
+    """Degrees of experts, of tensor parallelism inside of them and beside them, and of context parallelism."""
+    tensor, expert = degree(settings, TENSOR), degree(settings, EXPERT)
+    return expert, degree(settings, EXPERT_TENSOR) if expert > 1 else tensor, tensor, degree(settings, CONTEXT)
 
 
 def _expert_degrees(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     expert, tensor = plan.degree("expert"), plan.degree("model")
-    if expert == 1:
+    expert *= plan.degree("seq") if "seq" in experts_over(current) else 1
+    if expert == 1 and not experts_over(current):
         return {EXPERT: "1"}
-    if plan.degree("seq") > 1:
-        raise PlanError("torchtitan lays experts over context-parallel devices as well")
     if tensor > 1 and str(current.get(EXPERT_TENSOR, 1)) == "1":
         return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
     return {EXPERT: str(expert), EXPERT_TENSOR: str(tensor)}

@@ -43,7 +43,8 @@ def communication(inputs: StepInputs, constants: Constants) -> Communication:
     layout, machine = inputs.plan, inputs.hardware
     model_ring = channel(inputs, constants, layout.model, 1.0)
     seq_ring = channel(inputs, constants, layout.seq, layout.model)
-    expert_ring = channel(inputs, constants, layout.expert, layout.model * layout.seq)
+    folded = inputs.expert_devices / layout.expert
+    expert_ring = channel(inputs, constants, inputs.expert_devices, layout.model * layout.seq / folded)
     within_a_stage = layout.model * layout.seq * layout.expert * layout.data * layout.replica
     stage_ring = channel(inputs, constants, layout.stage, within_a_stage)
     activation = ACTIVATION_BYTES * tokens_per_microbatch(inputs) * inputs.model.width
@@ -68,12 +69,20 @@ def _tensor_passes(inputs: StepInputs) -> Number:
     axis it gathers each norm again (docs/verify.md). Who computes a layer again as a whole reduces all of it, and who
     does not keep what sequence parallelism gathered gathers it once more (arXiv:2205.05198, section 4.2.2).
     """
-    work, layout, blocks = inputs.workload, inputs.plan, inputs.model.sequential_blocks
-    between = (blocks - 1) * layout.recompute_out
+    work, layout = inputs.workload, inputs.plan
+    blocks = _reduced_blocks(inputs)
+    between = np.maximum(blocks - 1, 0.0) * layout.recompute_out
     xla = np.where(work.sequence_parallel > 0, (blocks + between) / 2, between)
     regathered = np.where(work.sequence_parallel > 0, work.regathers_activations, 0.0)
     whole = blocks * (layout.recompute_out + layout.recompute_mlp + regathered) / 2
     return 2 * blocks + np.where(work.xla > 0, xla, whole)
+
+
+def _reduced_blocks(inputs: StepInputs) -> Number:
+    """Blocks of a layer that the tensor axis splits, mean over layers: not experts that lie whole over it, to which
+    all-to-alls bring the tokens, unless shared experts beside them are split."""
+    model, whole = inputs.model, inputs.workload.experts_over_model > 0
+    return model.sequential_blocks - np.where(whole & (model.shared_mlp_width == 0), model.moe_share, 0.0)
 
 
 def _routed(inputs: StepInputs, activation: Number) -> Number:

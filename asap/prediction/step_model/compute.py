@@ -106,9 +106,9 @@ def _mlp(inputs: StepInputs, constants: Constants, tokens: Number) -> Number:
     moe_share = model.moe_share
     if not np.any(model.experts):
         return dense
-    local = np.maximum(model.experts / layout.expert, 1)
-    routed = tokens * inputs.computed_experts / local
-    one = _gated(inputs, constants, routed, model.expert_mlp_width / layout.model)
+    local = np.maximum(model.experts / inputs.expert_devices, 1)
+    own = tokens * inputs.expert_parts / layout.model
+    one = _gated(inputs, constants, own * inputs.computed_experts / local, model.expert_mlp_width / inputs.expert_parts)
     experts = local * one / constants.grouped_efficiency
     shared = _gated(inputs, constants, tokens, model.shared_mlp_width / layout.model)
     return dense * (1 - moe_share) + (experts + shared) * moe_share

@@ -76,10 +76,11 @@ class Prior:
     precision: float = 0.0
     kernel: float = 0.0
     fabric: float = 0.0
+    vendor: float = 0.0
 
 
 PRIORS: dict[str, Prior] = {
-    "matmul_efficiency": Prior(0.75, 0.3, chip=0.06, framework=0.10, precision=0.15),
+    "matmul_efficiency": Prior(0.75, 0.3, chip=0.06, framework=0.10, precision=0.15, vendor=0.3),
     "attention_efficiency": Prior(0.72, 0.08, chip=0.05, kernel=0.1),
     "attention_ramp": Prior(500.0, 0.7),
     "grouped_efficiency": Prior(0.6, 0.4),

@@ -32,7 +32,7 @@ class OwnedParameters:
     def under_zero(self, inputs: StepInputs, stage: int) -> Number:
         """Those for which a device holds what ZeRO shards from this stage on, among all that have the same ones; for
         those of no expert the expert axis counts (Megatron-Core, ``parallel_state.py``, expert data parallelism)."""
-        sharded = self.dense / inputs.dense_replicas + self.experts / inputs.replicas
+        sharded = self.dense / inputs.dense_replicas + self.experts / inputs.expert_replicas
         return np.where(inputs.workload.zero_stage >= stage, sharded, self.total)
 
 
@@ -47,7 +47,8 @@ def owned_parameters(inputs: StepInputs) -> OwnedParameters:
     shards = layout.fsdp * np.where(widely, layout.seq, 1.0)
     dense = inputs.layers_per_stage * _dense_layer(inputs) + embedding_parameters(inputs)
     experts = inputs.layers_per_stage * expert_parameters(inputs)
-    return OwnedParameters(dense / np.where(widely, layout.expert, 1.0) / shards, experts / shards)
+    expert_shards = shards / np.where(widely & (inputs.workload.experts_over_seq > 0), layout.seq, 1.0)
+    return OwnedParameters(dense / np.where(widely, layout.expert, 1.0) / shards, experts / expert_shards)
 
 
 def _dense_layer(inputs: StepInputs) -> Number:
@@ -61,9 +62,16 @@ def _dense_layer(inputs: StepInputs) -> Number:
 
 def expert_parameters(inputs: StepInputs) -> Number:
     """Of the routed experts of one layer (mean over layers) on one device, before FSDP."""
-    model, layout = inputs.model, inputs.plan
+    model = inputs.model
     matrices = (model.up_projections + 1) * model.width
-    return model.moe_share * matrices * model.expert_mlp_width * model.experts / layout.expert / layout.model
+    return (
+        model.moe_share
+        * matrices
+        * model.expert_mlp_width
+        * model.experts
+        / inputs.expert_devices
+        / inputs.expert_parts
+    )
 
 
 def embedding_parameters(inputs: StepInputs) -> Number:

@@ -19,9 +19,9 @@ from asap.prediction.step_model.context_parallelism import context_parallel_kind
 from asap.prediction.step_model.groups import (
     attention_class,
     framework_class,
-    has_kernel_of_the_chip,
     kernel_of,
     precision_class,
+    runs_older_attention,
 )
 from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanInputs, StepInputs, WorkloadInputs
 from asap.prediction.step_model.remat_shares import RematShares, remat_shares
@@ -140,7 +140,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     master = framework in (None, "megatron", "nemo") or (stack_of(w.framework) == "deepspeed" and operands <= HALF)
     kernel = attention_class(w.attention) or "flash"
     name = (w.framework or "").casefold()
-    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp")
+    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp") and not w.compiled
     gathers = gathers_logits(w)
     accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
     reduced = OPERAND_BYTES[
@@ -188,6 +188,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         rings_context=float(context == "ring"),
         swaps_heads=float(context == "ulysses"),
         sequence_parallel=float(sharded),
+        experts_over_model=float("model" in w.experts_over),
+        experts_over_seq=float("seq" in w.experts_over),
     )
 
 
@@ -260,7 +262,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     chip, share = hardware.chip, hardware.chip.devices
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
     peak = chip.peak_flops.get(precision_class(workload.precision), half)
-    ported = not has_kernel_of_the_chip(workload.attention, workload.framework)
+    ported = runs_older_attention(workload.attention, workload.framework, chip.name)
     kernel = FIRST_FLASH if kernel_of(workload, chip.kind) == "flash-1" else 1.0
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
     sides = (*map(float, hardware.topology or ()), 1.0, 1.0, 1.0)[:3]

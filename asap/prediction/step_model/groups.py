@@ -1,9 +1,10 @@
-"""What runs have in common: framework class, chip generation, precision class, kind of attention kernel."""
+"""What runs have in common: framework class, chip generation and its vendor, precision class, attention kernel."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice
 from asap.models import Workload
 
@@ -35,6 +36,7 @@ class Groups:
     precision: str
     kernel: str | None
     fabric: str | None = None
+    vendor: str | None = None
 
     @classmethod
     def of(cls, hardware: Slice, workload: Workload, fabric: str | None = None) -> "Groups":
@@ -45,6 +47,7 @@ class Groups:
             precision=precision_class(workload.precision),
             kernel=kernel_of(workload, hardware.chip.kind),
             fabric=fabric,
+            vendor=vendor_of(hardware.chip),
         )
 
 
@@ -75,6 +78,11 @@ def generation(chip: str) -> str:
     """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h800`` → ``h100``: chips that share their compute units."""
     base = re.sub(r"^g(?=[bh]\d)", "", chip.split("-")[0])
     return {"a800": "a100", "h20": "h100", "h200": "h100", "h800": "h100"}.get(base, base)
+
+
+def vendor_of(chip: Chip) -> str:
+    """``amd``, ``aws``, ``google``, ``intel`` or ``nvidia``: whose libraries run the matrix products."""
+    return "google" if chip.kind == "tpu" else chip.title.split()[0].casefold()
 
 
 def attention_class(kernel: str | None) -> str | None:
@@ -115,6 +123,17 @@ def has_kernel_of_the_chip(kernel: str | None, framework: str | None) -> bool:
         r"cudnn|transformer.?engine|\bte\b|(flash.?att(entio)?n|flash|\bfa).?[34]", (kernel or "").casefold()
     )
     return bool(stated) or framework_class(framework) not in ("fsdp", "megatron")
+
+
+def runs_older_attention(kernel: str | None, framework: str | None, chip: str) -> bool:
+    """Whether fused attention was written for the generation of chips before this one.
+
+    On Blackwell PyTorch's own attention calls cuDNN (``check_prefer_cudnn_attention`` in its ``sdp_utils.cpp``), so
+    FlashAttention-2 has to be said.
+    """
+    if generation(chip) in ("b200", "b300"):
+        return re.search(r"(flash.?att(entio)?n|flash|\bfa).?2", (kernel or "").casefold()) is not None
+    return not has_kernel_of_the_chip(kernel, framework)
 
 
 def _first(rules: tuple[tuple[str, str], ...], text: str | None) -> str | None:

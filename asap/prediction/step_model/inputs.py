@@ -134,6 +134,10 @@ class WorkloadInputs:
     """Switch: context parallelism swaps heads for tokens around attention, by all-to-alls."""
     sequence_parallel: Number
     """Switch: norms and residuals are split over the tensor axis."""
+    experts_over_model: Number
+    """Switch: experts lie whole over the tensor axis as well, and are not split by it."""
+    experts_over_seq: Number
+    """Switch: experts lie over the context axis as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +289,29 @@ class StepInputs:
         return self.model.experts_per_token * self.workload.capacity_factor
 
     @property
+    def expert_devices(self) -> Number:
+        """Devices over which the experts of a layer lie whole: the expert axis, and those that are folded into it
+        (Liu et al., arXiv:2504.14960, section 3.2)."""
+        work, layout = self.workload, self.plan
+        over_model = np.where(work.experts_over_model > 0, layout.model, 1.0)
+        return layout.expert * over_model * np.where(work.experts_over_seq > 0, layout.seq, 1.0)
+
+    @property
+    def expert_parts(self) -> Number:
+        """Parts into which the tensor axis splits an expert."""
+        return np.where(self.workload.experts_over_model > 0, 1.0, self.plan.model)
+
+    @property
     def replicas(self) -> Number:
         """Devices that hold the same shard of the parameters; ZeRO shards the state over them."""
         same_tokens = np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.seq)
         return self.plan.replica * self.plan.dcn_replica * same_tokens
+
+    @property
+    def expert_replicas(self) -> Number:
+        """The same for experts, of which devices that share a sequence hold copies unless experts lie over them."""
+        shared = np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.seq)
+        return self.replicas / np.where(self.workload.experts_over_seq > 0, shared, 1.0)
 
     @property
     def dense_replicas(self) -> Number:

@@ -18,21 +18,21 @@ from asap.prediction.step_model.inputs import Number, StepInputs
 
 def gather_seconds(inputs: StepInputs, constants: Constants) -> Number:
     """Of one layer and microbatch, those of no expert from the expert axis as well, where they are sharded over it."""
-    layer = stage_parameters(inputs) / inputs.layers_per_stage
+    layer, widely = stage_parameters(inputs) / inputs.layers_per_stage, inputs.workload.weights_over_tokens > 0
+    tokens = np.where(widely, inputs.plan.seq, 1.0)
     if not np.any(inputs.model.experts):
-        return _gathers(inputs, constants, layer, 1.0)
+        return _gathers(inputs, constants, layer, tokens)
     experts = expert_parameters(inputs)
-    wide = np.where(inputs.workload.weights_over_tokens > 0, inputs.plan.expert, 1.0)
-    routed = np.where(experts > 0, _gathers(inputs, constants, experts, 1.0), 0.0)
-    return _gathers(inputs, constants, layer - experts, wide) + routed
+    over_tokens = np.where(inputs.workload.experts_over_seq > 0, 1.0, tokens)
+    routed = np.where(experts > 0, _gathers(inputs, constants, experts, over_tokens), 0.0)
+    return _gathers(inputs, constants, layer - experts, tokens * np.where(widely, inputs.plan.expert, 1.0)) + routed
 
 
-def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, experts: Number) -> Number:
-    """Of so many parameters, sharded over so much of the expert axis. Over slices each device first gathers its own
-    shard through their network."""
-    tokens = np.where(inputs.workload.weights_over_tokens > 0, inputs.plan.seq, 1.0)
-    shards = inputs.plan.data * tokens * experts
-    ring = channel(inputs, constants, shards, _inner(inputs) / (tokens * experts))
+def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, beside: Number) -> Number:
+    """Of so many parameters, sharded over FSDP and so many devices beside it. Over slices each device first gathers its
+    own shard through their network."""
+    shards = inputs.plan.data * beside
+    ring = channel(inputs, constants, shards, _inner(inputs) / beside)
     if np.any(inputs.workload.gathers_through_one_port):
         ring = through_one_port(ring, inputs.workload.gathers_through_one_port)
     far = network(inputs, constants, inputs.plan.dcn_data)
@@ -43,7 +43,7 @@ def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number,
     """Of one step, within a slice and over slices; those of no expert have copies along the expert axis as well."""
     layout = inputs.plan
     owned = owned_parameters(inputs)
-    copies, dense_copies = inputs.replicas / layout.dcn_replica, inputs.dense_replicas / layout.dcn_replica
+    copies, dense_copies = inputs.expert_replicas / layout.dcn_replica, inputs.dense_replicas / layout.dcn_replica
     between = _inner(inputs) * layout.data * layout.replica
     near = _reduction(inputs, owned.dense, channel(inputs, constants, dense_copies, between / dense_copies))
     if np.any(inputs.model.experts):

@@ -1,0 +1,22 @@
+"""The model compiled by PyTorch: norms, gates and residuals become one kernel each."""
+
+from collections.abc import Mapping
+
+from asap.levers.lever import Run, Trial
+
+
+def _settings(run: Run) -> Mapping[str, str]:
+    off = run.stack == "torchtitan" and run.workload.compiled is False
+    return {"compile.enable": "true"} if off else {}
+
+
+TRIAL = Trial(
+    name="torch_compile",
+    title="compiling the model (torch.compile)",
+    changes="time: of elementwise operations; HBM: fewer of their tensors; numerics: none but the order of sums",
+    reason="three published decoders took 10 to 31 % less time with it",
+    source="https://github.com/Lightning-AI/litgpt/blob/3cf6493c/extensions/thunder/README.md,"
+    " https://github.com/pytorch/torchtune/blob/bd2a0fc7c/README.md,"
+    " https://github.com/daddyofadoggy/blog/blob/db07f84/posts/torchtitan/3d.md",
+    settings=_settings,
+)
