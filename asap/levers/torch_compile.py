@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
+from asap.plans.primus import is_primus
 
 
 def _settings(run: Run) -> Mapping[str, str]:
-    off = run.stack == "torchtitan" and run.workload.compiled is False
+    off = run.stack == "torchtitan" and run.workload.compiled is False and not is_primus(run.settings)
     return {"compile.enable": "true"} if off else {}
 
 

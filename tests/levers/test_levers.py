@@ -119,3 +119,4 @@ def test_torch_compile_is_offered_where_it_is_off():
     assert not settings(replace(run, workload=WORK.model_copy(update={"compiled": True})))
     assert not settings(replace(run, workload=WORK))
     assert not settings(replace(run, stack="megatron"))
+    assert not settings(replace(run, settings={"primus_module": "pre_trainer"}))
