@@ -25,7 +25,8 @@ def wants_change(question: Question) -> bool:
     if question.change.empty or question.topic not in CHANGEABLE:
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
-        return question.hypothetical and not question.tokens and not question.dollars
+        supposed = question.hypothetical or bool(question.change.state)
+        return supposed and not question.tokens and not question.dollars
     return True
 
 
