@@ -20,6 +20,9 @@ from asap.proposals.selection.choice import COUNT, choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.study.study import Study, study_of
 
+_REMEMBERED = 20
+"""Answers that may be quoted."""
+
 
 @dataclass
 class Conversation:
@@ -33,6 +36,7 @@ class Conversation:
         analysed: the candidates of the analysis by plan, with their predictions.
         compile_options: how the analysis compiled plans, and how the chat does.
         refused: facts of the last message that were not taken.
+        said: the latest answers, oldest first.
     """
 
     session: str
@@ -45,6 +49,7 @@ class Conversation:
     focus: Plan | None = None
     context: Context = field(default_factory=Context)
     recorded: list[StatedFact] = field(default_factory=list, repr=False)
+    said: tuple[str, ...] = field(default=(), repr=False)
     refused: tuple[StatedFact, ...] = ()
     _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
@@ -72,9 +77,9 @@ class Conversation:
 
     @property
     def opening(self) -> tuple[Plan, ...]:
-        """Plans of the proposals as the conversation began, best first."""
+        """Plans of the proposals as the conversation began, before any evidence, best first."""
         if self._opening is None:
-            self._opening = tuple(self.order)
+            self._opening = tuple((self.afresh(self.session) if self.evidence else self).order)
         return self._opening
 
     @property
@@ -168,6 +173,10 @@ class Conversation:
         self.evidence = [item for item in self.evidence if item not in facts]
         self._refresh()
 
+    def remember(self, said: str) -> None:
+        """Keep an answer, which the engineer may quote."""
+        self.said = (*self.said, said)[-_REMEMBERED:]
+
     def number(self, fact: StatedFact) -> int:
         """The number under which a fact is on record in this session, from 1."""
         return len(self.recorded) - self.recorded[::-1].index(fact)
@@ -175,7 +184,7 @@ class Conversation:
     def afresh(self, session: str) -> "Conversation":
         """The same analysis in a session in which nothing was said yet."""
         return replace(
-            self, session=session, evidence=[], recorded=[], refused=(), focus=None, context=Context(),
+            self, session=session, evidence=[], recorded=[], refused=(), focus=None, context=Context(), said=(),
             _opening=None, _revised_for=None, _revised=None, _study=None,
         )  # fmt: skip
 

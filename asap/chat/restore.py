@@ -79,6 +79,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
             conversation.retract(said.retracted)
         conversation.focus = said.focus or conversation.focus
         conversation.context = said.context or conversation.context
+        conversation.remember(said.text)
         conversation.refused = conversation.refused if said.refused is None else said.refused
     return conversation
 
@@ -102,6 +103,7 @@ class _Said:
     focus: Plan | None = None
     context: Context | None = None
     refused: tuple[StatedFact, ...] | None = None
+    text: str = ""
 
 
 def _said(record: Record) -> _Said:
@@ -115,6 +117,7 @@ def _said(record: Record) -> _Said:
         return _Said(
             focus=Plan.model_validate(output["focus"]) if output.get("focus") else None,
             context=Context.model_validate(output["context"]) if output.get("context") else None,
+            text=str(output.get("text") or ""),
             refused=tuple(StatedFact.model_validate(fact) for fact in output.get("refused", ())),
         )
     return _Said()

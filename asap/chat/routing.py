@@ -10,13 +10,18 @@ from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recom
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.order_since import asks_order_since, order_since
+from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
+from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
 from asap.chat.answers.single_plans.technique_worth import technique_asked, technique_worth
 from asap.chat.answers.single_plans.throughput import throughput
-from asap.chat.answers.talk import small_talk
+from asap.chat.answers.suggestions import suggestions
+from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
+from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
@@ -75,6 +80,21 @@ def _dispatch(
     elif (technique := unmodelled_in(question.text)) is not None:
         answer.topic = Topic.WHAT_IF
         unmodelled(answer, technique)
+    elif hearsay.tells_of_a_run(question):
+        hearsay.unrecorded(conversation, answer, question)
+    elif asks_term(question.text):
+        answer.topic = Topic.TERM
+        term(conversation, answer, question.text)
+    elif asks_fit_check(question):
+        answer.topic = Topic.VERIFY
+        fit_check(conversation, answer, question)
+    elif asks_how_long(question):
+        answer.topic = Topic.TEST_COST
+        answer.add(*time_to_compile(conversation))
+        test_cost(conversation, answer, question)
+    elif asks_order_since(question):
+        answer.topic = Topic.PROPOSALS
+        order_since(conversation, answer)
     elif (symptom := symptom_in(question)) is not None:
         answer.topic = Topic.BOTTLENECK
         symptoms(conversation, answer, question, symptom)
@@ -119,7 +139,7 @@ def _dispatch(
     elif question.plans:
         named_plans.about_plans(conversation, answer, question)
     else:
-        changes.not_understood(conversation, answer, question)
+        changes.not_understood(conversation, answer, question, suggestions(question))
 
 
 def _remember(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -128,9 +148,10 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
     topic = Topic(answer.topic) if answer.topic in known else None
     goes_on = question.of_scenario is not None or question.ellipsis
     change = question.change if not question.change.empty else (question.context.change if goes_on else None)
-    tokens = question.tokens if topic is Topic.THROUGHPUT else None
+    priced = topic is Topic.THROUGHPUT
+    tokens, dollars = (question.tokens, question.dollars) if priced else (None, None)
     wished = (answer.focus,) if question.refs.wish and topic is Topic.WHY_NOT and answer.focus else ()
     plans = question.plans or (question.context.plans if goes_on or tokens else wished)
     operations = question.operations or answer.operations
-    update = {"topic": topic, "plans": plans, "change": change, "tokens": tokens, "operations": operations}
-    answer.context = question.context.model_copy(update=update)
+    update = {"topic": topic, "plans": plans, "change": change, "operations": operations}
+    answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -68,3 +68,41 @@ def start(home, opened):
         return Chat(replace(known[experiment], session=new_session_name(), evidence=[], focus=None))
 
     return chat
+
+
+def _gpus(start, name: str, framework: str, plan: str, batch: int) -> Chat:
+    ExperimentStore().add(Experiment.model_validate({
+        "id": name, "model": LLAMA,
+        "workload": {
+            "global_batch": batch, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
+            "framework": framework,
+        },
+        "hardware": {"name": "h100-16", "chip": "h100", "devices": 16},
+        "plan": Plan.parse(plan).model_dump(mode="json"),
+    }), replace=True)  # fmt: skip
+    return start(name)
+
+
+@pytest.fixture
+def torchtitan(start):
+    return _gpus(start, "titan", "torchtitan", "data=8 model=2 microbatches=1 remat=full", 16)
+
+
+@pytest.fixture
+def megatron(start):
+    return _gpus(start, "megatron-dp", "Megatron-LM", "replica=4 model=4 microbatches=16 remat=full", 128)
+
+
+@pytest.fixture
+def too_large(start):
+    """A batch that does not fit."""
+    ExperimentStore().add(Experiment.model_validate({
+        "id": "too-large", "model": LLAMA,
+        "workload": {
+            "global_batch": 2048, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
+            "framework": "MaxText",
+        },
+        "hardware": {"name": "v5e-64", "chip": "v5e", "topology": [8, 8], "devices": 64},
+        "plan": Plan.parse("data=64 remat=full").model_dump(mode="json"),
+    }), replace=True)  # fmt: skip
+    return start("too-large")

@@ -186,7 +186,7 @@ def megatron(home):
         ("what if we only had 2 nodes?", "With 16 chips instead of 32"),
         ("what if we had 4 GPUs?", "takes its place"),
         ("how do I verify that?", "asap verify compiles for TPUs alone"),
-        ("do I need pipeline parallelism at all?", "stage 2→1"),
+        ("do I need pipeline parallelism at all?", "- without it, replica=8 model=4 microbatches="),
         ("halve TP pls", "stage=2 kept and plain data parallelism over the rest is replica=8 model=2 stage=2"),
         ("drop TP to 2", "stage=2 kept and plain data parallelism over the rest is replica=8 model=2 stage=2"),
         ("tp 4 -> 2?", "is replica=8 model=2 stage=2"),

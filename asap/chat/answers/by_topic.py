@@ -11,12 +11,13 @@ from asap.chat.answers.proposals import measurements, next_test, verdicts
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import rank_by
 from asap.chat.answers.proposals.fitting import fitting
+from asap.chat.answers.proposals.quotes import basis, quoted
 from asap.chat.answers.proposals.single_changes import single_changes
 from asap.chat.answers.proposals.target import target
 from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.proposals.verification import verification
 from asap.chat.answers.single_plans.memory import memory
-from asap.chat.answers.single_plans.numerics import numerics
+from asap.chat.answers.single_plans.numerics import changes_numerics, numerics
 from asap.chat.answers.single_plans.plausible import plausible
 from asap.chat.answers.single_plans.sequence_parallelism import sequence_parallelism
 from asap.chat.answers.single_plans.sharding import sharding
@@ -32,7 +33,7 @@ from asap.chat.answers.this_run.review import review
 from asap.chat.answers.this_run.terms import term
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.quantities.things import things_named
+from asap.chat.understanding.quantities.things import things_kept, things_named
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 
@@ -59,10 +60,17 @@ class Kind:
 
 def _fitting(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What makes it fit: any setting, or the batch, the sequence or the chips where they are named."""
-    if {"batch", "per_device_batch", "sequence", "chips"} & set(things_named(question.text)):
+    named = set(things_named(question.text)) - things_kept(question.text)
+    if {"batch", "per_device_batch", "local_batch", "sequence", "chips"} & named:
         largest(conversation, answer, question)
     else:
         fitting(conversation, answer)
+
+
+def _learning(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What is learnt: of a change of precision what it does to the numerics, else that it is not known."""
+    answered = numerics if changes_numerics(question) else _short(beyond.learning)
+    answered(conversation, answer, question)
 
 
 def help(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -76,16 +84,16 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.HELP: Kind(_short(help)),
     Topic.OUT_OF_SCOPE: Kind(_short(small_talk.out_of_scope)),
     Topic.SERVING: Kind(_short(beyond.serving)),
-    Topic.LEARNING: Kind(_short(beyond.learning)),
+    Topic.LEARNING: Kind(_learning),
     Topic.HOSTILE: Kind(_short(small_talk.hostile)),
     Topic.MAXTEXT: Kind(named_plans.maxtext, "turn proposal 1 into a MaxText line"),
     Topic.XLA_FLAGS: Kind(_short(flags.xla_flags), "which compiler flags help?"),
     Topic.CHANGE_OF_MIND: Kind(_short(ranking_answers.change_of_mind), "what would change your mind?"),
     Topic.CAPTURE: Kind(_short(run_answers.capture), "what should I capture next?"),
     Topic.OPINION: Kind(hearsay.seen_differently),
-    Topic.FALSE_CLAIM: Kind(lambda c, a, q: ranking_answers.false_claim(c, a, q.plans)),
+    Topic.FALSE_CLAIM: Kind(quoted),
     Topic.SURE: Kind(named_plans.sure, "how sure are you of proposal 1?"),
-    Topic.BASIS: Kind(lambda c, a, q: ranking_answers.basis_of(c, a, q.plans), "why is the interval so wide?"),
+    Topic.BASIS: Kind(basis, "why is the interval so wide?"),
     Topic.WORTH_IT: Kind(lambda c, a, q: verdicts.worth_it(c, a, q.plans), "is proposal 1 worth a test?"),
     Topic.EVIDENCE: Kind(_short(ranking_answers.evidence), "which facts are on record?"),
     Topic.MEASURED: Kind(_short(measurements.gain), "what did we really gain?"),

@@ -56,7 +56,7 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     experiment, changes, notes = study.experiment, [], []
     experiment, stretched = with_hardware(study, experiment, change, before, changes, notes)
     experiment = with_stated_network(study, experiment, change, changes)
-    experiment = with_workload(study, experiment, change, changes)
+    experiment = with_workload(study, experiment, change, stretched, changes)
     experiment = with_model(experiment, change, changes)
     settings_only = experiment == study.experiment
     change, unsaid = sayable(change, stack_of(experiment.workload.framework))

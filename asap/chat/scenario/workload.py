@@ -1,15 +1,24 @@
 """A run with another batch, sequence, precision, optimizer, or model."""
 
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.local_batch import local_batches
 from asap.chat.understanding.quantities.things import Thing
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment
+from asap.plans import Plan
 from asap.prediction.step_model.encoding import OPTIMIZERS
 from asap.study.study import Study
 
 
-def with_workload(study: Study, experiment: Experiment, change: Change, changes: list[str]) -> Experiment:
+def with_workload(study: Study, experiment: Experiment, change: Change, plan: Plan, changes: list[str]) -> Experiment:
     """The record with another workload; ``changes`` gets what is said about it.
+
+    Args:
+        study: the run as it is.
+        experiment: the record, with other changes applied.
+        change: what is to be different.
+        plan: which divides the batch over data ranks.
+        changes: phrases, one for each change.
 
     Raises:
         InsufficientEvidenceError: a factor has nothing on record to multiply.
@@ -41,6 +50,15 @@ def with_workload(study: Study, experiment: Experiment, change: Change, changes:
         new = (each.of(None) or 1) * devices
         fields["global_batch"] = new
         changes.append(f"a global batch of {new} ({each.value:g} for each of {devices} devices)")
+    before, after = study.slice.devices if study.slice else None, experiment.hardware.devices
+    if change.same_local_batch and not fields and workload.global_batch and before and after:
+        fields["global_batch"] = new = max(workload.global_batch * after // before, 1)
+        changes.append(f"a global batch of {new} instead of {workload.global_batch}, as much for each chip")
+    if each := change.get("local_batch"):
+        ranks = local_batches(study, plan)
+        size = each.of(workload.global_batch // ranks if workload.global_batch else None) or 1
+        fields["global_batch"] = new = size * ranks
+        changes.append(f"a global batch of {new} ({size} for each of {ranks})")
     if change.optimizer is not None and change.optimizer not in OPTIMIZERS:
         reason = f"what {change.optimizer} keeps for each parameter is not on record"
         hint = f"known are {', '.join(OPTIMIZERS)}; asap analyze --allow second_moment tries narrower moments of Adam"

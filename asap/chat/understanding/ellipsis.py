@@ -9,16 +9,17 @@ from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.interjections import without_interjections
 from asap.plans.prose import plan_spans
 
 INHERITED = {
     Topic.MEMORY, Topic.THROUGHPUT, Topic.MAXTEXT, Topic.SURE, Topic.EXPLAIN, Topic.WHAT_IF, Topic.WHY_NOT,
-    Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES, Topic.COMPARE,
+    Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES, Topic.COMPARE, Topic.NUMERICS,
 }  # fmt: skip
 _FILLER = re.compile(
     r"a|about|again|also|an|and|as|at|breakdown|but|by|do|first|for|how|i|if|in|instead|is|it|just|now|number|of|ok"
-    r"|okay|on|one|only|option|or|plan|please|plus|proposals?|runner|same|second|so|take|that|the|then|third|to|too|up"
-    r"|use|versus|was|we|well|were|what|with"
+    r"|okay|on|one|only|option|or|plan|please|plus|proposals?|runner|same|second|so|take|that|the|then|there|third|to|too|up"
+    r"|use|versus|was|we|well|were|what|which|with"
 )
 """Words of a question that say nothing of its topic."""
 _SETTING = re.compile(
@@ -27,6 +28,20 @@ _SETTING = re.compile(
     re.I,
 )
 """What a change is of, where one was spoken of before."""
+_AUXILIARY = re.compile(r"do|does|did|would|will|can|could|still|needs?|uses?|takes?|even|really|my|our|any")
+LARGEST_PART = re.compile(
+    r"\b(?:dominat\w+|(?:takes?|uses?|needs?|eats?|makes? up|accounts? for)?\s*(?:the )?(?:most|biggest|largest"
+    r"|main|worst)\b"
+    r"(?: of (?:it|that|them))?(?: (?:part|share|chunk|item|offender|contributor|one)s?\b)?)",
+    re.I,
+)
+"""Asks for the largest part of what is spoken of."""
+_PART = re.compile(r"\b(?:part|share|chunk|item|piece|component|bit)s?\b", re.I)
+_IN_PARTS = {Topic.MEMORY, Topic.COLLECTIVES, Topic.OPERATIONS}
+_OF_THE_STEP = {Topic.COLLECTIVES, Topic.OPERATIONS, Topic.ROOFLINE}
+_WHAT_IF = re.compile(r"\bwhat if\b|\bwhy not\b", re.I)
+"""Asks for a plan as a whole, whatever was asked before."""
+_CHIPS = re.compile(r"\b(?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)s?(?:-\d+)?\b", re.I)
 _MORE = re.compile(r"\s*(?:and|also|plus|then|with|without)\b", re.I)
 _PER_CHIP = re.compile(r"\bper (?:chip|device|core|gpu|tpu)\b|/\s?(?:chip|device|core)\b", re.I)
 
@@ -40,12 +55,22 @@ def says_nothing(text: str, found: Sequence[Amount], refs: References, change: C
 
 def is_ellipsis(text: str, refs: References, found: Sequence[Amount], context: Context) -> bool:
     """Whether all that is said beside plans and numbers is filler, so that the topic is the one before."""
-    if context.topic not in INHERITED:
+    if context.topic not in INHERITED or (context.topic in _OF_THE_STEP and _WHAT_IF.search(text)):
         return False
+    if refs.wish is not None and not refs.mentions:
+        return False
+    text = _CHIPS.sub(lambda name: " " * len(name.group()), text)
     rest = blanked(text, [(s, e) for s, e, _ in plan_spans(text)])
     rest = _PER_CHIP.sub(" ", rest) if context.topic is Topic.THROUGHPUT else rest
     rest = blanked(rest, [(a.start, a.end) for a in found])
-    if context.topic is Topic.WHAT_IF or _MORE.match(text):
+    rest = _PART.sub(" ", LARGEST_PART.sub(" ", rest)) if context.topic in _IN_PARTS else rest
+    if context.topic is Topic.WHAT_IF or _MORE.match(without_interjections(text)):
         rest = _SETTING.sub(" ", rest)
-    words = re.findall(r"[a-z]+", rest.lower())
+    words = re.findall(r"[a-z]+", without_interjections(rest).lower())
     return len(words) <= 10 and all(_FILLER.fullmatch(word) for word in words)
+
+
+def is_short(text: str) -> bool:
+    """Whether a question has one word beside filler, so that it leaves out of what: "mem?", "does it fit?"."""
+    words = re.findall(r"[a-z]+", without_interjections(text).lower())
+    return sum(not (_FILLER.fullmatch(word) or _AUXILIARY.fullmatch(word)) for word in words) <= 1

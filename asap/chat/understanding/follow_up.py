@@ -17,7 +17,7 @@ CHANGED = {
 }  # fmt: skip
 """Topics, before or now, that are of a change or a plan."""
 _AND = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|well|so|yeah|yes|right|now|then|but)\b\W*)*"
+    r"^\W*(?:(?:ok(?:ay)?|well|so|yeah|yes|right|now|then|but|h+m+|u[hm]+|a+h+)\b\W*)*"
     r"(?:and|also|plus|then|same(?: thing)?(?=,? but\b)|add(?:ing)?)\b"
     r"(?!\s+(?:(?:what|how) about|what|how|why|who|which|if|is|are|does|do|would|could|for)\b)",
     re.I,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, says_nothing
+from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
 from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
@@ -20,6 +20,7 @@ from asap.chat.understanding.scene import Context, Scene
 from asap.chat.understanding.topics.masks import loose, masked
 from asap.chat.understanding.topics.retrieval import retrieval
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.interjections import without_interjections
 from asap.chat.understanding.words.questions import is_question
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
@@ -44,13 +45,29 @@ _HYPOTHETICAL = re.compile(
     re.I,
 )
 _ABOUT_OPERATIONS = {Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES}
-_INTERJECTIONS = re.compile(
-    r"^\s*(?:(?:h+m+|u[hm]+|a+h+|oh|er+|well|right|alright|listen|look)\b[\s,.!…-]*|ok(?:ay)?(?:,\s*|\s+(?=so\b)))+(?=\w)",
-    re.I,
-)
 _ALREADY = re.compile(r"\balready\b", re.I)
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
 _WORTH = re.compile(r"\bworth\s+$", re.I)
+_QUOTES = re.compile(
+    r"\byou (?:just |once |also |even |have )*(?:said|told (?:me|us)|claim(?:ed)?|wrote|stated|promised)\b", re.I
+)
+"""Quotes the engine."""
+_LOOSE = {Topic.MEMORY, Topic.UNKNOWN, Topic.BASIS, Topic.SOURCES, Topic.OPINION}
+"""Topics of what a quote is of, and of what is asked about it."""
+_FIGURES = {Topic.MEMORY}
+_OF_A_PLAN = {Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY}
+"""Topics of a plan or of a change, whose memory a short question asks for: "mem?", "fits?"."""
+_SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
+"""Words with which even the optimizer of now is a change: "what if we used adamw"."""
+_AGAINST_PREDICTION = re.compile(
+    r"\b(?:slower|faster|longer|shorter|more|less|higher|lower|worse"
+    r"|better)\b[^.?!]{0,30}\bthan (?:what )?(?:you (?:said|predict\w*"
+    r"|told|claim\w*|estimat\w+|promis\w+|thought|had)|your (?:\w+ )?(?:number|figure|estimate|prediction"
+    r"|forecast|guess|model)"
+    r"|predicted|forecast)",
+    re.I,
+)
+"""Sets what was measured beside what the engine had said."""
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
@@ -79,7 +96,9 @@ class Question:
     @property
     def of_scenario(self) -> Change | None:
         """The change spoken of before, where this question goes on with it: "does that still fit?"."""
-        goes_on = self.change.empty and not self.refs.mentions and _SCENARIO.search(self.text)
+        short = self.ellipsis or _SCENARIO.search(self.text) is not None
+        named = any(mention.way != "pointing" for mention in self.refs.mentions)
+        goes_on = self.change.empty and not named and short
         return self.context.change if goes_on else None
 
     @property
@@ -101,8 +120,9 @@ class Question:
 
     @property
     def dollars(self) -> float | None:
-        """A price of a chip hour."""
-        return next((a.value for a in self.amounts if a.unit == "$"), None)
+        """A price of a chip hour; for the tokens of before, that of before."""
+        named = next((a.value for a in self.amounts if a.unit == "$"), None)
+        return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and self.ellipsis else None)
 
 
 def read_question(text: str, scene: Scene) -> Question:
@@ -123,6 +143,8 @@ def read_question(text: str, scene: Scene) -> Question:
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)
     change = _real(change, study)
+    if change.optimizer == study.experiment.workload.optimizer and not _SWITCHES.search(text):
+        change = change.model_copy(update={"optimizer": None})
     if (
         change.remat is not None
         and study.plan is not None
@@ -141,7 +163,8 @@ def read_question(text: str, scene: Scene) -> Question:
     continues = goes_on(text) and {topic, context.topic} <= CHANGED
     ellipsis = is_ellipsis(text, refs, found, context) or (continues and not change.empty and not refs.mentions)
     if ellipsis and context.topic is not None:
-        topic = Topic.WHAT_IF if not change.empty else context.topic
+        bill = context.topic is Topic.THROUGHPUT and context.tokens is not None
+        topic = Topic.WHAT_IF if not change.empty and not bill else context.topic
     technique = refs.wish is not None or not change.empty
     mentions = [one for one in refs.mentions if not (technique and _is_of_worth(one, text))]
     meant = [mention.plan for mention in mentions if not _is_the_change(mention, text, used)]
@@ -150,7 +173,12 @@ def read_question(text: str, scene: Scene) -> Question:
         plans = tuple(plan_on_top(study, earlier, plans[0]) for earlier in context.plans[:1]) or plans
         change = context.change or change
         topic = Topic.WHAT_IF if not change.empty else topic
-    if continues and topic is Topic.SEQUENCE_PARALLEL and not plans:
+    of_before = ellipsis and topic is Topic.MEMORY
+    if topic in _FIGURES and context.topic in _OF_A_PLAN and change.empty and not refs.mentions and is_short(text):
+        ellipsis = of_before = True
+        spoken_of = (scene.focus,) if scene.focus is not None else context.plans
+        context = context.model_copy(update={"plans": context.plans or spoken_of})
+    if (of_before or (continues and topic is Topic.SEQUENCE_PARALLEL)) and not plans:
         plans = context.plans
     if not named and not plans and (ellipsis or (topic in _ABOUT_OPERATIONS and _IT.search(rest))):
         named = context.operations
@@ -165,8 +193,12 @@ def _references(text: str, scene: Scene, found: Sequence[Amount], bare: bool = F
 
 def _topic(text: str, found: Sequence[Amount], named: Sequence[str], context: Context, lone: Sequence[Amount]) -> Topic:
     """What a text is about: throughput where money or a whole training is named, else what the examples say."""
-    best = retrieval().matches(_INTERJECTIONS.sub("", masked(text, found, named, lone)))[0]
+    best = retrieval().matches(without_interjections(masked(text, found, named, lone)))[0]
     topic = best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN
+    if _AGAINST_PREDICTION.search(text):
+        return Topic.PREDICTION_CHECK
+    if topic in _LOOSE and _QUOTES.search(text) and any(a.unit for a in found):
+        return Topic.FALSE_CLAIM
     if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
         return Topic.THROUGHPUT
     priced = any(a.unit in {"$", "chip-hours"} for a in found)

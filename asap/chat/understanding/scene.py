@@ -21,6 +21,7 @@ class Context(BaseModel):
     plans: tuple[Plan, ...] = ()
     change: Change | None = None
     tokens: float | None = None
+    dollars: float | None = None
     operations: tuple[str, ...] = ()
 
 

@@ -1,14 +1,20 @@
 """Answers to a question that names a change, or numbers that no reading of it uses."""
 
+import re
+from collections.abc import Sequence
+
 from asap.chat.answers.named_plans import about_plans
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk import small_talk
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
+from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT, Amount
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.voices import is_order
+from asap.chat.understanding.words.worth import asks_verdict
 
 CHANGEABLE = {
     Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
@@ -16,6 +22,11 @@ CHANGEABLE = {
 }  # fmt: skip
 """Topics in which a named change is evaluated."""
 
+_REPORTS = re.compile(
+    r"^\W*(?:(?:and|but|also|btw|fyi|so)\W+)*(?:we|i|our|the|it|there|my)\b[^?]*\b(?:see|saw|get|got|have|had|observe\w*|notice\w*"
+    r"|is|are|was|were|drop\w*|hit|lost|lose|measured?|use[ds]?|spend|waste)\b",
+    re.I,
+)
 _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 """Topics in which a number without a place means that the question was not understood."""
 
@@ -25,7 +36,8 @@ def wants_change(question: Question) -> bool:
     if question.change.empty or question.topic not in CHANGEABLE:
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
-        return question.hypothetical and not question.tokens and not question.dollars
+        supposed = question.hypothetical or bool(question.change.state)
+        return supposed and not question.tokens and not question.dollars
     return True
 
 
@@ -41,7 +53,7 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     if plan is None and question.ellipsis and question.context.plans:
         plan = question.context.plans[0]
     full = whole(conversation, plan) if plan is not None else None
-    what_if(conversation, answer, question.change, full)
+    what_if(conversation, answer, question.change, full, weigh=asks_verdict(question.text))
 
 
 def no_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -49,7 +61,7 @@ def no_change(conversation: Conversation, answer: ReplyBuilder, question: Questi
     if question.plans or question.refs.wish:
         about_plans(conversation, answer, question)
     elif question.unused:
-        small_talk.unread(answer, " and ".join(amount.text for amount in question.unused))
+        _unread(answer, question, question.unused)
     else:
         answer.add(
             "Say what changes: batch, sequence, chips, slices, precision, optimizer, layers, experts,"
@@ -58,13 +70,25 @@ def no_change(conversation: Conversation, answer: ReplyBuilder, question: Questi
         )
 
 
-def not_understood(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """A question of no topic: its wish, its numbers, or that it is not understood."""
+def not_understood(
+    conversation: Conversation, answer: ReplyBuilder, question: Question, like_it: Sequence[str] = ()
+) -> None:
+    """A question of no topic: its wish, its numbers, or that it is not understood, with questions ``like_it``."""
     numbers = [amount for amount in question.unused if amount.unit]
     if question.refs.wish is not None:
         about_plans(conversation, answer, question)
     elif numbers and question.topic in _COUNTED:
-        small_talk.unread(answer, " and ".join(amount.text for amount in numbers))
+        _unread(answer, question, numbers)
     else:
         answer.topic = Topic.UNKNOWN
-        small_talk.unknown(conversation, answer)
+        if like_it:
+            small_talk.nearest(answer, like_it)
+        else:
+            small_talk.unknown(conversation, answer)
+
+
+def _unread(answer: ReplyBuilder, question: Question, numbers: Sequence[Amount]) -> None:
+    """Numbers without a place: asked about, unless the line asks for nothing: "we see 15 % of X"."""
+    text = question.text
+    asked = is_question(text) or is_order(text) or _REPORTS.search(text) is None
+    small_talk.unread(answer, " and ".join(amount.text for amount in numbers), asked=asked)

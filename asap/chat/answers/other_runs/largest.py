@@ -35,7 +35,7 @@ def largest(conversation: Conversation, answer: ReplyBuilder, question: Question
         InsufficientEvidenceError: batch, sequence or plan is not known, or HBM cannot be predicted.
     """
     study, named = conversation.study, things_named(question.text)
-    if "chips" in named and not {"batch", "sequence", "micro_batch_size"} & set(named):
+    if {"chips", "slices"} & set(named) and not {"batch", "sequence", "micro_batch_size"} & set(named):
         fewest_chips(conversation, answer)
         return
     workload = study.experiment.workload

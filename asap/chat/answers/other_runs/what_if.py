@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import expectation, figures_of, fit, line
+from asap.chat.answers.single_plans.numerics import numerics_of
+from asap.chat.answers.single_plans.technique_worth import verdict
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.step_time import current_step_time
@@ -12,7 +14,7 @@ from asap.chat.scenario.scenario import Scenario, predict_scenario, scenario_of
 from asap.chat.understanding.quantities.changes import Change
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.text import plain
-from asap.core.units import format_seconds, significant
+from asap.core.units import format_percent, format_seconds, significant
 from asap.levers.rematerialisation import policies as known_policies
 from asap.plans import Plan, Remat
 from asap.plans.validity import violations
@@ -23,21 +25,26 @@ from asap.proposals.selection.search import run_of
 from asap.study.study import Study
 
 
-def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, plan: Plan | None = None) -> None:
-    """The step, the memory and the order of the proposals after a change.
+def what_if(
+    conversation: Conversation, answer: ReplyBuilder, change: Change, plan: Plan | None = None, *, weigh: bool = False
+) -> None:
+    """The step, the memory and the order of the proposals after a change; first whether it pays, to ``weigh`` it.
 
     Raises:
         InsufficientEvidenceError: the engine cannot tell.
         PlanError: the plan cannot run then.
     """
-    named = plan or conversation.study.plan
+    named, start = plan or conversation.study.plan, len(answer.lines)
     same = named is not None and isinstance(named.remat, Remat) and change == Change(remat=named.remat)
     if change.remat == "any" or same:
         policies(conversation, answer, named)
         return
     scenario = scenario_of(conversation.study, change, plan)
+    if not scenario.changes and scenario.plan == conversation.study.plan and not is_complete(conversation.study):
+        answer.add("That is so already: nothing would change.")
+        return
     if scenario.settings_only:
-        _settings(conversation, answer, scenario, change)
+        _settings(conversation, answer, scenario, change, weigh=weigh)
         return
     answer.add(f"With {' and '.join(scenario.changes)}:", *(f"! {note}" for note in scenario.notes))
     if not is_complete(scenario.study):
@@ -53,8 +60,13 @@ def what_if(conversation: Conversation, answer: ReplyBuilder, change: Change, pl
         _new_order(conversation, scenario.study, answer)
         answer.add(*([] if len(answer.lines) > before else ["- no valid plan is known"]))
         return
+    gained_nothing = _nothing_gained(conversation, change)
+    if weigh and scenario.before is not None and not change.counts and not change.hardware:
+        having = gained_nothing or [verdict(found, _now(conversation, scenario.before))]
+        answer.lines[start:start] = [*having, *filter(None, [numerics_of(conversation.study, change)])]
+        gained_nothing = []
     answer.add(f"- {_subject(conversation, scenario)}: {figures_of(found)}{_ratio(conversation, scenario, found)}")
-    answer.add(*_examples(change), *_nothing_gained(conversation, change))
+    answer.add(*_examples(change), *(f"- {sentence}" for sentence in gained_nothing))
     if change.network is not None:
         answer.add("- to keep this network for the run: asap experiments add … --network")
     answer.add_figure(f"{found.plan}: step time", found.step_time)
@@ -85,12 +97,16 @@ def policies(conversation: Conversation, answer: ReplyBuilder, plan: Plan | None
     return predictions
 
 
-def _settings(conversation: Conversation, answer: ReplyBuilder, scenario: Scenario, change: Change) -> None:
+def _settings(
+    conversation: Conversation, answer: ReplyBuilder, scenario: Scenario, change: Change, *, weigh: bool
+) -> None:
     found = predict_scenario(scenario)
     study, before = conversation.study, scenario.before
     (now,) = expect(study, [before]) if before is not None else (None,)
     already = "That is so already" if found.plan == study.plan else "Predicted"
     changed = f"With {' and '.join(scenario.changes)}" if scenario.changes else already
+    if weigh and now is not None and now.plan != found.plan:
+        answer.add(verdict(found, now))
     answer.add(f"{changed}, {_subject(conversation, scenario)}:")
     answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
     if now is not None and now.plan != found.plan:
@@ -121,9 +137,7 @@ def _ratio(conversation: Conversation, scenario: Scenario, found: Prediction) ->
     study = conversation.study
     if scenario.before is None or found.step_time is None or not is_complete(study):
         return ""
-    now = modelled_now(study) if scenario.before == study.plan else None
-    if now is None:
-        (now,) = expect(study, [scenario.before])
+    now = _now(conversation, scenario.before)
     if now.step_time is None:
         return ""
     ratio = found.step_time.value / now.step_time.value
@@ -131,11 +145,26 @@ def _ratio(conversation: Conversation, scenario: Scenario, found: Prediction) ->
     text = (
         f"; the step takes {significant(ratio)} times as long {than} ({format_seconds(now.step_time.value)} predicted)"
     )
+    text += _scaling(now, found)
     measured = current_step_time(study, conversation.evidence)
     if measured is not None and scenario.before == study.plan:
         after = format_seconds(measured.value * ratio)
         text += f", so {after} from the {format_seconds(measured.value)} that were measured"
     return text
+
+
+def _scaling(now: Prediction, then: Prediction) -> str:
+    """How much of the rate of a chip other chips, or another number of them, keep."""
+    if now.tokens_per_second is None or then.tokens_per_second is None or now.plan.devices == then.plan.devices:
+        return ""
+    before, after = (one.tokens_per_second.value / one.plan.devices for one in (now, then) if one.tokens_per_second)
+    return f"; {significant(after, 4)} tokens/s a chip, {format_percent(after / before, 0)} of now"
+
+
+def _now(conversation: Conversation, plan: Plan) -> Prediction:
+    """A plan as it is without the change; what runs now by the model alone."""
+    study = conversation.study
+    return (modelled_now(study) if plan == study.plan else None) or expect(study, [plan])[0]
 
 
 def _examples(change: Change) -> list[str]:
@@ -157,7 +186,7 @@ def _nothing_gained(conversation: Conversation, change: Change) -> list[str]:
         return []
     known = ", ".join(peaks)
     return [
-        f"- {study.slice.chip.title} has no faster {change.precision} arithmetic on record (it has {known}): no gain."
+        f"{study.slice.chip.title} has no faster {change.precision} arithmetic on record (it has {known}): no gain."
     ]
 
 

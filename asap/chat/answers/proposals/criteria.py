@@ -68,6 +68,16 @@ def _chip_hours(conversation: Conversation, candidate: Candidate) -> float | Non
     return hardware.chips / rate.value * 1e9 / 3600 if rate and hardware else None
 
 
+def _rate(conversation: Conversation, candidate: Candidate) -> float | None:
+    """Negative, so that the most comes first."""
+    rate = candidate.prediction.tokens_per_second
+    return -rate.value if rate else None
+
+
+def _in_tokens(negative_rate: float) -> str:
+    return f"{significant(-negative_rate, 4)} tokens/s"
+
+
 def _for_tokens(chip_hours: float) -> str:
     return f"{significant(chip_hours)} chip-hours for a billion tokens"
 
@@ -107,5 +117,6 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
         ("smallest distance from what runs", _distance, lambda value: counted(value, "doubling")),
     ),
     (_COST, ("lowest cost per token", _chip_hours, _for_tokens)),
+    (r"\b(?:tokens?|tps|throughput)\b", ("highest throughput", _rate, _in_tokens)),
     (_COST, ("lowest cost per token (on the same chips: the shortest step)", _step, lambda value: "")),
 )  # fmt: skip

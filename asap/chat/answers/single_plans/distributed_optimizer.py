@@ -23,13 +23,16 @@ _ASKED = re.compile(
     r"|^\W*(?:what|how) about\b",
     re.I,
 )
+_ALONE = re.compile(rf"\W*(?:(?:and|so|ok|with|the|a|now|then)\s+)*{_NAMED.pattern}\W*", re.I)
+"""Names it and says no more: "and the distributed optimizer?"."""
 _STATE = {None: "not on record", 0: "off"}
 
 
 def asks_distributed_optimizer(study: Study, question: Question) -> bool:
     """Whether it asks what the distributed optimizer brings, in a run of a stack that has one."""
     known = stack_of(study.experiment.workload.framework) in STACKS
-    return known and bool(_NAMED.search(question.text) and _ASKED.search(question.text))
+    asked = _ASKED.search(question.text) is not None or _ALONE.fullmatch(question.text) is not None
+    return known and asked and _NAMED.search(question.text) is not None
 
 
 def distributed_optimizer(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

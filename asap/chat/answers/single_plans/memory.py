@@ -3,14 +3,24 @@
 import re
 from dataclasses import replace
 
+from asap.chat.answers.phrasing import expectation
 from asap.chat.answers.single_plans.figures import prediction_of, say_unknown, subjects
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.ellipsis import LARGEST_PART
 from asap.chat.understanding.question import Question
 from asap.core.units import format_bytes, format_percent
 from asap.prediction.prediction import MemoryPrediction
 
+_PARTS = {
+    "parameters": re.compile(r"\b(?:param(?:eter)?s?|weights)\b", re.I),
+    "gradients": re.compile(r"\bgrad(?:ient)?s?\b", re.I),
+    "optimizer": re.compile(r"\b(?:optimi[sz]er|opt|adam\w*|moments?)\b", re.I),
+    "activations": re.compile(r"\bact(?:ivation)?s?\b", re.I),
+    "temporaries": re.compile(r"\b(?:temp(?:orar(?:y|ies))?s?|scratch|logits|workspace)\b", re.I),
+    "collectives": re.compile(r"\b(?:collectives?|communication buffers?|nccl buffers?)\b", re.I),
+}
 _DIES = re.compile(r"\boom\w*|\bout[- ]of[- ](?:\w+[- ])?memory\b|(?:\bnot|n't) fit\b", re.I)
 
 
@@ -21,6 +31,7 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
         if held is None:
             say_unknown(conversation, answer, "how much HBM it needs", name)
             continue
+        answer.add(*_part_first(question, name, held))
         free = held.capacity_bytes - held.total.value
         room = f"{format_bytes(free)} free" if free >= 0 else f"{format_bytes(-free)} too much"
         answer.add(
@@ -29,6 +40,8 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
             f" {held.total.provenance.value}{_odds(held)}{_reserved(conversation, held.capacity_bytes)})"
         )
         answer.add(*(f"- {part.name}: {format_bytes(part.size_bytes)}" for part in held.parts if part.size_bytes > 0))
+        if prediction.plan != conversation.study.plan and prediction.step_time is not None:
+            answer.add(f"- beside that: {expectation(prediction)}")
         answer.add_figure(f"{prediction.plan}: HBM", held.total)
         answer.focus = prediction.plan
     profile = conversation.study.profile
@@ -37,6 +50,19 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
     for fact in conversation.evidence:
         if fact.claim in {Claim.HBM_SHARE, Claim.HBM_BYTES}:
             answer.add(f"stated: {fact}")
+
+
+def _part_first(question: Question, name: str, held: MemoryPrediction) -> list[str]:
+    """The part that is asked for, by name or as the largest."""
+    known = [part for part in held.parts if part.size_bytes > 0]
+    asked = [part for part in known if (words := _PARTS.get(part.name)) and words.search(question.text)]
+    if not asked and LARGEST_PART.search(question.text):
+        asked = sorted(known, key=lambda part: -part.size_bytes)[:1]
+    if not asked or len(asked) == len(known):
+        return []
+    whole = held.total.value
+    said = [f"{one.name} {format_bytes(one.size_bytes)}, {format_percent(one.size_bytes / whole, 0)}" for one in asked]
+    return [f"{name}: {'; '.join(said)} of its HBM on the fullest chip ({held.total.provenance.value})."]
 
 
 def _of_what_fails(conversation: Conversation, question: Question) -> Question:

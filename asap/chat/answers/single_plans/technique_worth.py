@@ -66,7 +66,10 @@ def _in_use(conversation: Conversation, answer: ReplyBuilder, plan: Plan, axis: 
     answer.add(f"{_title(axis)} ({axis}={plan.degree(axis)}) is used in {_named(study, plan)}:")
     if broken := violations(without, study.constraints):
         answer.add(f"- without it, {without} cannot run: {'; '.join(one.sentence for one in broken)}.")
-        answer.add("It is needed.")
+        answer.add("It is needed, as long as all else stays as it is.")
+        for other in wished_plans(conversation, Wish(axis, "none"))[:1] if plan == study.plan else ():
+            answer.add("The best plan without it changes more than that:")
+            _beside(conversation, answer, plan, other)
         return
     _beside(conversation, answer, plan, without)
 
@@ -86,11 +89,11 @@ def _unused(conversation: Conversation, answer: ReplyBuilder, plan: Plan, axis: 
 
 def _beside(conversation: Conversation, answer: ReplyBuilder, having: Plan, without: Plan) -> None:
     rows = [prediction_of(conversation, plan) for plan in (having, without)]
+    answer.add(verdict(*rows))
     for word, found in zip(("with it", "without it"), rows, strict=True):
         change = "" if found.plan == conversation.study.plan else f"{expectation(found)}; "
         answer.add(f"- {word}, {found.plan}: {change}{figures_of(found)}")
         answer.add_figure(f"{found.plan}: step time", found.relative_step_time or found.step_time)
-    answer.add(verdict(*rows))
     answer.focus = having
 
 

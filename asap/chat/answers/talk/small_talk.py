@@ -1,5 +1,7 @@
 """Answers to what is no question about the run: greetings, thanks, other subjects, attempts to forge facts."""
 
+from collections.abc import Sequence
+
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 
@@ -36,8 +38,21 @@ def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add("I do not understand that. Nothing has changed.", f"I can answer on: {CAN}. /help lists more.")
 
 
-def unread(answer: ReplyBuilder, numbers: str) -> None:
-    """Numbers of a question have no place in any reading of it."""
+def nearest(answer: ReplyBuilder, examples: Sequence[str]) -> None:
+    """The message is not understood, and these are questions like it."""
+    asked = " or ".join(f'"{example}"' for example in examples)
+    answer.add("I do not understand that. Nothing has changed.", f"Do you mean {asked}?")
+    answer.add(f"I can answer on: {CAN}. /help lists more.")
+
+
+def unread(answer: ReplyBuilder, numbers: str, *, asked: bool = True) -> None:
+    """Numbers of a question, or of a report, have no place in any reading of it."""
+    if not asked:
+        answer.add(
+            f"I keep no record of that, so {numbers} changes no figure and nothing is recorded. What counts is a step"
+            " time, MFU, tokens/s or HBM of a plan, an OOM, the batch, the sequence, or what you cannot change."
+        )
+        return
     answer.add(f"What does {numbers} stand for in that question? I do not answer half of it.")
     answer.add(
         'Write it like "batch 64", "sequence length 16384", "4 slices", "128 chips", "proposal 2", "data=16 model=4".'

@@ -10,6 +10,7 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"etp|expert[- ]tensor[- ]parallel\w*", "tensor parallelism of the experts alone (ETP)"),
     (r"zero[- ]?bubble|dual-?pipe\w*|zb-?h?[12v]", "zero-bubble schedules of a pipeline"),
     (r"cuda[- ]?graphs?", "CUDA graphs"),
+    (r"async(?:hronous)?[- ](?:tp|tensor[- ]parallel\w*)", "asynchronous tensor parallelism"),
     (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),
     (r"grouped[- ]?gemms?", "grouped matrix products of the experts as a switch"),
     (r"torch[. ]compile|inductor", "torch.compile"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
+from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import AsapError
@@ -25,6 +26,8 @@ _ASKS_FOR_HLO = re.compile(r"\bhlo\b|\boperands?\b|\bfeeds?\b|\bconsum\w+|\buser
 _NUMBERED = re.compile(r"\b[a-z][\w-]*\.\d+\b", re.I)
 """Names as a compiler numbers them: ``fusion.123``."""
 _SHAPE = 80
+_OPAQUE = re.compile(r"\b(?:custom[- ](?:calls?|kernels?)|opaque)\b", re.I)
+_KIND = re.compile(r"\b(all-to-all|all-gather|all-reduce|reduce-scatter)\b", re.I)
 
 
 def operations(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -37,6 +40,9 @@ def operations(conversation: Conversation, answer: ReplyBuilder, question: Quest
     if not named and listed:
         unknown = [name for name in _NUMBERED.findall(question.text) if name not in question.operations]
         answer.add(*(f"There is no operation {plain(name, 60)} in the profile." for name in unknown))
+        if _OPAQUE.search(question.text):
+            findings = conversation.study.diagnosis.findings
+            answer.add(*(finding.statement for finding in findings if _OPAQUE.search(finding.statement)))
         answer.add("Operations by self time (share of the step, time, name):")
         answer.add(*(_row(operation) for operation in listed[:TOP]))
         answer.add(*_opaque(listed))
@@ -47,7 +53,7 @@ def roofline(conversation: Conversation, answer: ReplyBuilder, question: Questio
     """The program under the roofline of its device, and the operations under theirs."""
     listed, profile = _listed(conversation, answer), conversation.study.profile
     if profile is None or not listed:
-        answer.add(*_roof_of_the_chip(conversation.study))
+        answer.add(*_roof_of_the_chip(conversation.study), *_least_step(conversation))
         return
     named = [operation for operation in listed if operation.name in question.operations]
     for operation in named:
@@ -78,13 +84,14 @@ def collectives(conversation: Conversation, answer: ReplyBuilder, question: Ques
             answer.add(f"- {one.kind}: {format_percent(one.fraction)} of the step{time}{count}")
     plan = next(iter(question.plans), None) or study.plan
     if plan is not None:
-        _by_axis(conversation, answer, whole(conversation, plan))
+        _by_axis(conversation, answer, whole(conversation, plan), question.text)
     if not answer.lines:
         answer.add("No collectives are on record: there is no profile, and no architecture to predict them from.")
 
 
-def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
+def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan, text: str) -> None:
     prediction = prediction_of(conversation, plan)
+    answer.focus = plan
     parts = [part for part in prediction.parts if part.axis is not None]
     if not parts or not prediction.step_time:
         uses = _axes(plan)
@@ -95,6 +102,9 @@ def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> No
             )
         return
     step = prediction.step_time.value
+    asked = dict.fromkeys(kind.lower() for kind in _KIND.findall(text))
+    absent = [kind for kind in asked if not any(kind in part.name for part in parts)]
+    answer.add(*(f"There is no {kind} in {plan}." for kind in absent))
     answer.add(f"Predicted collectives of {plan} by axis (a step of {format_seconds(step)}, modelled):")
     for part in sorted(parts, key=lambda part: -part.exposed_s):
         answer.add(
@@ -127,6 +137,21 @@ def _roof_of_the_chip(study: Study) -> list[str]:
     ridge = f"{significant(flops / chip.hbm_bandwidth)} FLOP/byte"
     return [
         f"The roof of a {chip.title} chip: {rates}. Operations below {ridge} are bound by HBM, those above by compute."
+    ]
+
+
+def _least_step(conversation: Conversation) -> list[str]:
+    """The step if all chips computed at their peak, and nothing else took time; nothing without MFU."""
+    plan = conversation.study.plan
+    found = prediction_of(conversation, plan) if plan is not None else None
+    if found is None or found.mfu is None or found.step_time is None:
+        return []
+    least = format_seconds(found.mfu.value * found.step_time.value)
+    return [
+        f"At that peak the model's FLOPs of a step take {least}: no step with this model, batch and precision is"
+        f" shorter."
+        f" Now it takes {format_seconds(found.step_time.value)} ({format_percent(found.mfu.value)} MFU,"
+        f" {found.mfu.provenance.value}); the best published runs reach {format_percent(HIGHEST_PUBLISHED_MFU, 0)}."
     ]
 
 

@@ -7,18 +7,11 @@ from asap.chat.answers.this_run.run import bottleneck
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.words.questions import asks_how_to_tell
 
-_HOW_TO_TELL = re.compile(
-    r"\bhow\s+(?:would|could|can|do|does|should|might|to)\s+(?:(?:i|we|you|one)\s+)?"
-    r"(?:see|tell|know|notice|recogni[sz]e|spot|detect|find out|confirm|check|identify|diagnose|rule out|make sure)\b"
-    r"|\bhow\s+(?:would|does|do)\s+[^.?!]*\b(?:show(?: up)?|look|manifest)\b"
-    r"|\bwhat\s+(?:would|does|do|should|could|will)\s+(?:[a-z'-]+\s+){1,4}?(?:look\s+(?:like|for|at)|see|show|expect|notice)\b"
-    r"|\b(?:signs?|symptoms?|signatures?|indicat\w+|evidence|tell-?tales?|giveaways?)\s+(?:of|for|that)\b"
-    r"|\bwhere\s+(?:would|do|can|should|could)\s+(?:i|we|you|one)\s+(?:see|look|notice|find)\b",
-    re.I,
-)
 _PROBLEM = re.compile(
-    r"\b(?:bound|bottleneck\w*|limit\w*|the problem|the culprit|to blame|starv\w*|the issue|overhead|stall\w*"
+    r"\b(?:if|whether|that) (?:it is|it's|that is|that's|this is)\b|\b(?:bound|bottleneck\w*|limit\w*"
+    r"|the problem|the culprit|to blame|starv\w*|the issue|overhead|stall\w*"
     r"|throttl\w*|hold\w* us back|saturat\w*|too slow|wait\w* (?:for|on))\b",
     re.I,
 )
@@ -48,7 +41,7 @@ SYMPTOMS = (
         " the peak FLOP/s (asap profile roofline LOG_DIR). Twice the batch per chip takes less than twice as long.",
     ),
     _symptom(
-        r"network|communicat\w+|collectives?|ici|dcn|nvlink|infiniband|interconnect|all-(?:reduce|gather|to-all)",
+        r"network|communicat\w+|collectives?|ici|dcn|nvlink|infiniband|ib|roce|efa|fabric|interconnect|all-(?:reduce|gather|to-all)",
         "Bound by communication: collectives that nothing hides take much of the step (asap profile kpis LOG_DIR, by"
         " kind of collective). With fewer devices on their axis the share falls.",
     ),
@@ -73,7 +66,7 @@ SYMPTOMS = (
 
 def symptom_in(question: Question) -> Symptom | None:
     """What a question asks how to recognise."""
-    if not (_HOW_TO_TELL.search(question.text) and _PROBLEM.search(question.text)):
+    if not (asks_how_to_tell(question.text) and _PROBLEM.search(question.text)):
         return None
     return next((symptom for symptom in SYMPTOMS if symptom.named.search(question.text)), None)
 

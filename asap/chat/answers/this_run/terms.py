@@ -9,6 +9,17 @@ from asap.chat.answers.this_run.run import principle
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 
+_ASKS = re.compile(r"\b(?:what(?: is|'s| are| does| do you mean by)?|meaning of|define|explain|mean|means)\b", re.I)
+_QUOTED = r"[\"'`“”‘’]"
+
+
+def asks_term(text: str) -> bool:
+    """Whether it asks what a word of the report means: the word in quotes, or a word that stands nowhere else."""
+    if not _ASKS.search(text):
+        return False
+    quoted = any(re.search(rf"{_QUOTED}{re.escape(name)}{_QUOTED}", text, re.I) for name, _ in _terms())
+    return quoted or _OF_THE_REPORT.search(text) is not None
+
 
 def term(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
     """The meaning of the longest word of the report that is in a question; else what the notes say."""
@@ -17,6 +28,12 @@ def term(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
         principle(conversation, answer, text)
         return
     answer.add(max(found, key=lambda one: len(one[0]))[1])
+
+
+_OF_THE_REPORT = re.compile(
+    r"(?<!what )\bcounts\b(?! as\b| the\b| for\b| toward)|\brisk[- ]adjusted\b|\bp\((?:faster|fits)\)", re.I
+)
+"""Words that mean something in the report alone."""
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
-from asap.chat.understanding.quantities.network import network_factor, network_in
+from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.offloading import offloading_in
 from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
@@ -19,7 +19,8 @@ from asap.plans.remat import Offload, StatePrecision
 class Change(BaseModel):
     """Everything that is to be different.
 
-    With ``same_tokens`` the batch follows the sequence; ``offload`` says what the host is to keep, and what not.
+    With ``same_tokens`` the batch follows the sequence, with ``same_local_batch`` the number of chips;
+    ``offload`` says what the host is to keep, and what not.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -35,6 +36,7 @@ class Change(BaseModel):
     network_factor: float | None = None
     capacity_factor: float | None = None
     same_tokens: bool = False
+    same_local_batch: bool = False
 
     @property
     def empty(self) -> bool:
@@ -63,7 +65,8 @@ _REMAT = re.compile(
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
 _NO_REMAT = re.compile(
     r"\b(?:no|without|turn\w* off|switch\w* off|disabl\w+|drop\w*|avoid\w*)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)"
-    r"|\bremat\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b|\brecomput\w* nothing\b",
+    r"|\b(?:remat|recomput|checkpoint)\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b"
+    r"|\brecomput\w* nothing\b",
     re.I,
 )
 _TO_POLICY = re.compile(rf"{_POLICY.pattern}\s*(?:-+>|=>|→|to)\s*{_POLICY.pattern}".replace("(", "(?:", 1), re.I)
@@ -73,6 +76,13 @@ _INSTEAD_OF_POLICY = re.compile(
 )
 _SAME_TOKENS = re.compile(
     r"\b(?:same|constant|equal|unchanged) (?:number of )?tokens\b|\btokens (?:\w+ ){0,3}(?:constant|the same|fixed)\b",
+    re.I,
+)
+_SAME_LOCAL = re.compile(
+    r"\b(?:same|constant|equal|unchanged|fixed) (?:local[- _]?batch|lbs|(?:micro[- ]?)?batch(?: size)? (?:per|a"
+    r"|on each|/) ?\w+"
+    r"|(?:tokens|work|per[- ](?:gpu|chip|device|tpu) batch)\w* ?(?:per|a|/)? ?(?:gpu|chip|device|tpu)?)"
+    r"|\bweak(?:ly)?[- ]scal\w+|\bbatch (?:that )?(?:grow|scal)\w* (?:with|along)",
     re.I,
 )
 _CAPACITY = re.compile(r"\bcapacity(?:[_ -]?factor)?\s*(?:of|=|:|to|at)?\s*(\d+(?:\.\d+)?)", re.I)
@@ -95,6 +105,9 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         named += [a for a in left if capacity.start() <= a.start < capacity.end()]
         left = [a for a in left if a not in named]
     network = network_in(text)
+    if network is not None:
+        named, left = [*named, *left], without_rate(text, left)
+        named = [amount for amount in named if amount not in left]
     faster = network_factor(text, left) if network is None else None
     if faster is not None:
         left, named = [], [*named, faster]
@@ -116,6 +129,7 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         network=network,
         network_factor=faster.value if faster else None,
         capacity_factor=float(capacity[1]) if capacity else None,
+        same_local_batch=_SAME_LOCAL.search(text) is not None and ("chips" in counts or hardware is not None),
         same_tokens=_SAME_TOKENS.search(text) is not None and "sequence" in counts,
     )
     return change, [*used, *named]

@@ -13,7 +13,7 @@ from asap.chat.understanding.quantities.amounts import Amount, thousands
 from asap.chat.understanding.quantities.comparatives import direction
 
 Thing = Literal[
-    "batch", "per_device_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
+    "batch", "per_device_batch", "local_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
     "experts_per_token", "d_model", "microbatches",
     "pipeline_repeats",
 ]  # fmt: skip
@@ -40,8 +40,9 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         "per_device_batch",
         r"per[_ -](?:device|chip|gpu|core)[_ -](?:train[_ -])?batch(?:[_ -]size)?"
         r"|(?:batch|bs)(?: size)?(?: of)?(?: \d+)? ?(?:per|of each|a|an|each|on each|/) ?(?:device|chip|gpu|tpu|core)"
-        r"|local[_ -]batch(?:[_ -]size)?|pdbs?",
+        r"|pdbs?",
     ),
+    ("local_batch", r"local[_ -]batch(?:[_ -]size)?|lbs"),
     ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing)"),
     (
         "microbatches",
@@ -49,11 +50,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ),
     (
         "pipeline_repeats",
-        r"pipeline[_ ]repeats|virtual (?:pipeline )?stages?|vpp|interleav\w*(?: pipelin\w*| schedule)?",
+        r"pipeline[_ ]repeats|virtual (?:pipeline )?stages?|vpp?|interleav\w*(?: pipelin\w*| schedule)?",
     ),
     (
         "batch",
-        r"(?:global[_ -])?(?:train[_ -])?batch(?:es)?(?:[_ -]size)?|gbs"
+        r"(?:global[_ -])?(?:train[_ -])?batch(?:es)?(?:[_ -]size)?|gbs|bs"
         r"|sequences (?:per|a|each|in a) (?:step|batch)",
     ),
     (
@@ -93,6 +94,18 @@ _TECHNIQUE = re.compile(
 """Words for a technique, which ask for more of it without a number."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
+_KEPT_BEFORE = re.compile(
+    r"\b(?:(?:without|not|n't|no|never|rather than|instead of)\s+(?:to\s+)?(?:an?\s+|any\s+)?"
+    r"(?:(?:touch|chang|cut|reduc|lower|shrink|halv|drop|mess|giv)\w*(?:\s+(?:with|up))?"
+    r"|(?:small|short|low|less|few|larg|bigg|long|high)\w*)"
+    r"|keep\w*|hold\w*|same|fixed|constant|unchanged)\s+(?:(?:the|our|my|this|any|global)\s+)*$",
+    re.I,
+)
+_KEPT_AFTER = re.compile(
+    r"\s*(?:size\s+)?(?:(?:is|as|has to|must|should|can)\s+(?:it is|is|stay|be)?\s*)?"
+    r"(?:fixed|unchanged|untouched|constant|the same|stays?|kept|as (?:it )?is|alone)\b",
+    re.I,
+)
 _SEPARATOR = re.compile(r"[,;:.]|\band\b|\bwhile\b|\bbut\b", re.I)
 _APART = 15
 """Characters that a separator counts for."""
@@ -131,7 +144,8 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
         if index not in used and "sequence" not in counts and _looks_like_a_sequence(amount):
             counts["sequence"] = new_value("sequence", amount)
             used.append(index)
-    for thing, start, end in things:
+    kept = things_kept(text)
+    for thing, start, end in [one for one in things if one[0] not in kept]:
         factor = direction(text, start, end) or (2.0 if _TECHNIQUE.fullmatch(text[start:end]) else None)
         if thing not in counts and factor is not None:
             counts[thing] = To(value=factor, factor=True, example=True)
@@ -150,6 +164,15 @@ def nearest_thing(text: str, place: int) -> Thing | None:
 def things_named(text: str) -> list[Thing]:
     """The things that a text names."""
     return [thing for thing, _, _ in _things(text)]
+
+
+def things_kept(text: str) -> set[Thing]:
+    """The things that a text wants to stay as they are: "without touching the batch", "at the same sequence"."""
+    kept: set[Thing] = set()
+    for thing, start, end in _things(text):
+        if _KEPT_BEFORE.search(text[:start]) or _KEPT_AFTER.match(text[end:]):
+            kept.add(thing)
+    return kept
 
 
 def new_value(thing: Thing, amount: Amount) -> To:

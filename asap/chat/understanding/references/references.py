@@ -45,6 +45,13 @@ _AGAINST_NOW = re.compile(
     r"\b(?:vs\.?|versus|against|compared (?:to|with)|than)\s+(?:the )?(?:now|today|current\w*|ours)\b", re.I
 )
 _AGAINST = re.compile(r"\b(?:it|that|this)\b[^.?!]*\b(?:than|versus|vs|compared (?:to|with)|against)\b", re.I)
+_BARE_COMPARATIVE = re.compile(
+    r"^\W*(?:(?:so|and|but|ok|is|would|be)\W+)*(?:any |much )?(?:faster|slower|better|worse|cheaper|smaller"
+    r"|bigger|more|less|longer"
+    r"|shorter)\b",
+    re.I,
+)
+"""A comparison without a subject: "faster than now?"."""
 _OWN_FIGURE = re.compile(r"\b(?:our|my) (?:mfu|throughput|step(?: time)?|hbm|memory|utili[sz]ation|tokens)\b", re.I)
 
 
@@ -121,7 +128,11 @@ def references(
         found.append(Mention(incumbent, own.start(), own.end(), "baseline"))
     if not found and not missing and focus is not None and (pointing := _pointing(rest)):
         found.append(Mention(focus, pointing.start(), pointing.end(), "pointing"))
-    if len(found) == 1 and focus not in (None, found[0].plan) and (against := _AGAINST.search(rest)):
+    if (
+        len(found) == 1
+        and focus not in (None, found[0].plan)
+        and (against := _AGAINST.search(rest) or _BARE_COMPARATIVE.search(rest))
+    ):
         found.append(Mention(focus, against.start(), against.start(), "pointing"))
     only_settings = not any(plan.devices > 1 for _, _, plan in spans)
     wish = wish_in(text if only_settings else rest)

@@ -81,13 +81,15 @@ def clause_facts(
             return []
         if _is_foreign(text, study):
             return []
-    return run_facts(text, study, clause.refs) or _measured(clause, scene, before)
+    return run_facts(text, study, clause.refs, imagined=imagined) or _measured(clause, scene, before)
 
 
 def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:
     """Figures and outcomes of plans that ran."""
     study, text, plans = scene.study, clause.text, clause.plans
     figures = figures_in(text, clause.amounts, study)
+    if outcome_in(without_plans(text)) is Claim.OUT_OF_MEMORY:
+        figures = [figure for figure in figures if figure.claim is not Claim.HBM_BYTES]
     compared = bool(figures) and _against_baseline(text, figures)
     another = against_another(text, that_runs_now=scene.focus == study.plan)
     if figures and len(plans) > 1 and not compared and not another:

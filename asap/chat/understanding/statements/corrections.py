@@ -19,7 +19,9 @@ _UNITS: dict[Claim, set[str]] = {
 """Units in which a correction may be written; without one it is in that of the fact."""
 _NO = re.compile(r"\W*(?:no|nope|nah)\b", re.I)
 _MISTAKE = re.compile(
-    r"\b(?:sorry|typo|correction|misread|mistyped|i meant|mistake|wrong number|actually|oops|my bad)\b", re.I
+    r"\b(?:sorry|typo|correction|misread|mistyped|i meant|mistake|wrong number|actually|oops|my bad"
+    r"|(?:scrap|scratch|strike) (?:that|it))\b",
+    re.I,
 )
 
 
@@ -53,9 +55,9 @@ def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene)
     if not owned_up or len(new) != 1 or speaks_of_baseline(clause):
         return None
     refs = references(clause, scene.tested, None, None, found)
-    steps = [fact for fact in scene.known if fact.claim is Claim.STEP_TIME]
-    last = next(reversed((*steps, *scene.refused)), None)
-    if last is None or new[0].unit not in _UNITS.get(last.claim, set()):
+    known = [fact for fact in (*scene.known, *scene.refused) if new[0].unit in _UNITS.get(fact.claim, set())]
+    last = next(reversed(known), None)
+    if last is None:
         return None
     return last if not refs.plans or last.plan in refs.plans else None
 

@@ -31,6 +31,9 @@ _RECORD = re.compile(
     r"|(?:rank|worker|node)[ _-]?\d+:|\d+: )"
 )
 """How a line of a log begins: a bracket, the time, a level, a rank."""
+_NUMBER_OF_STEP = re.compile(r"\b(?:completed step:|iteration|(?:global_)?step[:=]?)\s*(\d{1,9})\b", re.I)
+_WARM_UP = 5
+"""Steps of which one alone says nothing: they compile, and fill caches."""
 
 
 @dataclass(frozen=True)
@@ -51,23 +54,24 @@ class PastedLog:
 def pasted_log(text: str, study: Study) -> PastedLog | None:
     """The log that a text holds; ``None`` where it holds none, or what runs is not known."""
     lines = text.splitlines()
-    if len(lines) < 2 or study.plan is None:
+    if study.plan is None:
         return None
     tokens = study.experiment.workload.tokens
     log = StepLog(tokens / study.slice.devices if tokens and study.slice else None)
     rest = [line for line in lines if not log.feed(line)]
-    found = _steady(log)
-    if found is None and not is_log(lines):
+    found = _steady(log) or _single(log, lines)
+    if found is None and not log.times and not is_log(lines):
         return None
     asked = tuple(line for line in rest if line.rstrip().endswith("?") and not _RECORD.match(line))
     died = next((line for line in lines if _ran_out(line)), None)
     if found is None and died is None:
-        said = "Read a log: it shows no steady step that I can read. Nothing is recorded."
+        said = "Read a log: it shows no steady step that I can read. Nothing is recorded; paste three later steps."
         return PastedLog((), said, asked)
     facts: list[StatedFact] = []
     said = "Read a log: it shows no steady step that I can read."
     if found is not None:
-        words = plain(f"a log: {found}", _WORDS)
+        alone = "" if found.steps else ", one step alone: paste more of them for its spread"
+        words = plain(f"a log: {found}{alone}", _WORDS)
         facts.append(
             StatedFact(claim=Claim.STEP_TIME, plan=study.plan, value=float(f"{found.seconds:.4g}"), words=words)
         )
@@ -111,3 +115,11 @@ def _steady(log: StepLog) -> MeasuredStep | None:
         return steady_step(log.times, "a log") if log.times else None
     except ConfigError:
         return None
+
+
+def _single(log: StepLog, lines: Sequence[str]) -> MeasuredStep | None:
+    """Of a step or two the last one, if its number shows that it is behind the warm-up."""
+    numbers = [int(found[1]) for line in lines if (found := _NUMBER_OF_STEP.search(line[:LONGEST_LINE]))]
+    if not log.times or not numbers or numbers[-1] < _WARM_UP:
+        return None
+    return MeasuredStep(seconds=log.times[-1], source="a log")

@@ -18,6 +18,8 @@ _METRICS: tuple[tuple[str, set[Claim]], ...] = (
     (r"\bsequence\b|\bcontext\b", {Claim.SEQUENCE}),
     (r"\boom\b|\bout of memory\b|\bcrash", {Claim.OUT_OF_MEMORY, Claim.FAILED}),
 )
+_CORRECTS = re.compile(r"\b(?:it|that) (?:was|is)\s+\d", re.I)
+"""Says the right figure, and so takes none back without another: "scratch that, it was 66"."""
 
 
 def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | None:
@@ -25,7 +27,7 @@ def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | N
     text = question.text
     if question.topic is not Topic.RETRACTION or is_question(text):
         return None
-    if any(not amount.before and amount.unit in {"s", "%"} for amount in question.amounts):
+    if _CORRECTS.search(text) or any(not amount.before and amount.unit in {"s", "%"} for amount in question.amounts):
         return None
     known = [fact for fact in reversed(scene.known) if not fact.compiled]
     named = [m.plan for m in question.refs.mentions if m.way in {"written", "rank", "baseline"}]

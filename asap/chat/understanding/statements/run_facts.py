@@ -4,6 +4,7 @@ import re
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.local_batch import local_batches
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.outcomes import outcome_in
 from asap.core.numbers import LARGEST_COUNT, digits
@@ -20,11 +21,13 @@ _NO_COUNT = f"A {{}} is a whole number from 1 to {LARGEST_COUNT:,}; I have not r
 _FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
 _COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?(?:is|was|has been|=|of|at))*\s*[=:]?\s*(?:{_FILLER})*"
 _BATCH = re.compile(
-    rf"(?<![a-z])(?:batch|gbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"
+    rf"(?<![a-z])(?<!micro[- _])(?:batch|gbs|lbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"
     r"|\b(\d+)\s+(?:sequences (?:per|a|each) (?:step|batch)\b|(?:is|as) (?:our|the|its) (?:global )?batch)",
     re.I,
 )
-_PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])|\bmicro[- ]?batch", re.I)
+_PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])", re.I)
+_LOCAL = re.compile(r"\blocal[- _]batch|\blbs\b", re.I)
+_MICRO_BATCH = re.compile(rf"\b(?:micro[- _]?batch|mbs)(?!es){_COUNT}(\d{{1,6}})\b(?!\s*(?:k|m|ms|s\b|%|\.\d))", re.I)
 _SEQUENCE = re.compile(
     rf"\b(?:sequences?|context|seq\w*|max_target_length)(?:[\s_]*(?:len\w*|window))?{_COUNT}(\d+)\s*(k)?\b(?!-way)"
     r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|sequences?|seq)",
@@ -45,15 +48,21 @@ _RUNNING = re.compile(
 )
 
 
-def run_facts(clause: str, study: Study, refs: References) -> list[StatedFact | str]:
-    """Facts of the run that a clause states; text in place of a fact says why it is not recorded."""
+def run_facts(clause: str, study: Study, refs: References, *, imagined: bool = False) -> list[StatedFact | str]:
+    """Facts of the run that a clause states; text in place of a fact says why it is not recorded.
+
+    A microbatch that is only ``imagined`` is a question on a setting, and no other plan that runs.
+    """
     rest, words = without_plans(clause), plain(clause, LONGEST_WORDS)
     found: list[StatedFact | str] = []
     if not _OURS.search(rest):
         return found
     told = _OF_RUN.search(rest) or _SET.search(rest)
     if told and (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
-        found.append(_batch(digits(batch[1] or batch[2]), bool(_PER_DEVICE.search(rest)), study, words))
+        found.append(_batch(digits(batch[1] or batch[2]), rest, study, words))
+    if told and not imagined and (size := _MICRO_BATCH.search(rest)) and not _denied(rest[: size.start()]):
+        stated = next((each.value for each in found if isinstance(each, StatedFact) and each.value), None)
+        found.append(_micro_batch(int(size[1]), round(stated) if stated else None, study, words))
     if told and (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
         found.append(_sequence(digits(sequence[1] or sequence[3]), bool(sequence[2] or sequence[4]), words))
     if _RUNNING.search(rest) and outcome_in(rest) is None and not re.search(r"\d ?m?s\b|%", rest):
@@ -80,11 +89,31 @@ def _sequence(length: int | None, thousands: bool, words: str) -> StatedFact | s
     return StatedFact(claim=Claim.SEQUENCE, value=float(tokens), words=words)
 
 
-def _batch(count: int | None, per_device: bool, study: Study, words: str) -> StatedFact | str:
-    devices = study.constraints.devices_per_slice
-    if per_device and devices is None:
-        return "A batch per device says the global batch only where the number of devices is on record."
-    sequences = (count or 0) * ((devices or 1) * (study.constraints.slices or 1) if per_device else 1)
+def _micro_batch(size: int, stated: int | None, study: Study, words: str) -> StatedFact | str:
+    """The plan that runs, with so many microbatches that each has the size; ``stated`` is a new global batch."""
+    plan, batch = study.plan, stated or study.experiment.workload.global_batch
+    if plan is None or batch is None:
+        return "A microbatch says how many there are only where the plan and the global batch are on record."
+    count, rest = divmod(batch, plan.batch_shards * size) if size else (0, 1)
+    if rest or not count:
+        return (
+            f"Microbatches of {size} do not divide the global batch of {batch} over {plan.batch_shards} data ranks. I"
+            " have not recorded it."
+        )
+    return _running(plan.model_copy(update={"microbatches": count}), study, words)
+
+
+def _batch(count: int | None, clause: str, study: Study, words: str) -> StatedFact | str:
+    devices, each = study.constraints.devices_per_slice, 1
+    if _LOCAL.search(clause):
+        if study.plan is None:
+            return "A local batch says the global batch only where the plan is on record."
+        each = local_batches(study, study.plan)
+    elif _PER_DEVICE.search(clause):
+        if devices is None:
+            return "A batch per device says the global batch only where the number of devices is on record."
+        each = devices * (study.constraints.slices or 1)
+    sequences = (count or 0) * each
     if not 0 < sequences <= LARGEST_COUNT:
         return _NO_COUNT.format("global batch")
     return StatedFact(claim=Claim.BATCH, value=float(sequences), words=words)

@@ -18,15 +18,16 @@ from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
-from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.questions import asks_indirectly, is_question
 from asap.core.numbers import LARGEST_COUNT
 from asap.plans import Plan
 
 Item = TypeVar("Item")
 
 _REPORTED = re.compile(
-    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had))\b[^?]*?\d[^?,]*),\s*"
-    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\?)",
+    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had)|(?:our|the) [\w ]{1,30}(?:is"
+    r"|are))\b[^?]*?\d[^?,]*),\s*"
+    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\??)",
     re.I,
 )
 _LEAST_LINES = 3
@@ -111,8 +112,9 @@ def _report_and_question(part: str) -> tuple[str, ...]:
 
 def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
     """Add what a clause states; returns the plan that was spoken of last."""
-    imagined = has("supposed", text)
-    if is_question(text) and not imagined:
+    indirect = asks_indirectly(text)
+    imagined = has("supposed", text) and not indirect
+    if indirect or (is_question(text) and not imagined):
         found.unread.append(text)
         return scene.focus
     if (correction := correction_in(text, scene)) is not None:

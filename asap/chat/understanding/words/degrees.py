@@ -50,7 +50,13 @@ _SWAPPED = re.compile(
 _HYBRID = re.compile(r"\bhsdp\s*(?:of\s+|at\s+|=\s*)?(\d+)\s*[x×]\s*(\d+)\b", re.I)
 """Replicas, and devices that each is sharded over."""
 _NODES = re.compile(r"node|host|server|machine", re.I)
-_NEEDED = re.compile(r"\b(?:need(?:ed)?|necessary|required|pointless|overkill|buying us (?:any|some)thing)\b", re.I)
+_NEEDED = re.compile(
+    r"\b(?:need(?:ed)?|necessary|required|pointless|overkill|excessive|wasteful|useless|too much|mistake|waste"
+    r"|dumb|stupid"
+    r"|silly|nonsense|bad idea|worth it|buying us (?:any|some)thing)\b",
+    re.I,
+)
+_LONG = {"tp": "tensor", "pp": "pipeline", "ep": "expert", "cp": "context"}
 _WRITTEN = re.compile(r"(?<![\w=-])(?P<name>tp|pp|ep|cp)\s*=?\s*(?P<count>\d+)\b(?![.,]?\d)", re.I)
 
 
@@ -101,13 +107,13 @@ def _swapped(match: re.Match[str], study: Study) -> str:
 
 
 def _unneeded(text: str, study: Study) -> str:
-    """ "Is tp2 needed" asks for a plan without it; degrees beside it that are those of now say nothing new."""
+    """ "Is tp2 needed" asks of the axis as it runs; degrees beside it that are those of now say nothing new."""
     if study.plan is None or not _NEEDED.search(text):
         return text
     found = [m for m in _WRITTEN.finditer(text) if study.plan.degree(_axis(m["name"], study)) == _count(m["count"]) > 1]
     for place, match in reversed(list(enumerate(found))):
-        axis = _axis(match["name"], study)
-        text = text[: match.start()] + (f"{axis}=1" if place == 0 else "") + text[match.end() :]
+        name = f"{_LONG[match['name'].lower()]} parallelism" if place == 0 else ""
+        text = text[: match.start()] + name + text[match.end() :]
     return text
 
 

@@ -16,7 +16,38 @@ _SIZE_WANTED = re.compile(
 )
 """A size that is wanted, without a verb: "smallest cluster that does 1M tok/s"."""
 
+_INDIRECT = re.compile(
+    r"\b(?:check\w*|know\w*|tell\w*|see\w*|verif\w+|confirm\w*|determin\w+|find(?:ing)? out|figur\w+ out|sure|matters?"
+    r"|ask\w*|wonder\w*|test\w*|depends? on|idea|clue|predict\w*|estimat\w+|validat\w+|prov\w+|say)\s+(?:me |us )?"
+    r"(?:whether|if)\b",
+    re.I,
+)
+"""A question inside a sentence: "how do I check whether it fits"."""
+
+_HOW_TO_TELL = re.compile(
+    r"\bhow\s+(?:would|could|can|do|does|did|should|might|to)\s+(?:(?:i|we|you|one)\s+)?"
+    r"(?:see|tell|know|notice|recogni[sz]e|spot|detect|find out|confirm|check|identify|diagnose|rule out"
+    r"|make sure|be sure|verify|validate|test|predict|estimate)\b"
+    r"|\bhow\s+(?:would|does|do)\s+[^.?!]*\b(?:show(?: up)?|look|manifest)\b"
+    r"|\bwhat\s+(?:would|does|do|should|could|will)\s+(?:[a-z'-]+\s+){1,4}?(?:look\s+(?:like|for|at)|see|show|expect|notice)\b"
+    r"|\b(?:signs?|symptoms?|signatures?|indicat\w+|evidence|tell-?tales?|giveaways?)\s+(?:of|for|that)\b"
+    r"|\bwhere\s+(?:would|do|can|should|could)\s+(?:i|we|you|one)\s+(?:see|look|notice|find)\b",
+    re.I,
+)
+
+_AS_IT_IS = re.compile(r"\bas (?:it |this )?is\b", re.I)
+
+
+def asks_how_to_tell(text: str) -> bool:
+    """Whether it asks by what something is recognised, or how to find it out."""
+    return _HOW_TO_TELL.search(text) is not None
+
+
+def asks_indirectly(text: str) -> bool:
+    """Whether its "if" or "whether" begins what is asked, and supposes nothing."""
+    return _INDIRECT.search(text) is not None
+
 
 def is_question(text: str) -> bool:
     """Whether a sentence asks."""
-    return any(pattern.search(text) for pattern in (_QUESTION, _SIZE_WANTED))
+    return _QUESTION.search(text) is not None or _SIZE_WANTED.search(_AS_IT_IS.sub("", text)) is not None

@@ -1,0 +1,45 @@
+"""Whether facts changed the order of the proposals since the conversation began."""
+
+import re
+
+from asap.chat.answers.phrasing import list_proposals
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.words.questions import is_question
+
+_CHANGED = re.compile(
+    r"\b(?:does|did|do|has|have|is|will|so)\b[^.?!]*\b(?:that|this|it|anything|something|which|the (?:rank\w*"
+    r"|order|list))\b"
+    r"[^.?!]*\b(?:chang\w*|affect\w*|alter\w*|flip\w*|move\w*|shift\w*|differ\w*)\b[^.?!]*"
+    r"|\b(?:still|the same)\b[^.?!]*\b(?:rank\w*|order|list)\b|\b(?:rank\w*|order|list)\b[^.?!]*\b(?:still"
+    r"|the same|stay\w*)\b",
+    re.I,
+)
+_ORDER = re.compile(r"\b(?:rank\w*|order|proposals?|recommend\w*|list|your (?:advice|pick|choice|mind))\b", re.I)
+
+
+def asks_order_since(question: Question) -> bool:
+    """Whether it asks if what was said changes the order; of a supposed change it asks something else."""
+    text = question.text
+    of_order = _CHANGED.search(text) is not None and _ORDER.search(text) is not None
+    named = question.refs.written or (question.refs.ranked and re.search(r"\d", text))
+    return of_order and is_question(text) and question.change.empty and not named
+
+
+def order_since(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Yes or no, by what, and the order now."""
+    opening, now = list(conversation.opening), conversation.order
+    facts = [str(fact) for fact in conversation.evidence]
+    by = f" with what is on record: {'; '.join(facts)}" if facts else ": no fact was stated"
+    if opening == now:
+        answer.add(f"No, the order is the one that we began with{by}.")
+    elif opening[:1] == now[:1]:
+        answer.add(f"Not the first, which stays {now[0]}; the others changed{by}.")
+    else:
+        first = f"{now[0]} is first" if now else "none is left"
+        answer.add(
+            f"Yes, it is another one{by}. Now {first}" + (f", at the beginning {opening[0]} was." if opening else ".")
+        )
+    list_proposals(conversation, answer)
+    answer.focus = now[0] if now else None
