@@ -29,7 +29,8 @@ def order_sentence(analysis: Analysis) -> str:
     if analysis.incumbent is None:
         return "Ordered by step time."
     if analysis.situation in TOO_TIGHT:
-        return "First is what takes least at the upper end of its interval, over P(fits); what runs now does not fit."
+        odds = ", over P(fits)" if _is_tight(analysis) else ""
+        return f"First is what takes least at the upper end of its interval{odds}; what runs now does not fit."
     odds = "weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
     added = [one.precedent for one in analysis.proposals]
     if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):

@@ -76,11 +76,13 @@ def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home,
         hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),
     ))  # fmt: skip
     analysis = analyze(name, store=store, session=f"{name}-today", compile_options=choice).analysis
-    assert analysis.proposals[0].prediction.memory.total.source.endswith(program)
+    assert analysis.incumbent.memory.total.source.endswith(program)
     printed = Console(file=StringIO(), width=120)
     print_analysis(analysis, printed)
     assert f"The plan that ran, compiled: {program}: compiles in" in printed.file.getvalue()
-    assert printed.file.getvalue().count(f"= Compiled: {program}: compiles in") == len(analysis.proposals)
+    if choice is REFERENCE_STEP:  # a product takes as long under every plan, so a plan that was compiled gains nothing
+        assert analysis.proposals[0].prediction.memory.total.source.endswith(program)
+        assert printed.file.getvalue().count(f"= Compiled: {program}: compiles in") == len(analysis.proposals)
     Chat(restore(analysis.session, store)).turn("/verify 1", lambda piece: None)
     records = read_session(analysis.session)
     noted = [r.payload for r in records if r.kind is Kind.NOTE and r.payload.get("event") == "compiled"]
