@@ -9,6 +9,8 @@ from asap.models.workload import FoldedAxis
 from asap.plans.plan import Plan
 
 MOST = 10**9
+FOLDED = "experts_over"
+"""Among settings that hold no degrees: axes beside their own over which the experts of a run lie."""
 
 
 class InexpressiblePlanError(PlanError):

@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from asap.core.errors import PlanError
+from asap.models.workload import FoldedAxis
 from asap.plans import primus
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
+from asap.plans.degrees import FOLDED
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
@@ -134,14 +136,16 @@ def settings_of(
     global_batch: int | None = None,
     layers: int | None = None,
     topology: tuple[int, ...] | None = None,
+    experts_over: tuple[FoldedAxis, ...] = (),
 ) -> Mapping[str, object]:
     """A plan as the settings of a stack, where there is no configuration that says them; none where it has no words."""
+    folded = {FOLDED: experts_over}
     try:
         if stack == "maxtext":
             return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
         if stack == "torchtitan":
-            return torchtitan.to_settings(plan, {}, global_batch=global_batch, layers=layers)
-        return to_arguments(plan, {}) if stack in ("megatron", "nemo", "bridge") else {}
+            return torchtitan.to_settings(plan, folded, global_batch=global_batch, layers=layers)
+        return to_arguments(plan, folded) if stack in ("megatron", "nemo", "bridge") else {}
     except PlanError:
         return {}
 

@@ -31,7 +31,10 @@ def launcher_line(study: Study, plan: Plan) -> str:
     current = experiment.hyperparameters if configured else None
     if current is None and study.plan is not None:
         batch = batch if plan.microbatches else None
-        current = settings_of(study.plan, stack, global_batch=batch, layers=layers, topology=topology)
+        over = experiment.workload.experts_over
+        current = settings_of(
+            study.plan, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over
+        )
     return launch_lines(
         plan, stack, current or None, global_batch=batch, layers=layers, topology=topology, of_model=of_model
     )
@@ -42,7 +45,8 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
     if study.plan is None:
         return ()
     stack = stack_of(study.experiment.workload.framework)
-    new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack) for each in (plan, study.plan))
+    over = study.experiment.workload.experts_over
+    new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack, experts_over=over) for each in (plan, study.plan))
     same = [key for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"]
     if is_primus(study.experiment.hyperparameters):
         return tuple(f"{key}: {new[key]}" for key in same)

@@ -13,6 +13,7 @@ from asap.experiments import Experiment
 from asap.models import Architecture
 from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
+from asap.plans.degrees import FOLDED
 from asap.plans.launchers import TITLES, launch_lines, stack_of
 from asap.plans.plan import AXES, Plan
 from asap.plans.torchtitan.python_lines import PYTHON
@@ -128,7 +129,8 @@ def _in_words(experiment: Experiment) -> str:
     if plan is None:
         return ""
     try:
-        form = {key: value for key, value in experiment.hyperparameters.items() if key == PYTHON}
+        form: dict[str, object] = {FOLDED: experiment.workload.experts_over}
+        form |= {key: value for key, value in experiment.hyperparameters.items() if key == PYTHON}
         return launch_lines(plan, stack, form).replace("\n", " ")
     except PlanError:
         return ""

@@ -12,7 +12,7 @@ from asap.core.errors import PlanError
 from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
-from asap.plans.degrees import InexpressiblePlanError, expert_axis
+from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
 from asap.plans.launchers import launch_lines, stack_of
 from asap.plans.megatron.arguments import CONTEXT, EXPERT, command_line, from_arguments, hydra_overrides, to_arguments
 from asap.plans.nanotron import settings as nanotron
@@ -170,6 +170,23 @@ def test_a_framework_has_the_words_of_its_stack():
     assert [stack_of(name) for name in ("Megatron-Core", "NeMo", "torchtitan", "DeepSpeed", "MaxText", None)] == [
         "megatron", "nemo", "torchtitan", "deepspeed", "maxtext", "maxtext",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("over", "experts"),
+    [
+        ((), "--expert-model-parallel-size 4"),
+        (("seq",), "--expert-model-parallel-size 8"),
+        (("model", "seq"), "--expert-model-parallel-size 32 --expert-tensor-parallel-size 1"),
+    ],
+)
+def test_a_whole_line_says_over_which_devices_experts_lie(over, experts):
+    plan = Plan.parse("replica=8 seq=2 model=4 expert=4 microbatches=8 remat=none")
+    line = launch_lines(plan, "megatron", {FOLDED: over})
+    assert line.startswith(f"--tensor-model-parallel-size 4 --context-parallel-size 2 {experts} ")
+    assert f"parallelism.expert_parallel_degree = {32 if 'seq' in over else 16}".split(".")[1] in launch_lines(
+        plan, "torchtitan", {FOLDED: over}
+    )
 
 
 def test_what_a_plan_cannot_say_is_said():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
-from asap.plans.degrees import degree, expert_axis, folded_axes, groups_of
+from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
@@ -82,6 +82,8 @@ def experts_over(arguments: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
     Raises:
         PlanError: a degree is no whole number.
     """
+    if isinstance(said := arguments.get(FOLDED), tuple):
+        return said
     expert, split, tensor, context = _expert_degrees(arguments)
     if expert == 1:
         return ("seq",) if context == 1 and arguments.get("num_experts") else ()
@@ -191,8 +193,11 @@ def _expert_degrees(arguments: Mapping[str, object]) -> tuple[int, int, int, int
 def _expert(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool]:
     """Expert degrees; experts that were whole beside tensor or context parallelism stay so."""
     expert, tensor = plan.degree("expert"), plan.degree("model")
-    if "seq" in experts_over(current):
+    over = experts_over(current)
+    if "seq" in over:
         expert *= plan.degree("seq")
+    if FOLDED in current and "model" in over:
+        return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
     if EXPERT_TENSOR in current and str(current[EXPERT_TENSOR]) != str(current.get(TENSOR, 1)):
         kept = degree(current, EXPERT_TENSOR)
         if (expert * tensor) % kept == 0:
@@ -285,7 +290,9 @@ def _same(value: object, wanted: str | bool, key: str) -> bool:
     if isinstance(wanted, bool):
         present = value is not None and str(value).casefold() not in ("false", "none", "")
         return present == wanted
-    default = {_INSTANCES: "1"}.get(key, "1" if key.endswith("_size") and key != MICRO_BATCH else None)
+    default = {_INSTANCES: "1"}.get(
+        key, "1" if key.endswith("_size") and key not in (MICRO_BATCH, EXPERT_TENSOR) else None
+    )
     return str(default if value is None else value) == wanted
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
-from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
+from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 from asap.plans.torchtitan.token_batches import (
     GLOBAL_BATCH,
@@ -141,6 +141,8 @@ def experts_over(settings: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
     Raises:
         PlanError: a degree is no whole number.
     """
+    if isinstance(said := settings.get(FOLDED), tuple):
+        return said
     return folded_axes(*_of_experts(settings))
 
 
