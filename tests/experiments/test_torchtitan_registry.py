@@ -98,3 +98,18 @@ def test_statements_are_flags_except_for_what_is_recomputed():
     )
     with pytest.raises(PlanError, match="which no flag says"):
         words(Overrides(torchtitan="config.activation_checkpoint = None"))
+
+
+@pytest.mark.parametrize(
+    ("said", "more", "compiled"),
+    [
+        ("compile=CompileConfig(enable=True),", (), True),
+        ("", (), False),
+        ("compile=choose(),", (), None),
+        ("compile=choose(),", ("compile.enable=true",), True),
+    ],
+)
+def test_whether_the_model_is_compiled_is_read_or_unknown(read, said, more, compiled):
+    text = REGISTRY.replace("activation_checkpoint=FullAC.Config(),", f"activation_checkpoint=FullAC.Config(), {said}")
+    run = read("config_registry.py", text, "config=large", *more)
+    assert run.workload.compiled is compiled

@@ -95,7 +95,9 @@ def read_torchtitan(
 def is_setting(key: str) -> bool:
     """Whether an override is one of torchtitan's settings: ``parallelism.tensor_parallel_degree``."""
     section, _, name = _name(key).partition(".")
-    return bool(name) and ((section in SECTIONS and section != "model") or _name(key) in ("model.name", "model.flavor"))
+    if section == "model":
+        return name in ("name", "flavor")
+    return bool(name) and section in (*SECTIONS, "compile")
 
 
 def _name(key: str) -> str:

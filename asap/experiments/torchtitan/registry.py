@@ -19,6 +19,7 @@ from asap.plans.torchtitan.token_batches import LENGTH, TOKENS
 _SIGN = re.compile(r"->\s*Trainer\.Config\s*:")
 _CHOSEN = "config="
 _REGISTRY = "model_registry"
+_COMPILE = "CompileConfig"
 _MOST_NAMED = 12
 _RECOMPUTATION = {"FullAC": {"mode": "full"}, "MemoryBudgetAC": {"mode": "memory_budget"}}
 _SELECTIVE = {"mode": "selective", "selective_ac_option": "op"}
@@ -61,7 +62,10 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
     values = _in_names_of_toml(found, _model_name(tree, path), path)
     rest = [override for override in overrides if not override.startswith(_CHOSEN)]
     read = read_torchtitan(values, path, rest, experiment)
-    return read.model_copy(update={"hyperparameters": read.hyperparameters | {PYTHON: True}})
+    workload = read.workload
+    if _compiled(found) is None and not any(override.startswith("compile.") for override in rest):
+        workload = workload.model_copy(update={"compiled": None})
+    return read.model_copy(update={"workload": workload, "hyperparameters": read.hyperparameters | {PYTHON: True}})
 
 
 def _in_names_of_toml(config: Mapping[str, Any], model: str, path: Path) -> dict[str, Any]:
@@ -78,7 +82,17 @@ def _in_names_of_toml(config: Mapping[str, Any], model: str, path: Path) -> dict
         "parallelism": _literal(config, "parallelism", path),
         "activation_checkpoint": recomputation,
         "optimizer": {"name": "Muon" if "muon" in kind else "AdamW"},
+        "compile": {"enable": _compiled(config)},
     }
+
+
+def _compiled(config: Mapping[str, Any]) -> bool | None:
+    """Whether the model is compiled, as the configuration says or by default; ``None`` where only a run can tell."""
+    said = config.get("compile", {})
+    if not isinstance(said, dict) or not said.get(CLASS, _COMPILE).endswith(_COMPILE):
+        return None
+    enabled = said.get("enable", False)
+    return enabled if isinstance(enabled, bool) else None
 
 
 def _literal(config: Mapping[str, Any], section: str, path: Path) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The few constants of the model: what each one means, and where the fit starts and how far it may go.
 
-A constant has one value for all, times an effect of the chip, of the framework and of the precision where these
-matter. An unseen chip or framework has no effect: it gets the value for all. Efficiencies and exposures are shares:
-effects multiply their odds, so that no group can leave (0, 1). Values come from ``calibration.json``.
+A constant has one value for all, times an effect of the chip, its vendor, the framework and the precision where these
+matter. An unseen chip or framework has no effect: it gets the value for all, or that of its vendor. Efficiencies and
+exposures are shares: effects multiply their odds, so that no group can leave (0, 1). Values come from
+``calibration.json``.
 """
 
 from dataclasses import dataclass, fields

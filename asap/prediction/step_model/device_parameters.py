@@ -64,14 +64,8 @@ def expert_parameters(inputs: StepInputs) -> Number:
     """Of the routed experts of one layer (mean over layers) on one device, before FSDP."""
     model = inputs.model
     matrices = (model.up_projections + 1) * model.width
-    return (
-        model.moe_share
-        * matrices
-        * model.expert_mlp_width
-        * model.experts
-        / inputs.expert_devices
-        / inputs.expert_parts
-    )
+    each = matrices * model.expert_mlp_width / inputs.expert_parts
+    return model.moe_share * each * model.experts / inputs.expert_devices
 
 
 def embedding_parameters(inputs: StepInputs) -> Number:

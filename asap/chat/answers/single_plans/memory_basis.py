@@ -40,8 +40,7 @@ def memory_basis(conversation: Conversation, answer: ReplyBuilder, question: Que
     answer.focus = plan
     answer.add(
         f"The HBM of {plan}, {format_bytes(held.total.value)} on the fullest chip, is modelled from the"
-        f" architecture and"
-        " the plan:",
+        " architecture and the plan:",
         *(f"- {part.name}: {format_bytes(part.size_bytes)}{_origin(study, plan, part.name)}" for part in held.parts),
         how_to_check(study, plan),
     )

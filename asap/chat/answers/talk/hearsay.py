@@ -45,8 +45,7 @@ def unrecorded(conversation: Conversation, answer: ReplyBuilder, question: Quest
 
 
 def _of_another_run(conversation: Conversation, answer: ReplyBuilder) -> bool:
-    """ "We ran it fine last month": with what it needs here, and the one thing to ask; false where that is not"
-    " known."""
+    """Answers that something ran before with what it needs here and one question; false where that is not known."""
     now = conversation.study.plan
     held = prediction_of(conversation, now).memory if now is not None else None
     if now is None or held is None:
@@ -54,8 +53,7 @@ def _of_another_run(conversation: Conversation, answer: ReplyBuilder) -> bool:
     size, all_ = format_bytes(held.total.value), format_bytes(held.capacity_bytes)
     answer.add(
         f"Was that {now}, on {now.devices} chips, with this batch and sequence? It is predicted to need {size}"
-        f" of {all_}"
-        f" HBM ({held.verdict}; {held.total.provenance.value}). Nothing is recorded.",
+        f" of {all_} HBM ({held.verdict}; {held.total.provenance.value}). Nothing is recorded.",
         'If it was, say "the baseline takes … s", with the step that you saw; if not, which plan, rematerialisation and'
         " number of chips did it have?",
     )

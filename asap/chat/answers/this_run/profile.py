@@ -149,8 +149,7 @@ def _least_step(conversation: Conversation) -> list[str]:
     least = format_seconds(found.mfu.value * found.step_time.value)
     return [
         f"At that peak the model's FLOPs of a step take {least}: no step with this model, batch and precision is"
-        f" shorter."
-        f" Now it takes {format_seconds(found.step_time.value)} ({format_percent(found.mfu.value)} MFU,"
+        f" shorter. Now it takes {format_seconds(found.step_time.value)} ({format_percent(found.mfu.value)} MFU,"
         f" {found.mfu.provenance.value}); the best published runs reach {format_percent(HIGHEST_PUBLISHED_MFU, 0)}."
     ]
 
