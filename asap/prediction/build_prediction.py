@@ -18,11 +18,14 @@ from asap.prediction.step_model.recomputation import REMAT_LADDER
 from asap.prediction.uncertainty.calibration import Widths
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.prediction.uncertainty.sharing import Narrowing
+from asap.prediction.uncertainty.widest_doubt import REASONS, widest_doubt
 
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
 TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
+WIDE = 0.35
+"""Half-width of ln(step) from which an interval is called wide: 42 % more."""
 ANCHORED = "analytic step model, anchored to the measured step"
 
 # name (None: by the kind of context parallelism), mesh axis, field of StepTime that is busy, field that is exposed
@@ -87,7 +90,7 @@ def build_prediction(
         doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
         notes=(
             *_notes(evaluation, index, asked),
-            *_unstated(evaluation, index, estimate),
+            *_why_wide(evaluation, index, estimate),
             *((own.note,) if own else ()),
         ),
     )
@@ -185,13 +188,20 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _unstated(evaluation: Evaluation, index: int, estimate: _Estimate) -> tuple[str, ...]:
-    """What is not said that widens the interval most, and how to say it. A measured step says it all."""
+def _why_wide(evaluation: Evaluation, index: int, estimate: _Estimate) -> tuple[str, ...]:
+    """What widens the interval most, and how to narrow it."""
+    if estimate.method != "architecture":
+        return ()
     spreads = {name: float(spread[index]) for name, spread in evaluation.mixture.spreads.items()}
     worst = max(spreads, key=lambda name: spreads[name], default=None)
-    if estimate.method != "architecture" or worst is None or spreads[worst] < TELLING:
-        return ()
-    return (
-        f"Not stated: {worst}. It widens the interval most, by {format_percent(spreads[worst])} of the step;"
-        f" state it ({evaluation.told_by[worst]}), or give one measured step.",
-    )
+    doubt = widest_doubt(evaluation.fit.step_interval, evaluation.doubts, index)
+    notes = []
+    if doubt in REASONS and estimate.width > WIDE:
+        notes.append(f"The interval is wide: {REASONS[doubt]}. One measured step (--step-time) narrows it.")
+    if worst is not None and spreads[worst] >= TELLING:
+        most = " most" if doubt == "unstated" else ""
+        notes.append(
+            f"Not stated: {worst}. It widens the interval{most}, by {format_percent(spreads[worst])} of the step;"
+            f" state it ({evaluation.told_by[worst]}), or give one measured step."
+        )
+    return tuple(notes)

@@ -16,8 +16,8 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.step import StepTime, predict_step
 from asap.prediction.uncertainty.calibration import AllocatorOverhead, Fit
-from asap.prediction.uncertainty.region import distance_from, unseen_groups
-from asap.prediction.uncertainty.step_interval import doubts_of
+from asap.prediction.uncertainty.region import distance_from, doubtful_groups, unseen_groups
+from asap.prediction.uncertainty.step_interval import Doubts, doubts_of
 from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
 
 Vector = NDArray[np.float64]
@@ -25,8 +25,8 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Step time (s), memory and host memory (bytes), distance from the calibrated region, what is not said, and
-    half-width of the interval of each plan: arrays of shape (plans,)."""
+    """Step time (s), memory and host memory (bytes), distance from the calibrated region, what is not said, doubts, and
+    half-width of the interval of each plan: arrays of shape (plans,), or of one value for all."""
 
     plans: tuple[Plan, ...]
     inputs: StepInputs
@@ -36,6 +36,7 @@ class Evaluation:
     on_host: Vector
     distance: Vector
     mixture: Mixture
+    doubts: Doubts
     half_width: Vector
     told_by: Mapping[str, str]
     fit: Fit
@@ -77,9 +78,8 @@ def evaluate_plans(
             step_inputs(other.plans, architecture, other.workload, other.hardware), fit.resolve_one(groups)
         ).total
         read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
-    mixture, unseen = mixture_of(base, read), unseen_groups(fit.region, groups)
-    distance = distance_from(fit.region, inputs)
-    doubts = doubts_of(inputs, step, distance, [unseen], mixture.spread)
+    mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
+    doubts = doubts_of(inputs, step, distance, [doubtful_groups(fit.region, groups)], mixture.spread)
     return Evaluation(
         plans=tuple(plans),
         inputs=inputs,
@@ -87,8 +87,9 @@ def evaluate_plans(
         memory=memory(inputs).reserved(overhead.scale, overhead.reuse),
         overhead=overhead,
         on_host=np.broadcast_to(host_memory(inputs), cases),
-        distance=np.broadcast_to(distance + len(unseen), cases),
+        distance=np.broadcast_to(distance + len(unseen_groups(fit.region, groups)), cases),
         mixture=mixture,
+        doubts=doubts,
         half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),
         told_by={other.setting: other.told_by for other in others},
         fit=fit,

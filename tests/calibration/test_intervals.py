@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from asap.calibration.fit.intervals import conformal_quantile, fit_step_interval, weighted_quantile, widths_of
 from asap.prediction.uncertainty.calibration import Widths, load_calibration
-from asap.prediction.uncertainty.step_interval import UNSEEN, StepInterval
+from asap.prediction.uncertainty.step_interval import DOUBTFUL, StepInterval
 
 distances = st.floats(0.0, 20.0)
 
@@ -60,7 +60,7 @@ def test_an_empty_bin_takes_its_neighbours_width():
 def test_what_is_harder_to_predict_gets_a_wider_interval():
     residuals, names = sweeps(20, 50, common=0.1)
     network = np.tile(np.linspace(0.0, 1.0, 50), 20)
-    doubts = dict.fromkeys(("distance", "communication", "overhead", "experts", "unstated", *UNSEEN), np.zeros(1000))
+    doubts = dict.fromkeys(("distance", "communication", "launches", "experts", "unstated", *DOUBTFUL), np.zeros(1000))
     doubts |= {"any": np.ones(1000), "network": network}
     interval = fit_step_interval(residuals * (1 + 5 * network), doubts, names)
     easy, hard = (interval.at({name: value[row : row + 1] for name, value in doubts.items()}) for row in (0, 49))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.calibration.dataset.first_looks import FirstLook, as_first_seen
 from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.dataset.sources import UNFITTED
@@ -31,13 +32,16 @@ Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
 
-def calibrate(runs: Sequence[PublishedRun], date: str, start: Mapping[str, Constant]) -> Calibration:
+def calibrate(
+    runs: Sequence[PublishedRun], date: str, start: Mapping[str, Constant], looks: Mapping[str, FirstLook]
+) -> Calibration:
     """Fit everything.
 
     Args:
         runs: development runs with a rematerialisation policy: timed ones, and those that ran out of memory.
         date: of the calibration, ISO.
         start: constants near which to search: the loss has several minima.
+        looks: what was predicted of runs when their source was first seen; intervals are made from these.
     """
     timed = [run for run in runs if run.step_time is not None]
     sources, fitted = np.array([run.source for run in timed]), np.array([run.source not in UNFITTED for run in timed])
@@ -49,18 +53,28 @@ def calibrate(runs: Sequence[PublishedRun], date: str, start: Mapping[str, Const
         use = fitted & (sources != name)
         theta = everything if name in UNFITTED else regression.fit(use, start=everything)
         without[name] = _fit(regression, theta, timed, use)
-    return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date)
+    return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date, looks)
 
 
-def with_residuals_anew(calibration: Calibration, runs: Sequence[PublishedRun]) -> Calibration:
+def with_residuals_anew(
+    calibration: Calibration, runs: Sequence[PublishedRun], looks: Mapping[str, FirstLook]
+) -> Calibration:
     """A calibration that keeps its constants, with all that is fitted to residuals fitted anew.
 
     Args:
-        calibration: keeps its constants, regions and date.
+        calibration: keeps its constants and date.
         runs: as for :func:`calibrate`.
+        looks: as for :func:`calibrate`.
     """
-    timed = [run for run in runs if run.step_time is not None and not run.by_flops]
-    return _with_residuals(runs, timed, calibration.full, calibration.without, calibration.date)
+    timed = [run for run in runs if run.step_time is not None]
+    fitted = [run for run in timed if run.source not in UNFITTED]
+    full = calibration.full.model_copy(update={"region": _region(fitted)})
+    without = {
+        name: fit.model_copy(update={"region": _region([run for run in fitted if run.source != name])})
+        for name, fit in calibration.without.items()
+    }
+    scored = [run for run in timed if not run.by_flops]
+    return _with_residuals(runs, scored, full, without, calibration.date, looks)
 
 
 def _sharing(
@@ -80,7 +94,7 @@ def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[Pub
     nothing = Widths(edges=(), half_widths=(0.0,))
     return Fit(
         constants=regression.constants(theta),
-        region=_rounded(region_of(stacked(chosen), [groups_of(run) for run in chosen])),
+        region=_region(chosen),
         step_interval=StepInterval(spreads={}),
         residual_kernel=START,
         anchored_widths=nothing,
@@ -89,18 +103,25 @@ def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[Pub
     )
 
 
-def _rounded(region: Region) -> Region:
+def _region(runs: Sequence[PublishedRun]) -> Region:
+    region = region_of(stacked(runs), [groups_of(run) for run in runs])
     low = {name: round(value, 4) for name, value in region.low.items()}
     high = {name: round(value, 4) for name, value in region.high.items()}
     return region.model_copy(update={"low": low, "high": high})
 
 
 def _with_residuals(
-    runs: Sequence[PublishedRun], timed: Sequence[PublishedRun], full: Fit, without: dict[str, Fit], date: str
+    runs: Sequence[PublishedRun],
+    timed: Sequence[PublishedRun],
+    full: Fit,
+    without: dict[str, Fit],
+    date: str,
+    looks: Mapping[str, FirstLook],
 ) -> Calibration:
     sources, measured = np.array([run.source for run in timed]), np.log(_times(timed))
     predicted = predict_each(timed, [without[run.source] for run in timed])
     errors, missed = measured - np.log(predicted.step_time), measured - np.log(predicted.likeliest)
+    first_errors, first_doubts = as_first_seen(timed, errors, predicted.doubts, looks)
     pairs = pairs_of(timed)
     known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
     pair_sources = sources[pairs.known]
@@ -112,8 +133,8 @@ def _with_residuals(
         limit = common_size(missed[rows], sources[rows].tolist())
         transfer = fit_residual_transfer(known[between], other[between], apart, names, ANCHORED_EDGES, limit)
         remaining = other[between] - transfer.expected(known[between], apart)
-        doubts = {doubt: value[rows] for doubt, value in predicted.doubts.items()}
-        interval = fit_step_interval(errors[rows], doubts, sources[rows].tolist())
+        doubts = {doubt: value[rows] for doubt, value in first_doubts.items()}
+        interval = fit_step_interval(first_errors[rows], doubts, sources[rows].tolist())
         return fit.model_copy(
             update={
                 "step_interval": interval,

@@ -17,7 +17,7 @@ from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.own_runs import Likeness
-from asap.prediction.uncertainty.region import distance_from, unseen_groups
+from asap.prediction.uncertainty.region import distance_from, doubtful_groups
 from asap.prediction.uncertainty.step_interval import Doubts, doubts_of
 from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
 
@@ -69,8 +69,8 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
     mixture = _mixture(runs, fit, np.log(step.total))
     overheads = [(found.scale, found.reuse) for found in (fit.overhead(allocator_of(run)) for run in runs)]
     distance = distance_from(fit.region, inputs)
-    unseen = [unseen_groups(fit.region, group) for group in groups]
-    doubts = doubts_of(inputs, step, distance, unseen, mixture.spread)
+    doubtful = [doubtful_groups(fit.region, group) for group in groups]
+    doubts = doubts_of(inputs, step, distance, doubtful, mixture.spread)
     return PredictedRuns(
         step_time=np.asarray(step.total) * np.exp(mixture.shift),
         likeliest=np.asarray(step.total),

@@ -21,11 +21,13 @@ compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step by part; ``exposed`` ones add up to ``total``."""
+    """Seconds of one step by part; ``exposed`` ones add up to ``total``. ``launches`` are those of a host's kernels, of
+    which ``overhead`` has what outlasts the device."""
 
     compute: Number
     hbm: Number
     overhead: Number
+    launches: Number
     tensor: Number
     tensor_exposed: Number
     sequence: Number
@@ -67,7 +69,9 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     expert_exposed = constants.expert_exposure * expert
     device = comp.layer_matmul + comp.layer_attention + comp.layer_hbm + stacked
     device = device + (tensor_exposed + sequence_exposed + expert_exposed) / layers
-    overhead = layers * _overhead(inputs, constants, device) + constants.microbatch_overhead
+    launch = _launch(inputs, constants)
+    fixed = constants.layer_overhead * (3 + layout.recompute_layer)
+    overhead = layers * (fixed + longer(launch, device) - device) + constants.microbatch_overhead
     data_exposed = exposed(comm.gather_microbatch, busy, constants.gather_exposure, constants)
     stage_exposed = constants.stage_exposure * comm.stage_microbatch
     slowest = busy + overhead + tensor_exposed + sequence_exposed + expert_exposed + data_exposed + stage_exposed
@@ -85,6 +89,7 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
         compute=count * matmul,
         hbm=count * hbm,
         overhead=count * overhead + constants.step_overhead,
+        launches=count * layers * launch,
         tensor=count * tensor,
         tensor_exposed=count * tensor_exposed,
         sequence=count * sequence,
@@ -120,8 +125,13 @@ def _stacking(inputs: StepInputs, constants: Constants) -> Number:
     return moved / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
 
 
-def _overhead(inputs: StepInputs, constants: Constants, device: Number) -> Number:
-    """Launches of a layer: a fixed cost for each pass, and what the host's launching outlasts the device by.
+def longer(first: Number, second: Number) -> Number:
+    """The longer of two times, smoothly: the norm of order 4 (squares, which are fast)."""
+    return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
+
+
+def _launch(inputs: StepInputs, constants: Constants) -> Number:
+    """Seconds of the host to launch the kernels of a layer, hidden behind what the device does or not.
 
     Small models are launch-bound: the device waits for the host (PyTorch CUDA semantics, asynchronous execution). A
     layer that is a CUDA graph is one launch.
@@ -131,13 +141,7 @@ def _overhead(inputs: StepInputs, constants: Constants, device: Number) -> Numbe
     launch = constants.kernel_floor * (1 - moe_share) + constants.expert_floor * moe_share
     launch = launch + constants.collective_floor * (layout.model > 1)
     launch = np.where(inputs.workload.graphs_layers > 0, GRAPH_LAUNCH, launch)
-    launch = np.asarray(launch * passes * (1 - inputs.hardware.tpu), dtype=np.float64)
-    return constants.layer_overhead * passes + _longer(launch, device) - device
-
-
-def _longer(first: Number, second: Number) -> Number:
-    """The longer of two times, smoothly: the norm of order 4 (squares, which are fast)."""
-    return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
+    return np.asarray(launch * passes * (1 - inputs.hardware.tpu), dtype=np.float64)
 
 
 def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) -> Number:

@@ -71,6 +71,7 @@ class Region(BaseModel):
     low: dict[str, float]
     high: dict[str, float]
     chips: tuple[str, ...]
+    vendors: tuple[str, ...]
     frameworks: tuple[str, ...]
     precisions: tuple[str, ...]
 

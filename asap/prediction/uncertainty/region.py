@@ -10,6 +10,9 @@ from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.uncertainty.calibration import Region
 
+ONE_CODE = ("maxtext", "megatron", "nemo")
+"""Framework classes that are one code, or forks of one."""
+
 
 def features(inputs: StepInputs) -> dict[str, Number]:
     """Log2 of what a run's speed depends on."""
@@ -36,6 +39,7 @@ def region_of(inputs: StepInputs, groups: Iterable[Groups]) -> Region:
         low={name: float(np.min(value)) for name, value in found.items()},
         high={name: float(np.max(value)) for name, value in found.items()},
         chips=tuple(sorted({group.chip for group in seen})),
+        vendors=tuple(sorted({group.vendor for group in seen if group.vendor})),
         frameworks=tuple(sorted({group.framework for group in seen if group.framework})),
         precisions=tuple(sorted({group.precision for group in seen})),
     )
@@ -52,6 +56,13 @@ def distance_from(region: Region, inputs: StepInputs) -> Number:
 
 
 def unseen_groups(region: Region, groups: Groups) -> tuple[str, ...]:
-    """The groups of a run that no development run belongs to: of its chip, framework, precision."""
-    seen = {"chip": region.chips, "framework": region.frameworks, "precision": region.precisions}
+    """The groups of a run that no development run belongs to: of its chip, vendor, framework, precision."""
+    seen = {
+        "chip": region.chips, "vendor": region.vendors, "framework": region.frameworks, "precision": region.precisions,
+    }  # fmt: skip
     return tuple(kind for kind, known in seen.items() if getattr(groups, kind) not in known)
+
+
+def doubtful_groups(region: Region, groups: Groups) -> tuple[str, ...]:
+    """The unseen groups, and ``code`` where the framework class gathers many, of which a run may use another."""
+    return (*unseen_groups(region, groups), *(("code",) if groups.framework not in ONE_CODE else ()))

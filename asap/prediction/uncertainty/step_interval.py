@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.prediction.step_model.inputs import Number, StepInputs
-from asap.prediction.step_model.step import StepTime
+from asap.prediction.step_model.step import StepTime, longer
 
-UNSEEN = ("chip", "framework", "precision")
+DOUBTFUL = ("chip", "vendor", "framework", "code", "precision")
 Doubts = Mapping[str, NDArray[np.float64]]
 """Of each step, by name, without unit."""
 
 
 def doubts_of(
-    inputs: StepInputs, step: StepTime, distance: Number, unseen: Sequence[Collection[str]], unstated: Number
+    inputs: StepInputs, step: StepTime, distance: Number, doubtful: Sequence[Collection[str]], unstated: Number
 ) -> Doubts:
     """Of each step, without unit: switches, shares of the step, widths of the region, e-folds of what is not said.
 
@@ -28,25 +28,32 @@ def doubts_of(
         inputs: of the steps.
         step: as predicted.
         distance: of the sizes from the region.
-        unseen: of each step, or one for all, the kinds of group that the fit has not seen.
+        doubtful: of each step, or one for all, the kinds of its groups that the fit has not seen or that gather many.
         unstated: standard deviation of ln(step) over what the run may be that it does not say.
     """
     layout, machine = inputs.plan, inputs.hardware
     devices = layout.batch_shards * layout.seq * layout.model * layout.stages
     names = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
     exposed = sum(getattr(step, f"{name}_exposed") for name in names) / step.total
-    kinds = {kind: np.array([float(kind in own) for own in unseen]) for kind in UNSEEN}
+    kinds = {kind: np.array([float(kind in own) for own in doubtful]) for kind in DOUBTFUL}
     found = {
         "any": 1.0,
         "distance": distance,
         **kinds,
         "communication": exposed,
         "network": exposed * (devices > machine.scaleup_domain),
-        "overhead": step.overhead / step.total,
+        "launches": _slower_launches(step),
         "experts": np.minimum(inputs.model.experts, 1.0),
         "unstated": unstated,
     }
     return {name: np.asarray(value, dtype=float) for name, value in found.items()}
+
+
+def _slower_launches(step: StepTime) -> Number:
+    """E-folds that a step takes longer if its host takes e times as long to launch kernels: how fast hosts are differs,
+    and launches that a device just hides no longer hide on a slower one."""
+    device = step.compute + step.hbm + step.tensor_exposed + step.sequence_exposed + step.expert_exposed
+    return np.log1p((longer(np.e * step.launches, device) - longer(step.launches, device)) / step.total)
 
 
 class StepInterval(BaseModel):
@@ -72,5 +79,9 @@ class StepInterval(BaseModel):
 
     def scale(self, doubts: Doubts) -> NDArray[np.float64]:
         """The root of the squared doubts."""
-        weighted = (self.spreads.get(name, 0.0) * value for name, value in doubts.items() if name != "unstated")
-        return np.sqrt(sum((np.square(value) for value in weighted), np.square(doubts["unstated"])))
+        return np.sqrt(sum(self.added(doubts).values(), np.zeros(())))
+
+    def added(self, doubts: Doubts) -> dict[str, NDArray[np.float64]]:
+        """What each doubt adds to the square."""
+        spreads = {**self.spreads, "unstated": 1.0}
+        return {name: np.square(spreads.get(name, 0.0) * value) for name, value in doubts.items()}
