@@ -15,7 +15,7 @@ from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.context_parallelism import collective_kind
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import REMAT_LADDER
-from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.prediction.uncertainty.sharing import Narrowing
 from asap.prediction.uncertainty.widest_doubt import REASONS, widest_doubt
@@ -24,6 +24,8 @@ MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
 TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
+STEP_VARIATION = 0.03
+"""Half-width of ln(step) of the measured plan itself: what steps of an undisturbed run vary by."""
 WIDE = 0.35
 """Half-width of ln(step) from which an interval is called wide: 42 % more."""
 ANCHORED = "analytic step model, anchored to the measured step"
@@ -113,16 +115,18 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     if anchor is None:
         return plain
     distance = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
-    sequences = evaluation.inputs.workload.batch
+    sequences, mixture = evaluation.inputs.workload.batch, _at(evaluation.inputs.model.experts, 0) > 0
     before = _at(evaluation.step.total, anchor.index)
     larger = _at(sequences, index) / _at(sequences, anchor.index)
     if not anchor.step_time:
         ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index])) / larger
-        return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths, distance))
-    missed = math.log(anchor.step_time / before)
+        return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths.of(mixture), distance))
+    missed, widths = math.log(anchor.step_time / before), fit.anchored_widths.of(mixture)
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
-    relative = _relative(seconds / anchor.step_time / larger, ANCHORED, fit.anchored_widths, distance)
-    return _Estimate("anchored_architecture", seconds, fit.anchored_widths.at(distance), ANCHORED, relative)
+    relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, distance)
+    same = evaluation.plans[index] == evaluation.plans[anchor.index]
+    width = STEP_VARIATION if same else widths.at(distance)
+    return _Estimate("anchored_architecture", seconds, width, ANCHORED, relative)
 
 
 def _narrowed(estimate: _Estimate, own: Narrowing, half_width: float) -> _Estimate:

@@ -17,7 +17,8 @@ from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.memory import memory
 from asap.prediction.step_model.stacking import Part
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.uncertainty.calibration import Fit, Widths
+from asap.prediction.uncertainty.calibration import Fit
+from asap.prediction.uncertainty.plan_widths import Widths
 
 CHUNK = 256
 """Meshes evaluated at once: arrays of this length stay in the processor's caches."""
@@ -96,11 +97,11 @@ def evaluate_grid(
     present = (0,) * len(grid.shape)
     before = total[present]
     larger = np.log(grid.sequences / grid.batch)
-    gain, widths = before - total + larger, fit.ratio_widths
+    gain, widths = before - total + larger, fit.ratio_widths.of(architecture.is_moe)
     if measured:
         missed = math.log(measured) - float(before)
         gain = missed + before - total + larger - fit.residual_transfer.expected(missed, grid.distance)
-        widths = fit.anchored_widths
+        widths = fit.anchored_widths.of(architecture.is_moe)
     capacity = hardware.chip.device_capacity
     shown = float(hbm[present]) if measured else 0.0
     odds = np.where(hbm <= shown, 1.0, overhead.probability_fits(hbm, capacity))

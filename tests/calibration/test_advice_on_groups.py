@@ -6,7 +6,7 @@ import pytest
 from asap.calibration.backtest.advice import first_proposal, score_advice, settings_vary
 from asap.calibration.backtest.loop import TuningProblem
 from asap.plans import Plan
-from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 
@@ -16,7 +16,7 @@ KERNEL = ResidualKernel(deviation=0.1, reach=1.0)
 
 
 def group(predicted, plans=PLANS, source="one"):
-    widths = Widths(edges=(), half_widths=(0.05,))
+    widths = Widths(same=0.05)
     return TuningProblem(source, plans, np.array(predicted), MEASURED, ResidualTransfer(), widths, KERNEL)
 
 

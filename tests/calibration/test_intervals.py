@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.calibration.fit.intervals import conformal_quantile, fit_step_interval, weighted_quantile, widths_of
-from asap.prediction.uncertainty.calibration import Widths, load_calibration
+from asap.calibration.fit.intervals import conformal_quantile, fit_plan_widths, fit_step_interval, weighted_quantile
+from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.step_interval import DOUBTFUL, StepInterval
 
 distances = st.floats(0.0, 20.0)
@@ -13,7 +14,8 @@ distances = st.floats(0.0, 20.0)
 def all_widths() -> list[Widths]:
     known = load_calibration()
     fits = [known.full, *known.without.values()]
-    return [width for fit in fits for width in (fit.ratio_widths, fit.anchored_widths)]
+    of_plans = [widths for fit in fits for widths in (fit.ratio_widths, fit.anchored_widths)]
+    return [widths.of(mixture) for widths in of_plans for mixture in (False, True)]
 
 
 def sweeps(sources: int, rows: int, common: float, seed: int = 0) -> tuple[np.ndarray, list[str]]:
@@ -50,11 +52,13 @@ def test_one_large_sweep_counts_as_one_source():
     assert quantile > 0.8 * conformal_quantile(np.abs(residuals), names)
 
 
-def test_an_empty_bin_takes_its_neighbours_width():
-    residuals = np.concatenate([np.full(50, 0.1), np.full(50, 0.5)])
-    places = np.concatenate([np.zeros(50), np.full(50, 1.5)])
-    widths = widths_of(residuals, places, ["s", "t"] * 50, (1.0, 2.0))
-    assert widths.half_widths == (0.1, 0.5, 0.5)
+def test_the_square_of_a_width_grows_with_the_doublings():
+    generator, names = np.random.default_rng(0), np.repeat([f"source {n}" for n in range(40)], 50).tolist()
+    distances, mixture = np.tile(np.linspace(0.0, 5.0, 50), 40), np.repeat(np.arange(40) % 2, 50).astype(float)
+    spread = np.sqrt(0.1**2 + (0.1**2 + 0.2**2 * mixture) * distances)
+    widths = fit_plan_widths(generator.laplace(size=2000) * spread / np.sqrt(2), distances, mixture, names)
+    assert widths.of(False).doubling == pytest.approx(widths.of(False).same, rel=0.4)
+    assert widths.of(True).doubling == pytest.approx(np.sqrt(5) * widths.of(False).doubling, rel=0.3)
 
 
 def test_what_is_harder_to_predict_gets_a_wider_interval():

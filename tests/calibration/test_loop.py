@@ -2,7 +2,7 @@ import numpy as np
 
 from asap.calibration.backtest.loop import TuningProblem, evaluations, score_loop
 from asap.plans import Plan
-from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 
@@ -13,7 +13,7 @@ NEAR, FAR = ResidualKernel(deviation=0.1, reach=0.1), ResidualKernel(deviation=0
 
 
 def problem(predicted, measured, kernel=NEAR) -> TuningProblem:
-    widths = Widths(edges=(), half_widths=(0.1,))
+    widths = Widths(same=0.1)
     times = np.array(predicted, dtype=float), np.array(measured, dtype=float)
     return TuningProblem("source", PLANS, *times, ResidualTransfer(), widths, kernel)
 

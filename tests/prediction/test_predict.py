@@ -40,6 +40,7 @@ def test_a_measured_run_is_predicted_as_measured(decoder, workload, h100):
     assert same.relative_step_time
     assert same.step_time.value == pytest.approx(12.5)
     assert same.relative_step_time.value == pytest.approx(1.0)
+    assert same.step_time.high == pytest.approx(12.5, rel=0.05)
     assert same.method == "anchored_architecture"
 
 

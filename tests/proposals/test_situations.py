@@ -20,9 +20,10 @@ from asap.proposals.propose import propose
 from asap.proposals.recommend import recommend
 from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.selection.choice import MEASURABLE, choose
-from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
+from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each, log_interval
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import best_plans, search
+from asap.proposals.selection.search_result import LIKELY
 from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share
@@ -149,9 +150,17 @@ def test_the_first_proposal_beats_whatever_can_be_predicted():
     everything = search(study, lambda meshes: np.zeros(len(meshes)))
     places = tuple(everything.possible.T)
     figures = everything.evaluation
-    worth = after_doubt_of_each(figures.gain[places], figures.half_width(places), figures.fit_odds[places])
-    assert found.proposals[0].score == pytest.approx(worth.max(), abs=0.005)
+    likely = figures.fit_odds[places] >= LIKELY
+    worth = after_doubt_of_each(figures.gain[places], figures.half_width(places))[likely]
+    relative = found.proposals[0].prediction.relative_step_time
+    assert after_doubt(*log_interval(relative)) == pytest.approx(worth.max(), abs=0.005)
     assert found.proposals[0].plan.degree("model") < 16
+
+
+def test_nothing_goes_to_the_host_for_room_that_is_not_needed():
+    found = proposed(run("data=16 model=16 microbatches=1 remat=full"))
+    assert fit_odds(found.proposals[0].prediction) >= LIKELY
+    assert not found.proposals[0].plan.moves_activations
 
 
 def test_what_does_not_fit_is_said_and_the_smallest_change_is_among_the_proposals():

@@ -15,7 +15,7 @@ from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.prior import prior_of
 from asap.plans import Plan
-from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 

@@ -87,9 +87,12 @@ class PredictedTable:
         missed = np.log(self.measured[known] / self.likeliest[known])
         shift, widths = missed, None
         if self.widths is not None:
-            steps = [(self.fits[one], missed[row], pairs.distance[row]) for row, one in enumerate(known)]
+            fits = [self.fits[one] for one in known]
+            steps = list(zip(fits, missed, pairs.distance, strict=True))
             shift = np.array([float(fit.residual_transfer.expected(residual, far)) for fit, residual, far in steps])
-            widths = np.array([fit.anchored_widths.at(far) for fit, _, far in steps])
+            mixtures = [self.runs[one].architecture.is_moe for one in known]
+            each = zip(fits, mixtures, pairs.distance, strict=True)
+            widths = np.array([fit.anchored_widths.of(mixture).at(far) for fit, mixture, far in each])
         sources = [self.runs[index].source for index in known]
         errors = score_errors(self.likeliest[other] * np.exp(shift), self.measured[other], sources, widths)
         return WhatIf(pairs=len(known), **errors.model_dump()) if errors else None
@@ -109,7 +112,7 @@ class PredictedTable:
                 found.append(
                     TuningProblem(
                         self.runs[members[0]].source, plans_of, predicted, measured, fit.residual_transfer,
-                        fit.anchored_widths, fit.residual_kernel,
+                        fit.anchored_widths.of(self.runs[members[0]].architecture.is_moe), fit.residual_kernel,
                     )
                 )  # fmt: skip
         return found

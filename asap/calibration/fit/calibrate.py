@@ -15,14 +15,15 @@ from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.dataset.sources import UNFITTED
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
-from asap.calibration.fit.intervals import fit_step_interval, macro_median, widths_of
+from asap.calibration.fit.intervals import fit_plan_widths, fit_step_interval, macro_median
 from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
 from asap.calibration.fit.residual_kernel import START, fit_residual_kernel, residual_groups
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
-from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region, Widths
+from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region
+from asap.prediction.uncertainty.plan_widths import PlanWidths, Widths
 from asap.prediction.uncertainty.region import region_of
 from asap.prediction.uncertainty.sharing import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
@@ -91,7 +92,7 @@ def _times(timed: Sequence[PublishedRun]) -> list[float]:
 
 def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[PublishedRun], use: Mask) -> Fit:
     chosen = [run for run, used in zip(timed, use, strict=True) if used]
-    nothing = Widths(edges=(), half_widths=(0.0,))
+    nothing = PlanWidths(dense=Widths(same=0.0), mixture=Widths(same=0.0))
     return Fit(
         constants=regression.constants(theta),
         region=_region(chosen),
@@ -125,6 +126,7 @@ def _with_residuals(
     pairs = pairs_of(timed)
     known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
     pair_sources = sources[pairs.known]
+    mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
     groups = residual_groups(timed, missed)
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
@@ -141,8 +143,8 @@ def _with_residuals(
                 "sharing": _sharing(timed, errors, predicted, interval, rows),
                 "residual_transfer": transfer,
                 "residual_kernel": fit_residual_kernel([group for group in groups if group.source != name], limit),
-                "anchored_widths": widths_of(remaining, apart, names, ANCHORED_EDGES),
-                "ratio_widths": widths_of((other - known)[between], apart, names, ANCHORED_EDGES),
+                "anchored_widths": fit_plan_widths(remaining, apart, mixture[between], names),
+                "ratio_widths": fit_plan_widths((other - known)[between], apart, mixture[between], names),
                 "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),
             }
         )

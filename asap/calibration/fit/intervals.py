@@ -7,12 +7,11 @@ is harder to predict gets a wider interval: residuals are divided by a scale bef
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.prediction.uncertainty.calibration import Widths
+from asap.prediction.uncertainty.plan_widths import PlanWidths, Widths
 from asap.prediction.uncertainty.step_interval import StepInterval
 
 Vector = NDArray[np.float64]
@@ -29,6 +28,10 @@ LEAST = {
 }  # fmt: skip
 """What the new adds at least: too few sources are new in each way to learn that it adds nothing. Launches of the host
 decide the steps of two sources, vTrain and nanotron, and take a layer of these 2.8 and 4.5 ms: 0.47 e-folds apart."""
+
+
+PLAN_SPREAD, LEAST_PLAN_SPREAD = 0.3, 0.01
+"""E-folds that another plan, or a doubling, adds: half-normal prior, and least."""
 
 
 def source_weights(sources: Sequence[str]) -> Vector:
@@ -70,19 +73,37 @@ def fit_step_interval(residuals: Vector, doubts: Mapping[str, Vector], sources: 
     return StepInterval(spreads=rounded, quantile=round(quantile, 4))
 
 
-def widths_of(residuals: Vector, distances: Vector, sources: Sequence[str], edges: Sequence[float]) -> Widths:
-    """Half-widths by bin of distance: the mean size of the residuals of a source there, mean over sources, times one
-    quantile over all bins. A bin is never narrower than a nearer one, and an empty one takes its neighbour's."""
-    names, size = np.array(sources), np.abs(residuals)
-    bins, scales = np.searchsorted(edges, distances, side="right"), []
-    for number, _ in enumerate(pairwise([-np.inf, *edges, np.inf])):
-        inside = bins == number
-        means = [size[inside & (names == name)].mean() for name in sorted(set(names[inside].tolist()))]
-        scales.append(max([float(np.mean(means)) if means else 0.0, *scales[-1:]]))
-    first = next((scale for scale in scales if scale > 0), 1.0)
-    scale = np.array([value or first for value in scales])
-    quantile = conformal_quantile(size / scale[bins], sources)
-    return Widths(edges=tuple(edges), half_widths=tuple(round(float(value * quantile), 4) for value in scale))
+def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sources: Sequence[str]) -> PlanWidths:
+    """How the square of a residual grows with the doublings between two plans, faster for mixtures of experts, by the
+    likelihood of double-exponential residuals, and the quantile over sources.
+
+    Args:
+        residuals: ln(measured / predicted) of plans that were predicted from another one.
+        distances: between the two plans, doublings.
+        mixture: 1 for mixtures of experts, else 0.
+        sources: of the pairs.
+    """
+    from scipy.optimize import minimize
+
+    weights, size = WEIGHT_OF_A_SOURCE * source_weights(sources), np.abs(residuals)
+    grown = np.stack([np.ones_like(distances), distances, distances * mixture], axis=1)
+
+    def scale(theta: Vector) -> Vector:
+        return np.sqrt(grown @ np.square(theta))
+
+    def loss(theta: Vector) -> float:
+        expected = scale(theta)
+        likelihood = np.log(expected) + np.sqrt(2) * size / expected
+        return float((weights * likelihood).sum() + np.square(theta / PLAN_SPREAD).sum() / 2)
+
+    bounds = [(LEAST_PLAN_SPREAD, None), (0.0, None), (0.0, None)]
+    found = minimize(loss, np.full(3, PLAN_SPREAD / 2), bounds=bounds, method="L-BFGS-B").x
+    same, doubling, experts = found * conformal_quantile(size / scale(found), sources)
+    of_mixture = float(np.hypot(doubling, experts))
+    return PlanWidths(
+        dense=Widths(same=round(float(same), 4), doubling=round(float(doubling), 4)),
+        mixture=Widths(same=round(float(same), 4), doubling=round(of_mixture, 4)),
+    )
 
 
 def weighted_quantile(values: Vector, weights: Vector, share: float) -> float:

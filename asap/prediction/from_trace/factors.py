@@ -108,7 +108,7 @@ def factors(before: Modelled, traced: Run, target: Run) -> Factors:
     Raises:
         InsufficientEvidenceError: the model, the batch or the sequence is not known.
     """
-    widths = load_calibration().full.anchored_widths
+    widths = load_calibration().full.anchored_widths.of(traced.architecture.is_moe)
     same = (traced.architecture, traced.workload, traced.hardware) == (
         target.architecture,
         target.workload,

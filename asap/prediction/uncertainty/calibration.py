@@ -19,6 +19,7 @@ from asap.core.errors import ConfigError
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.constants import NAMES, Constants
 from asap.prediction.step_model.groups import Groups
+from asap.prediction.uncertainty.plan_widths import PlanWidths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 from asap.prediction.uncertainty.sharing import Sharing
@@ -42,25 +43,6 @@ class Constant(BaseModel):
         factors = (self.effects.get(dimension, {}).get(group or "", 1.0) for dimension, group in groups.items())
         factor = math.prod(factors)
         return self.value * factor / (1 + self.value * (factor - 1)) if self.share else self.value * factor
-
-
-class Widths(BaseModel):
-    """Half-widths of the 90 % interval of ln(measured / predicted), by distance: one for each bin, not decreasing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    edges: tuple[float, ...] = Field(description="distances at which the next bin begins")
-    half_widths: tuple[float, ...]
-
-    def at(self, distance: float) -> float:
-        """The half-width at a distance, growing without bound beyond the last edge."""
-        return float(self.at_each(np.array([distance]))[0])
-
-    def at_each(self, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The half-widths at many distances."""
-        last = self.edges[-1] if self.edges else 0.0
-        widths = np.array(self.half_widths)[np.searchsorted(self.edges, distance, side="right")]
-        return widths * np.maximum(1.0, 1.0 + (distance - last) / 4)
 
 
 class Region(BaseModel):
@@ -109,8 +91,8 @@ class Fit(BaseModel):
     residual_transfer: ResidualTransfer = ResidualTransfer()
     residual_kernel: ResidualKernel
     sharing: Sharing = Sharing()
-    anchored_widths: Widths = Field(description="of a step that is anchored to a measured one")
-    ratio_widths: Widths = Field(description="of the ratio of two steps, neither measured")
+    anchored_widths: PlanWidths = Field(description="of a step that is anchored to a measured one")
+    ratio_widths: PlanWidths = Field(description="of the ratio of two steps, neither measured")
     allocator_overheads: dict[str, AllocatorOverhead] = Field(description="by allocator")
 
     def overhead(self, allocator: str) -> AllocatorOverhead:

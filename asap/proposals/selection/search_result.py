@@ -18,6 +18,8 @@ CHANGE_COST = MEASURABLE / 2
 half of what two short runs can tell apart."""
 LEADING = 20_000
 """Places that are looked at more closely."""
+LIKELY = 0.95
+"""Probability that a plan fits from which it needs no more room."""
 ROUNDING = 1e-9
 """Difference in ``ln(step time)`` that is none."""
 
@@ -38,7 +40,8 @@ class SearchResult:
     @cached_property
     def leading(self) -> Places:
         """The best of the possible places whose changes all bring something."""
-        return self._best_first(self._runs & ~self._idle, LEADING)
+        certain = self._runs & (self.evaluation.fit_odds >= LIKELY)
+        return self._best_first(self._runs & ~self._idle & ~self._saved_in_vain(certain, CHANGE_COST), LEADING)
 
     @property
     def considered(self) -> int:
@@ -119,16 +122,21 @@ class SearchResult:
     @cached_property
     def saves_hbm_in_vain(self) -> NDArray[np.bool_]:
         """Where a lever saves HBM at best, and another of its values, which does not, fits and is as fast."""
-        grid, runs = self.evaluation.grid, self._runs
-        gain = np.broadcast_to(self.evaluation.gain, runs.shape)
-        vain = np.zeros(runs.shape, dtype=bool)
+        return self._saved_in_vain(self._runs, ROUNDING)
+
+    def _saved_in_vain(self, enough: NDArray[np.bool_], slower: float) -> NDArray[np.bool_]:
+        """Where a lever saves HBM at best, and another of its values, which does not, has room enough and is hardly
+        slower, in ``ln(step time)``."""
+        grid = self.evaluation.grid
+        gain = np.broadcast_to(self.evaluation.gain, enough.shape)
+        vain = np.zeros(enough.shape, dtype=bool)
         for axis, (_, values) in enumerate(grid.levers, 1):
             saves = np.array([_saves_hbm_at_best(value.change(grid.incumbent), grid.incumbent) for value in values])
             if saves.all() or not saves.any():
                 continue
-            others = np.where(runs, gain, -np.inf).compress(~saves, axis).max(axis, keepdims=True)
-            saves = saves.reshape([-1 if other == axis else 1 for other in range(runs.ndim)])
-            vain |= saves & (gain <= others + ROUNDING)
+            others = np.where(enough, gain, -np.inf).compress(~saves, axis).max(axis, keepdims=True)
+            saves = saves.reshape([-1 if other == axis else 1 for other in range(enough.ndim)])
+            vain |= saves & (gain <= others + slower)
         return vain
 
     def _best_first(self, where: NDArray[np.bool_], most: int | None = None) -> Places:

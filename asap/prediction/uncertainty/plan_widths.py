@@ -1,0 +1,36 @@
+"""How far a plan may lie from its prediction, where it is predicted from another plan."""
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Widths(BaseModel):
+    """Half-widths of the 90 % interval of ln(measured / predicted): their square grows with the doublings between two
+    plans, as that of a random walk grows with its steps."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    same: float = Field(ge=0, description="half-width under a plan that differs in nothing that counts")
+    doubling: float = Field(default=0.0, ge=0, description="what a doubling adds, as the root of a sum of squares")
+
+    def at(self, distance: float) -> float:
+        """The half-width at so many doublings (:func:`plan_distance`)."""
+        return float(self.at_each(np.array([distance]))[0])
+
+    def at_each(self, distance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The half-widths at many distances."""
+        return np.sqrt(self.same**2 + self.doubling**2 * distance)
+
+
+class PlanWidths(BaseModel):
+    """Of dense models, and of mixtures of experts, whose plans are harder to tell apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dense: Widths
+    mixture: Widths
+
+    def of(self, mixture: bool) -> Widths:
+        """Those of one model."""
+        return self.mixture if mixture else self.dense
