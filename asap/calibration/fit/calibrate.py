@@ -17,7 +17,7 @@ from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import fit_step_interval, macro_median, widths_of
 from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
-from asap.calibration.fit.residual_kernel import START, fit_residual_kernel, residual_groups
+from asap.calibration.fit.residual_kernel import START, fit_residual_kernels, residual_groups
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
@@ -104,7 +104,7 @@ def _with_residuals(
     pairs = pairs_of(timed)
     known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
     pair_sources = sources[pairs.known]
-    groups = residual_groups(timed, missed)
+    kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.shares))
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
@@ -119,7 +119,7 @@ def _with_residuals(
                 "step_interval": interval,
                 "sharing": _sharing(timed, errors, predicted, interval, rows),
                 "residual_transfer": transfer,
-                "residual_kernel": fit_residual_kernel([group for group in groups if group.source != name], limit),
+                "residual_kernel": kernels.get(name, kernels[None]).model_copy(update={"limit": limit}),
                 "anchored_widths": widths_of(remaining, apart, names, ANCHORED_EDGES),
                 "ratio_widths": widths_of((other - known)[between], apart, names, ANCHORED_EDGES),
                 "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),

@@ -21,10 +21,12 @@ compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step by part; ``exposed`` ones add up to ``total``."""
+    """Seconds of one step by part; ``exposed`` ones add up to ``total``, and those done ``again`` are within others."""
 
     compute: Number
+    compute_again: Number
     hbm: Number
+    hbm_again: Number
     overhead: Number
     tensor: Number
     tensor_exposed: Number
@@ -83,7 +85,9 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     total = count * slowest + bubble + replica_exposed + slices_exposed + update + waited + constants.step_overhead
     return StepTime(
         compute=count * matmul,
+        compute_again=count * layers * comp.layer_again,
         hbm=count * hbm,
+        hbm_again=count * layers * comp.layer_hbm_again,
         overhead=count * overhead + constants.step_overhead,
         tensor=count * tensor,
         tensor_exposed=count * tensor_exposed,
