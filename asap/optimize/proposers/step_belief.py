@@ -28,7 +28,15 @@ class StepBelief:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Residuals, with their noise and with how many usual variances their common size is more."""
+    """What was measured.
+
+    Args:
+        rows: places in the prior.
+        residuals: less what the machine shifts all by.
+        noise: standard deviations of the residuals.
+        apart: these and all configurations, of shape (measured, things, n).
+        unusual: the median residual, in standard deviations of published ones.
+    """
 
     rows: list[int]
     residuals: Array
@@ -39,7 +47,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _View:
-    """What one kernel makes of it: moments of the residuals of all configurations, and how likely the measured are."""
+    """Mean and variance of all residuals under one kernel, and the likelihood of those that were measured."""
 
     mean: Array
     variance: Array
