@@ -25,12 +25,13 @@ def sweeps() -> Iterator[Table]:
     runs = [run for run in with_inferred_remat([r for r in found if isinstance(r, PublishedRun)]) if run.step_time]
     calibration = load_calibration()
     fits = [calibration.fit_for(run.source) for run in runs]
-    predicted = predict_each(runs, fits).step_time
+    predicted = predict_each(runs, fits)
     for members in grouped(runs):
         plans: dict[Plan, list[int]] = defaultdict(list)
         for row in members:
             plans[runs[row].plan].append(row)
         if len(plans) >= FEWEST:
-            modelled = [float(np.mean(predicted[rows])) for rows in plans.values()]
+            modelled = [float(np.mean(predicted.step_time[rows])) for rows in plans.values()]
+            shares = np.array([predicted.shares[rows].mean(axis=0) for rows in plans.values()])
             measured = [float(np.mean([runs[row].step_time or 0.0 for row in rows])) for rows in plans.values()]
-            yield table_of(list(plans), modelled, list(map(ran, measured)), fits[members[0]])
+            yield table_of(list(plans), modelled, list(map(ran, measured)), fits[members[0]], shares)

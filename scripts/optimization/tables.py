@@ -12,8 +12,8 @@ import numpy as np
 from asap.core.provenance import Provenance
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel
-from asap.optimize.proposers.prior import Prior, prior_of
-from asap.optimize.proposers.study_prior import Searched
+from asap.optimize.proposers.prior import Array, Prior, prior_of
+from asap.optimize.proposers.study_prior import Searched, shares_under
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import Fit, load_calibration
@@ -55,9 +55,10 @@ def ran(seconds: float) -> Outcome:
     return Outcome(status="done", step_time_s=seconds, provenance=Provenance.MEASURED)
 
 
-def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], fit: Fit) -> Table:
-    """A table in which memory plays no part, one row for each plan; ``modelled`` in seconds."""
-    prior = prior_of(plans, modelled)
+def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], fit: Fit, shares: Array) -> Table:
+    """A table in which memory plays no part, one row for each plan: what is modelled, in seconds, shares of its parts,
+    and what came of it."""
+    prior = prior_of(plans, modelled, shares)
     return Table(prior, fit.residual_kernel, dict(zip(prior.configurations, outcomes, strict=True)))
 
 
@@ -73,9 +74,11 @@ def measured_decoder() -> tuple[Table, float]:
     measured, again = document["median_step_s"], document["median_step_s_again"]
     apart = [abs(math.log(again[name] / measured[name])) for name in again]
     plans = [Plan.parse(text) for text in measured]
-    steps = [prediction.step_time for prediction in expect(study_of(experiment(OVERRIDES)), plans)]
+    study = study_of(experiment(OVERRIDES))
+    steps = [prediction.step_time for prediction in expect(study, plans)]
     modelled = [step.value for step in steps if step is not None]
-    table = table_of(plans, modelled, list(map(ran, measured.values())), load_calibration().full)
+    outcomes, shares = list(map(ran, measured.values())), shares_under(study, plans)
+    table = table_of(plans, modelled, outcomes, load_calibration().full, shares)
     return table, MAD_TO_DEVIATION * median(apart) / math.sqrt(2)
 
 
@@ -86,6 +89,6 @@ def compiled_table(name: str) -> Table:
     predictions, guided = expect(study, plans), Searched.of(study).proposer()
     held = np.array([each.memory.total.value if each.memory else math.nan for each in predictions])
     modelled = [each.step_time.value if each.step_time else math.nan for each in predictions]
-    table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full)
+    table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full, shares_under(study, plans))
     prior = replace(table.prior, log_fill=np.log(held / guided.capacity))
     return replace(table, prior=prior, memory=guided.memory, capacity=guided.capacity)

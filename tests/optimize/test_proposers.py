@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,11 @@ from asap.optimize.outcome import Outcome, Status, Try
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
 from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
 from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import believe
+from asap.optimize.proposers.step_belief import StepBelief, believe
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
+from asap.prediction.step_model.step_shares import KINDS
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import plan_distance
@@ -96,6 +98,34 @@ def test_what_a_lever_does_is_learnt_for_every_mesh():
     found = [Result(str(plans[0]), 1.0, 0.0, 1), Result(str(plans[1]), 0.7, 0.0, 1)]
     belief = believe(prior, KERNEL, found, [prior.apart(place) for place in (0, 1)])
     assert np.all(belief.mean[[3, 5]] < belief.mean[[2, 4]] - 0.05)
+
+
+def parts_prior(again: list[float]) -> Prior:
+    """Configurations in which what the backward pass does again is such a share of the step, one doubling apart."""
+    shares = np.zeros((len(again), len(KINDS)))
+    shares[:, KINDS.index("again")], shares[:, KINDS.index("once")] = again, 1 - np.array(again)
+    return replace(line([1.0] * len(again)), shares=shares)
+
+
+def after(prior: Prior, kernel: ResidualKernel, seconds: dict[int, float]) -> StepBelief:
+    found = [Result(str(place), time, 0.0, 1) for place, time in seconds.items()]
+    return believe(prior, kernel, found, [prior.apart(place) for place in seconds])
+
+
+def test_what_a_part_costs_is_learnt_for_all_steps_that_have_much_of_it():
+    prior = parts_prior([0.3, 0.0, 0.02, 0.3])
+    belief = after(prior, KERNEL, {0: 0.7, 1: 1.0})
+    by_setting = after(prior, KERNEL.model_copy(update={"by_part": None}), {0: 0.7, 1: 1.0})
+    assert belief.mean[3] < belief.mean[2] - 0.1
+    assert by_setting.mean[3] > by_setting.mean[2]
+
+
+def test_where_parts_tell_nothing_settings_are_believed():
+    prior = parts_prior([0.3, 0.3, 0.3, 0.0, 0.0, 0.0, 0.0])
+    strange = {0: 0.6, 1: 1.6, 3: 1.7, 4: 0.6, 5: 1.6}
+    belief = after(prior, KERNEL, strange)
+    by_setting = after(prior, KERNEL.model_copy(update={"by_part": None}), strange)
+    assert belief.mean == pytest.approx(by_setting.mean, abs=0.05)
 
 
 @given(

@@ -38,7 +38,8 @@ class Loop(BaseModel):
 
 @dataclass(frozen=True)
 class TuningProblem:
-    """The shardings of a group: plans that differ, predicted and measured seconds; what the fit says of residuals."""
+    """The shardings of a group: plans that differ, predicted and measured seconds; what the fit says of residuals, and
+    the shares of the parts in each predicted step, ``None`` for a baseline."""
 
     source: str
     plans: Sequence[Plan]
@@ -47,12 +48,13 @@ class TuningProblem:
     transfer: ResidualTransfer
     widths: Widths
     kernel: ResidualKernel
+    shares: Vector | None = None
 
 
 def evaluations(problem: TuningProblem) -> int:
     """How many shardings are run until one is within 2 % of the best measured."""
     measured = dict(zip(map(str, problem.plans), map(float, problem.measured), strict=True))
-    proposer = ModelGuided(prior_of(problem.plans, problem.predicted), problem.kernel)
+    proposer = ModelGuided(prior_of(problem.plans, problem.predicted, problem.shares), problem.kernel)
     good, tries = min(measured.values()) * (1 + CLOSE), list[Try]()
     while not any(measured[each.configuration] <= good for each in tries):
         suggestion = proposer.propose(tries)

@@ -18,7 +18,7 @@ from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import fit_plan_widths, fit_step_interval, macro_median
 from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
-from asap.calibration.fit.residual_kernel import START, fit_residual_kernel, residual_groups
+from asap.calibration.fit.residual_kernel import START, fit_residual_kernels, residual_groups
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
@@ -127,7 +127,7 @@ def _with_residuals(
     known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
     pair_sources = sources[pairs.known]
     mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
-    groups = residual_groups(timed, missed)
+    kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.shares))
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
@@ -142,7 +142,7 @@ def _with_residuals(
                 "step_interval": interval,
                 "sharing": _sharing(timed, errors, predicted, interval, rows),
                 "residual_transfer": transfer,
-                "residual_kernel": fit_residual_kernel([group for group in groups if group.source != name], limit),
+                "residual_kernel": kernels.get(name, kernels[None]).model_copy(update={"limit": limit}),
                 "anchored_widths": fit_plan_widths(remaining, apart, mixture[between], names),
                 "ratio_widths": fit_plan_widths((other - known)[between], apart, mixture[between], names),
                 "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),

@@ -15,6 +15,7 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
+from asap.prediction.step_model.step_shares import KINDS, step_shares
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.own_runs import Likeness
 from asap.prediction.uncertainty.region import distance_from, doubtful_groups
@@ -26,10 +27,12 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PredictedRuns:
-    """Per run: predicted seconds, of the mixture and of its likeliest reading; doubts; reserved and HBM bytes."""
+    """Per run: predicted seconds, of the mixture and of its likeliest reading; shares of the parts of that, of shape
+    (runs, parts); doubts; reserved and HBM bytes."""
 
     step_time: Vector
     likeliest: Vector
+    shares: Vector
     doubts: Doubts
     memory_bytes: Vector
     hbm_bytes: Vector
@@ -74,6 +77,7 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
     return PredictedRuns(
         step_time=np.asarray(step.total) * np.exp(mixture.shift),
         likeliest=np.asarray(step.total),
+        shares=step_shares(step),
         doubts={name: np.broadcast_to(value, len(runs)) for name, value in doubts.items()},
         memory_bytes=np.asarray(minimum_memory(runs).reserved(*np.transpose(overheads)).total),
         hbm_bytes=np.asarray(inputs.hardware.hbm_bytes),
@@ -83,7 +87,7 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
 def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> PredictedRuns:
     """Predictions for each run by its own fit."""
     names = ("step_time", "likeliest", "memory_bytes", "hbm_bytes")
-    columns = {name: np.empty(len(runs)) for name in names}
+    columns = {name: np.empty(len(runs)) for name in names} | {"shares": np.empty((len(runs), len(KINDS)))}
     doubts: dict[str, Vector] = defaultdict(lambda: np.zeros(len(runs)))
     for fit in {id(fit): fit for fit in fits}.values():
         rows = [index for index, own in enumerate(fits) if own is fit]

@@ -1,9 +1,13 @@
-"""How residuals of one group of runs go together, likeliest of published groups whose source was left out."""
+"""How residuals of one group of runs go together, likeliest of published groups whose source was left out.
+
+By setting and by part of the step: each view is fitted by itself to the groups of all sources but one. How likely the
+view by part is before anything was measured is fitted to what both say of the sources that they have not seen.
+"""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import lgamma
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +15,18 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Plan
-from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel
+from asap.prediction.step_model.step_shares import KINDS
+from asap.prediction.uncertainty.residual_kernel import PartKernel, PlanKernel, ResidualKernel, log_likelihood
 from asap.prediction.uncertainty.residual_transfer import plan_distances
 
 Vector = NDArray[np.float64]
-START = ResidualKernel(deviation=0.15, reach=2.0, own=0.03)
-"""Where the search begins."""
+BY_PART = PartKernel(deviation=0.1, reach=2.0, own=0.03, parts=dict.fromkeys(KINDS, 0.2))
+START = ResidualKernel(deviation=0.15, reach=2.0, own=0.03, by_part=BY_PART)
+"""Where the search begins, by setting and by part."""
 MOST_GROUPS = 30
 """Of one source, from the first on: more of them say the same."""
+_ODDS = [percent / 100 for percent in range(2, 99)]
+_View = TypeVar("_View", bound=PlanKernel)
 
 
 @dataclass(frozen=True)
@@ -29,77 +37,117 @@ class ResidualGroup:
         source: of the runs.
         residuals: ln(measured / modelled), of shape (n,).
         apart: doublings between the plans in each thing that differs among them, of shape (n, things, n).
+        shares: of the parts in the modelled steps, of shape (n, parts).
     """
 
     source: str
     residuals: Vector
     apart: NDArray[np.float64]
+    shares: NDArray[np.float64]
 
 
-def residual_groups(runs: Sequence[PublishedRun], residuals: Vector) -> list[ResidualGroup]:
+def residual_groups(
+    runs: Sequence[PublishedRun], residuals: Vector, shares: NDArray[np.float64]
+) -> list[ResidualGroup]:
     """Of each group of runs with several plans; runs of one plan count as their mean.
 
     Args:
         runs: published.
         residuals: of the same runs.
+        shares: of the parts in their modelled steps, of shape (runs, parts).
     """
-    found = []
+    found: dict[str, list[ResidualGroup]] = defaultdict(list)
     for members in grouped(runs):
         by_plan: dict[Plan, list[int]] = defaultdict(list)
         for row in members:
             by_plan[runs[row].plan].append(row)
-        if len(by_plan) > 1:
+        own = found[runs[members[0]].source]
+        if len(by_plan) > 1 and len(own) < MOST_GROUPS:
             apart = np.array([[plan_distances(one, other) for other in by_plan] for one in by_plan]).swapaxes(1, 2)
             means = np.array([residuals[rows].mean() for rows in by_plan.values()])
-            found.append(ResidualGroup(runs[members[0]].source, means, apart[:, apart.any(axis=(0, 2))]))
-    return found
+            parts = np.array([shares[rows].mean(axis=0) for rows in by_plan.values()])
+            own.append(ResidualGroup(runs[members[0]].source, means, apart[:, apart.any(axis=(0, 2))], parts))
+    return [group for groups in found.values() for group in groups]
 
 
-def fit_residual_kernel(groups: Sequence[ResidualGroup], limit: float) -> ResidualKernel:
-    """The kernel of greatest marginal likelihood, every source weighing the same.
-
-    The variance of a group has an inverse-gamma distribution, so its residuals have a multivariate t distribution
-    (Gelman et al., *Bayesian Data Analysis*, section 3.2).
+def fit_residual_kernels(groups: Sequence[ResidualGroup]) -> dict[str | None, ResidualKernel]:
+    """Of the groups of all sources (``None``), and of all but those of each.
 
     Args:
         groups: of published runs, predicted by fits that had not seen their source.
-        limit: residual within which nine in ten runs lie.
     """
+    names = [None, *sorted({group.source for group in groups})]
+    found = {name: fit_residual_kernel([group for group in groups if group.source != name]) for name in names}
+    return {name: _with_odds(kernel, groups, found, name) for name, kernel in found.items()}
+
+
+def fit_residual_kernel(groups: Sequence[ResidualGroup]) -> ResidualKernel:
+    """Both views of greatest marginal likelihood, each by itself; their odds are even."""
+    return _likeliest(groups, START).model_copy(update={"by_part": _likeliest(groups, BY_PART)})
+
+
+def likelihood_of(group: ResidualGroup, kernel: PlanKernel) -> float:
+    """Logarithm of that of a group's residuals, under one view."""
+    shared = kernel.shared(group.apart, group.shares, group.shares)
+    return log_likelihood(group.residuals, shared + kernel.own**2 * np.eye(len(group.residuals)))
+
+
+def _likeliest(groups: Sequence[ResidualGroup], start: _View) -> _View:
     from scipy.optimize import minimize
 
-    by_source: dict[str, list[ResidualGroup]] = defaultdict(list)
-    for group in groups:
-        if len(by_source[group.source]) < MOST_GROUPS:
-            by_source[group.source].append(group)
-    if not by_source:
-        return START.model_copy(update={"limit": limit})
-    begin = np.log([START.deviation, START.reach, START.own])
+    if not groups:
+        return start
+    begin = np.log(_values(start))
 
     def loss(theta: Vector) -> float:
-        kernel = _kernel(theta)
-        means = [
-            sum(log_likelihood(group, kernel) for group in own) / sum(len(group.residuals) for group in own)
-            for own in by_source.values()
-        ]
-        return -float(np.mean(means)) + 1e-3 * float(((theta - begin) ** 2).sum())
+        kernel = _with_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
+        fitted = _mean_over_sources(groups, lambda group: likelihood_of(group, kernel))
+        return 1e-3 * float(((theta - begin) ** 2).sum()) - fitted
 
-    found = _kernel(minimize(loss, begin, method="L-BFGS-B").x)
-    return ResidualKernel(
-        deviation=round(found.deviation, 4), reach=round(found.reach, 4), own=round(found.own, 4), limit=limit
-    )
+    found = np.clip(minimize(loss, begin, method="L-BFGS-B").x, -7.0, 7.0)
+    return _with_values(start, np.round(np.exp(found), 4))
 
 
-def log_likelihood(group: ResidualGroup, kernel: ResidualKernel) -> float:
-    """Of the residuals of a group; their variance is integrated out."""
-    count = len(group.residuals)
-    shared, own = kernel.deviation**2, kernel.own**2
-    root = np.linalg.cholesky(shared * kernel.correlation(group.apart) + own * np.eye(count))
-    square = float((np.linalg.solve(root, group.residuals) ** 2).sum())
-    half = (PRIOR_WEIGHT + count) / 2
-    constant = lgamma(half) - lgamma(PRIOR_WEIGHT / 2) - count / 2 * np.log(PRIOR_WEIGHT * np.pi)
-    return float(constant - np.log(np.diag(root)).sum() - half * np.log1p(square / PRIOR_WEIGHT))
+def _with_odds(
+    kernel: ResidualKernel,
+    groups: Sequence[ResidualGroup],
+    without: Mapping[str | None, ResidualKernel],
+    left_out: str | None,
+) -> ResidualKernel:
+    """With the odds of the view by part that are likeliest of groups which neither of the kernels has seen."""
+    seen = [group for group in groups if group.source != left_out]
+    if kernel.by_part is None or not seen:
+        return kernel
+    views = {id(group): _under_both(group, without[group.source]) for group in seen}
+
+    def likelihood(odds: float) -> float:
+        before = np.log([1 - odds, odds])
+        return _mean_over_sources(seen, lambda group: float(np.logaddexp(*(before + views[id(group)]))))
+
+    by_part = kernel.by_part.model_copy(update={"odds": max(_ODDS, key=likelihood)})
+    return kernel.model_copy(update={"by_part": by_part})
 
 
-def _kernel(theta: Vector) -> ResidualKernel:
-    deviation, reach, own = np.exp(np.clip(theta, -7.0, 7.0)).tolist()
-    return ResidualKernel(deviation=deviation, reach=reach, own=own)
+def _under_both(group: ResidualGroup, kernel: ResidualKernel) -> Vector:
+    return np.array([likelihood_of(group, view) for view in (kernel, kernel.by_part or kernel)])
+
+
+def _mean_over_sources(groups: Sequence[ResidualGroup], score: Callable[[ResidualGroup], float]) -> float:
+    """Mean over sources of the score of each residual."""
+    scores: dict[str, float] = defaultdict(float)
+    counts: dict[str, int] = defaultdict(int)
+    for group in groups:
+        scores[group.source] += score(group)
+        counts[group.source] += len(group.residuals)
+    return float(np.mean([scores[source] / counts[source] for source in scores]))
+
+
+def _values(kernel: PlanKernel) -> list[float]:
+    parts = kernel.parts.values() if isinstance(kernel, PartKernel) else ()
+    return [kernel.deviation, kernel.reach, kernel.own, *parts]
+
+
+def _with_values(kernel: _View, values: Vector) -> _View:
+    deviation, reach, own, *rest = values.tolist()
+    parts = {"parts": dict(zip(kernel.parts, rest, strict=True))} if isinstance(kernel, PartKernel) else {}
+    return kernel.model_copy(update={"deviation": deviation, "reach": reach, "own": own, **parts})

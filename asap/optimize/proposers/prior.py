@@ -27,7 +27,9 @@ class Prior:
         effort: what a configuration has to bring to be worth its changes, in ``ln(step time)``.
         apart: doublings between one configuration and all in each thing that differs among them, of shape (things, n)
             (:func:`plans_apart`).
-        allowed: why a configuration cannot be launched; ``None`` if it can.
+        refused: why a configuration cannot be launched; ``None`` if it can.
+        shares: of the parts in each step, of shape (n, parts), as :func:`~asap.prediction.step_model.step_shares` has
+            them; ``None`` where they are not known.
     """
 
     configurations: tuple[Configuration, ...]
@@ -36,6 +38,7 @@ class Prior:
     effort: Array
     apart: Callable[[int], Array]
     refused: Callable[[int], str | None] = lambda index: None
+    shares: Array | None = None
 
     @cached_property
     def index(self) -> dict[Configuration, int]:
@@ -43,14 +46,15 @@ class Prior:
         return {configuration: index for index, configuration in enumerate(self.configurations)}
 
 
-def prior_of(plans: Sequence[Plan], seconds: Sequence[float] | Array) -> Prior:
-    """Of plans that all fit and are equally easy to try, with their modelled step times."""
+def prior_of(plans: Sequence[Plan], seconds: Sequence[float] | Array, shares: Array | None = None) -> Prior:
+    """Of plans that all fit and are equally easy to try, with their modelled step times and the parts of these."""
     return Prior(
         configurations=tuple(map(str, plans)),
         log_time=np.log(seconds),
         log_fill=None,
         effort=np.zeros(len(plans)),
         apart=plans_apart(plans),
+        shares=shares,
     )
 
 

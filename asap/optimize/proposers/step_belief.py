@@ -1,6 +1,8 @@
-"""Step times after what was measured: the model as prior, its residuals carried over to configurations near by.
+"""Step times after what was measured: the model as prior, its residuals carried over to other configurations.
 
-Where residuals are larger or scatter more than published ones, the variance grows with them.
+Residuals are seen by setting and by part of the step, each view as likely as what was measured makes it (Bayesian model
+averaging: Hoeting et al. 1999). Where they are larger or scatter more than published ones, the variance grows with
+them.
 """
 
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ import numpy as np
 
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.results import Result
-from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, PlanKernel, ResidualKernel, log_likelihood
 from asap.proposals.selection.doubt import Z_90
 
 _LEAST_NOISE = 1e-3
@@ -22,6 +24,34 @@ class StepBelief:
 
     mean: Array
     deviation: Array
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What was measured.
+
+    Args:
+        rows: places in the prior.
+        residuals: less what the machine shifts all by.
+        noise: standard deviations of the residuals.
+        apart: these and all configurations, of shape (measured, things, n).
+        unusual: the median residual, in standard deviations of published ones.
+    """
+
+    rows: list[int]
+    residuals: Array
+    noise: Array
+    apart: Array
+    unusual: float
+
+
+@dataclass(frozen=True)
+class _View:
+    """Mean and variance of all residuals under one kernel, and the likelihood of those that were measured."""
+
+    mean: Array
+    variance: Array
+    log_likelihood: float
 
 
 def believe(prior: Prior, kernel: ResidualKernel, found: Sequence[Result], apart: Sequence[Array]) -> StepBelief:
@@ -38,15 +68,36 @@ def believe(prior: Prior, kernel: ResidualKernel, found: Sequence[Result], apart
     rows = [prior.index[result.configuration] for result in found]
     residuals = np.array([np.log(result.step_time_s) for result in found]) - prior.log_time[rows]
     typical = float(np.median(residuals))
-    shift, unusual = kernel.common(typical), typical * Z_90 / kernel.limit
-    rest = residuals - shift
-    own = (kernel.own / kernel.deviation) ** 2
-    to_all = kernel.correlation(np.stack(apart))
-    to_all[np.arange(len(rows)), rows] += own
-    noise = np.array([max(result.log_error, _LEAST_NOISE) for result in found])
-    among = to_all[:, rows] + np.diag((noise / kernel.deviation) ** 2)
-    solved = np.linalg.solve(among, np.column_stack([rest, to_all]))
-    spread = (PRIOR_WEIGHT + unusual**2 + rest @ solved[:, 0] / kernel.deviation**2) / (PRIOR_WEIGHT + 1 + len(found))
-    left = np.clip(1.0 + own - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0, 1.0 + own)
-    deviation = kernel.deviation * np.sqrt(spread * left)
-    return StepBelief(prior.log_time + shift + to_all.T @ solved[:, 0], deviation)
+    shift, noise = kernel.common(typical), np.array([max(result.log_error, _LEAST_NOISE) for result in found])
+    measured = _Measured(rows, residuals - shift, noise, np.stack(apart), typical * Z_90 / kernel.limit)
+    by_setting = _seen(kernel, measured, prior)
+    if kernel.by_part is None or prior.shares is None:
+        mean, variance = by_setting.mean, by_setting.variance
+    else:
+        mean, variance = _averaged(by_setting, _seen(kernel.by_part, measured, prior), kernel.by_part.odds)
+    return StepBelief(prior.log_time + shift + mean, np.sqrt(variance))
+
+
+def _seen(kernel: PlanKernel, measured: _Measured, prior: Prior) -> _View:
+    rows, count = measured.rows, len(measured.rows)
+    shares = np.zeros((len(prior.log_time), 0)) if prior.shares is None else prior.shares
+    to_all = kernel.shared(measured.apart, shares[rows], shares)
+    to_all[np.arange(count), rows] += kernel.own**2
+    among = to_all[:, rows] + np.diag(measured.noise**2)
+    solved = np.linalg.solve(among, np.column_stack([measured.residuals, to_all]))
+    spread = PRIOR_WEIGHT + measured.unusual**2 + measured.residuals @ solved[:, 0]
+    left = np.maximum(kernel.variance(shares) - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0)
+    return _View(
+        mean=to_all.T @ solved[:, 0],
+        variance=left * spread / (PRIOR_WEIGHT + 1 + count),
+        log_likelihood=log_likelihood(measured.residuals, among),
+    )
+
+
+def _averaged(one: _View, other: _View, odds: float) -> tuple[Array, Array]:
+    """Mean and variance of a mixture of two; ``odds`` is the probability of the other one before."""
+    factor = np.exp(np.clip(one.log_likelihood - other.log_likelihood, -50.0, 50.0)) * (1 - odds) / odds
+    weight = 1 / (1 + factor)
+    mean = (1 - weight) * one.mean + weight * other.mean
+    between = weight * (1 - weight) * np.square(one.mean - other.mean)
+    return mean, (1 - weight) * one.variance + weight * other.variance + between

@@ -1,6 +1,7 @@
 """The model's word on the configurations of a run, and the proposer that starts from it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,10 +10,14 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import Slice
 from asap.optimize.proposers.memory_belief import MemoryKernel
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.prior import Prior, plans_apart
+from asap.optimize.proposers.prior import Array, Prior, plans_apart
 from asap.optimize.results import Result
+from asap.plans import Plan
 from asap.prediction.predict_study import expect
-from asap.prediction.step_model.groups import allocator_class
+from asap.prediction.step_model.encoding import require, step_inputs
+from asap.prediction.step_model.groups import Groups, allocator_class
+from asap.prediction.step_model.step import predict_step
+from asap.prediction.step_model.step_shares import step_shares
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.kinds import Places
@@ -24,6 +29,19 @@ MOST = 2000
 """Configurations that are kept: the best by the model. Beyond them its order would have to be off by more than ever."""
 _HOPELESS = 1.5
 """Modelled HBM over that of a device above which nothing is tried: no published run needed so much less."""
+
+
+def shares_under(study: Study, plans: Sequence[Plan]) -> Array:
+    """Shares of the parts in the modelled step of a run under each plan, of shape (plans, parts).
+
+    Raises:
+        InsufficientEvidenceError: architecture, batch or sequence is not known.
+    """
+    experiment, hardware = study.experiment, study.slice
+    architecture = require(experiment.model, experiment.workload)
+    assert hardware is not None
+    fit, inputs = load_calibration().full, step_inputs(plans, architecture, experiment.workload, hardware)
+    return step_shares(predict_step(inputs, fit.resolve_one(Groups.of(hardware, experiment.workload))))
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,7 @@ class Searched:
             effort=self.found.effort(places),
             apart=plans_apart(plans),
             refused=lambda place: why_not_launched(self.study, plans[place]),
+            shares=shares_under(self.study, plans),
         )
 
     @property

@@ -22,13 +22,19 @@ FP32_LOGIT_BYTES = 4.0  # the cross entropy is taken in fp32
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Seconds of one device in one microbatch, by what bounds them: ``layer_`` for one layer, ``head_`` for logits."""
+    """Seconds of one device in one microbatch, by what bounds them: ``layer_`` for one layer, ``head_`` for logits.
+
+    ``layer_again`` is what the backward pass computes again of matrix products and attention, ``layer_hbm_again`` of
+    their traffic.
+    """
 
     layer_matmul: Number
     layer_attention: Number
     layer_hbm: Number
     head_matmul: Number
     head_hbm: Number
+    layer_again: Number
+    layer_hbm_again: Number
 
 
 def tokens_per_microbatch(inputs: StepInputs) -> Number:
@@ -62,18 +68,18 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     attention, scores = _attention(inputs, constants, tokens)
     elementwise = _elementwise(inputs, constants, tokens)
 
-    matmul = before * (1 + BACKWARD_MATMUL + layout.recompute_qkv) + after * (
-        1 + BACKWARD_MATMUL + layout.recompute_out
-    )
-    matmul = matmul + mlp * (1 + BACKWARD_MATMUL + layout.recompute_mlp)
+    products_again = before * layout.recompute_qkv + after * layout.recompute_out + mlp * layout.recompute_mlp
+    matmul = (before + after + mlp) * (1 + BACKWARD_MATMUL) + products_again
     backward = np.where(work.fused_attention > 0, BACKWARD_FLASH, BACKWARD_MATMUL)
-    core = attention * (1 + backward + layout.recompute_attention)
-    traffic = elementwise * (2 + layout.recompute_elementwise) + scores * (2 + layout.recompute_attention)
+    attention_again = attention * layout.recompute_attention
+    core = attention * (1 + backward) + attention_again
+    traffic_again = elementwise * layout.recompute_elementwise + scores * layout.recompute_attention
+    traffic = 2 * (elementwise + scores) + traffic_again
 
     logits = _matmul(inputs, constants, tokens, model.vocab / layout.model, model.width) * (1 + BACKWARD_MATMUL)
     split = np.where(work.vocab_parallel_loss > 0, layout.model, 1.0)
     softmax = (8 + 2 * work.logit_bytes) * tokens * model.vocab / split / _hbm(inputs, constants)
-    return Compute(matmul, core, traffic, logits, softmax)
+    return Compute(matmul, core, traffic, logits, softmax, products_again + attention_again, traffic_again)
 
 
 def model_flops(inputs: StepInputs) -> Number:

@@ -21,11 +21,14 @@ compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step by part; ``exposed`` ones add up to ``total``. ``launches`` are those of a host's kernels, of
-    which ``overhead`` has what outlasts the device."""
+    """Seconds of one step by part; ``exposed`` ones add up to ``total``, and those done ``again`` are within others.
+    ``launches`` are those of a host's kernels, of which ``overhead`` has what outlasts the device.
+    """
 
     compute: Number
+    compute_again: Number
     hbm: Number
+    hbm_again: Number
     overhead: Number
     launches: Number
     tensor: Number
@@ -87,7 +90,9 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     total = count * slowest + bubble + replica_exposed + slices_exposed + update + waited + constants.step_overhead
     return StepTime(
         compute=count * matmul,
+        compute_again=count * layers * comp.layer_again,
         hbm=count * hbm,
+        hbm_again=count * layers * comp.layer_hbm_again,
         overhead=count * overhead + constants.step_overhead,
         launches=count * layers * launch,
         tensor=count * tensor,
