@@ -25,7 +25,7 @@ RATIO = "ratio of two modelled steps, constants of calibration.json"
 TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
 STEP_VARIATION = 0.03
-"""Half-width of ln(step) of the measured plan itself: what steps of an undisturbed run vary by."""
+"""Half-width of ln(step) of a measured plan: what steps of an undisturbed run vary by."""
 WIDE = 0.35
 """Half-width of ln(step) from which an interval is called wide: 42 % more."""
 ANCHORED = "analytic step model, anchored to the measured step"
@@ -124,8 +124,7 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     missed, widths = math.log(anchor.step_time / before), fit.anchored_widths.of(mixture)
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
     relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, distance)
-    same = evaluation.plans[index] == evaluation.plans[anchor.index]
-    width = STEP_VARIATION if same else widths.at(distance)
+    width = math.hypot(STEP_VARIATION, widths.at(distance))
     return _Estimate("anchored_architecture", seconds, width, ANCHORED, relative)
 
 

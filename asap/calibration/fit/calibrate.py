@@ -15,7 +15,7 @@ from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.dataset.sources import UNFITTED
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
-from asap.calibration.fit.intervals import fit_plan_widths, fit_step_interval, macro_median
+from asap.calibration.fit.intervals import NO_WIDTHS, fit_plan_widths, fit_step_interval, macro_median
 from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
 from asap.calibration.fit.regression import Regression
 from asap.calibration.fit.residual_kernel import START, fit_residual_kernels, residual_groups
@@ -23,7 +23,6 @@ from asap.calibration.fit.residual_transfer import common_size, fit_residual_tra
 from asap.calibration.fit.sharing import fit_sharing
 from asap.prediction.step_model.compute import model_flops
 from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region
-from asap.prediction.uncertainty.plan_widths import PlanWidths, Widths
 from asap.prediction.uncertainty.region import region_of
 from asap.prediction.uncertainty.sharing import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
@@ -92,14 +91,13 @@ def _times(timed: Sequence[PublishedRun]) -> list[float]:
 
 def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[PublishedRun], use: Mask) -> Fit:
     chosen = [run for run, used in zip(timed, use, strict=True) if used]
-    nothing = PlanWidths(dense=Widths(same=0.0), mixture=Widths(same=0.0))
     return Fit(
         constants=regression.constants(theta),
         region=_region(chosen),
         step_interval=StepInterval(spreads={}),
         residual_kernel=START,
-        anchored_widths=nothing,
-        ratio_widths=nothing,
+        anchored_widths=NO_WIDTHS,
+        ratio_widths=NO_WIDTHS,
         allocator_overheads={},
     )
 

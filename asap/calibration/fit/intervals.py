@@ -31,7 +31,8 @@ decide the steps of two sources, vTrain and nanotron, and take a layer of these 
 
 
 PLAN_SPREAD, LEAST_PLAN_SPREAD = 0.3, 0.01
-"""E-folds that another plan, or a doubling, adds: half-normal prior, and least."""
+"""E-folds that a doubling adds: half-normal prior, and least."""
+NO_WIDTHS = PlanWidths(dense=Widths(doubling=0.0), mixture=Widths(doubling=0.0))
 
 
 def source_weights(sources: Sequence[str]) -> Vector:
@@ -79,14 +80,18 @@ def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sourc
 
     Args:
         residuals: ln(measured / predicted) of plans that were predicted from another one.
-        distances: between the two plans, doublings.
+        distances: between the two plans, doublings; pairs of one plan say nothing of another one and are left out.
         mixture: 1 for mixtures of experts, else 0.
         sources: of the pairs.
     """
     from scipy.optimize import minimize
 
-    weights, size = WEIGHT_OF_A_SOURCE * source_weights(sources), np.abs(residuals)
-    grown = np.stack([np.ones_like(distances), distances, distances * mixture], axis=1)
+    apart = distances > 0
+    size, names = np.abs(residuals[apart]), np.array(sources)[apart].tolist()
+    if not names:
+        return NO_WIDTHS
+    weights = WEIGHT_OF_A_SOURCE * source_weights(names)
+    grown = np.stack([distances[apart], (distances * mixture)[apart]], axis=1)
 
     def scale(theta: Vector) -> Vector:
         return np.sqrt(grown @ np.square(theta))
@@ -96,14 +101,11 @@ def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sourc
         likelihood = np.log(expected) + np.sqrt(2) * size / expected
         return float((weights * likelihood).sum() + np.square(theta / PLAN_SPREAD).sum() / 2)
 
-    bounds = [(LEAST_PLAN_SPREAD, None), (0.0, None), (0.0, None)]
-    found = minimize(loss, np.full(3, PLAN_SPREAD / 2), bounds=bounds, method="L-BFGS-B").x
-    same, doubling, experts = found * conformal_quantile(size / scale(found), sources)
-    of_mixture = float(np.hypot(doubling, experts))
-    return PlanWidths(
-        dense=Widths(same=round(float(same), 4), doubling=round(float(doubling), 4)),
-        mixture=Widths(same=round(float(same), 4), doubling=round(of_mixture, 4)),
-    )
+    bounds = [(LEAST_PLAN_SPREAD, None), (0.0, None)]
+    found = minimize(loss, np.full(2, PLAN_SPREAD / 2), bounds=bounds, method="L-BFGS-B").x
+    dense, more = found * conformal_quantile(size / scale(found), names)
+    mixed = float(np.hypot(dense, more))
+    return PlanWidths(dense=Widths(doubling=round(float(dense), 4)), mixture=Widths(doubling=round(mixed, 4)))
 
 
 def weighted_quantile(values: Vector, weights: Vector, share: float) -> float:

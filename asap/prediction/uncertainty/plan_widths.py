@@ -1,5 +1,7 @@
 """How far a plan may lie from its prediction, where it is predicted from another plan."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,16 +13,15 @@ class Widths(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    same: float = Field(ge=0, description="half-width under a plan that differs in nothing that counts")
-    doubling: float = Field(default=0.0, ge=0, description="what a doubling adds, as the root of a sum of squares")
+    doubling: float = Field(ge=0, description="half-width at one doubling")
 
     def at(self, distance: float) -> float:
         """The half-width at so many doublings (:func:`plan_distance`)."""
-        return float(self.at_each(np.array([distance]))[0])
+        return self.doubling * math.sqrt(distance)
 
     def at_each(self, distance: NDArray[np.float64]) -> NDArray[np.float64]:
         """The half-widths at many distances."""
-        return np.sqrt(self.same**2 + self.doubling**2 * distance)
+        return self.doubling * np.sqrt(distance)
 
 
 class PlanWidths(BaseModel):
