@@ -95,7 +95,7 @@ class PredictedTable:
             steps = list(zip(fits, missed, pairs.distance, strict=True))
             shift = np.array([float(fit.residual_transfer.expected(residual, far)) for fit, residual, far in steps])
             mixtures = [self.runs[one].architecture.is_moe for one in known]
-            each = zip(fits, mixtures, pairs.distance, strict=True)
+            each = zip(fits, mixtures, pairs.apart, strict=True)
             widths = np.array([fit.anchored_widths.of(mixture).at(far) for fit, mixture, far in each])
         sources = [self.runs[index].source for index in known]
         errors = score_errors(self.likeliest[other] * np.exp(shift), self.measured[other], sources, widths)

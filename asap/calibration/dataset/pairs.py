@@ -10,14 +10,25 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.runs import PublishedRun
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 
+OTHER_RUN = 1.0
+"""Doublings that runs with another batch, sequence, model or machine are apart at least."""
+
 
 @dataclass(frozen=True)
 class Pairs:
-    """Indices of the known and of the predicted run, and how far their plans differ."""
+    """Indices of the known and of the predicted run, and how far they differ.
+
+    Args:
+        known: of the measured runs.
+        other: of those that are predicted from them.
+        distance: between their plans, doublings.
+        apart: the same, and at least :data:`OTHER_RUN` where more than the plan differs.
+    """
 
     known: NDArray[np.int64]
     other: NDArray[np.int64]
     distance: NDArray[np.float64]
+    apart: NDArray[np.float64]
 
 
 def grouped(runs: Sequence[PublishedRun]) -> list[list[int]]:
@@ -29,13 +40,20 @@ def grouped(runs: Sequence[PublishedRun]) -> list[list[int]]:
 
 
 def pairs_of(runs: Sequence[PublishedRun]) -> Pairs:
-    """Every ordered pair inside a group."""
-    known, other, distances = [], [], []
+    """Every ordered pair inside a group, but not of a run that was measured twice."""
+    known, other, distances, apart = [], [], [], []
     for members in grouped(runs):
         for i in members:
             for j in members:
-                if i != j:
+                distance = plan_distance(runs[i].plan, runs[j].plan)
+                if further := max(distance, 0.0 if _alike(runs[i], runs[j]) else OTHER_RUN):
                     known.append(i)
                     other.append(j)
-                    distances.append(plan_distance(runs[i].plan, runs[j].plan))
-    return Pairs(np.array(known, dtype=int), np.array(other, dtype=int), np.array(distances))
+                    distances.append(distance)
+                    apart.append(further)
+    return Pairs(np.array(known, dtype=int), np.array(other, dtype=int), np.array(distances), np.array(apart))
+
+
+def _alike(run: PublishedRun, other: PublishedRun) -> bool:
+    """Whether nothing but the plan may differ."""
+    return (run.architecture, run.workload, run.hardware) == (other.architecture, other.workload, other.hardware)

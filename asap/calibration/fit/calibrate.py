@@ -122,17 +122,17 @@ def _with_residuals(
     errors, missed = measured - np.log(predicted.step_time), measured - np.log(predicted.likeliest)
     first_errors, first_doubts = as_first_seen(timed, errors, predicted.doubts, looks)
     pairs = pairs_of(timed)
-    known, other, distances = missed[pairs.known], missed[pairs.other], pairs.distance
+    known, other = missed[pairs.known], missed[pairs.other]
     pair_sources = sources[pairs.known]
     mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
     kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.shares))
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
-        names, apart = pair_sources[between].tolist(), distances[between]
+        names, distances, apart = pair_sources[between].tolist(), pairs.distance[between], pairs.apart[between]
         limit = common_size(missed[rows], sources[rows].tolist())
-        transfer = fit_residual_transfer(known[between], other[between], apart, names, ANCHORED_EDGES, limit)
-        remaining = other[between] - transfer.expected(known[between], apart)
+        transfer = fit_residual_transfer(known[between], other[between], distances, names, ANCHORED_EDGES, limit)
+        remaining = other[between] - transfer.expected(known[between], distances)
         doubts = {doubt: value[rows] for doubt, value in first_doubts.items()}
         interval = fit_step_interval(first_errors[rows], doubts, sources[rows].tolist())
         return fit.model_copy(

@@ -80,18 +80,16 @@ def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sourc
 
     Args:
         residuals: ln(measured / predicted) of plans that were predicted from another one.
-        distances: between the two plans, doublings; pairs of one plan say nothing of another one and are left out.
+        distances: between the two plans, doublings, above 0.
         mixture: 1 for mixtures of experts, else 0.
         sources: of the pairs.
     """
     from scipy.optimize import minimize
 
-    apart = distances > 0
-    size, names = np.abs(residuals[apart]), np.array(sources)[apart].tolist()
-    if not names:
+    if not len(residuals):
         return NO_WIDTHS
-    weights = WEIGHT_OF_A_SOURCE * source_weights(names)
-    grown = np.stack([distances[apart], (distances * mixture)[apart]], axis=1)
+    weights, size = WEIGHT_OF_A_SOURCE * source_weights(sources), np.abs(residuals)
+    grown = np.stack([distances, distances * mixture], axis=1)
 
     def scale(theta: Vector) -> Vector:
         return np.sqrt(grown @ np.square(theta))
@@ -103,7 +101,7 @@ def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sourc
 
     bounds = [(LEAST_PLAN_SPREAD, None), (0.0, None)]
     found = minimize(loss, np.full(2, PLAN_SPREAD / 2), bounds=bounds, method="L-BFGS-B").x
-    dense, more = found * conformal_quantile(size / scale(found), names)
+    dense, more = found * conformal_quantile(size / scale(found), sources)
     mixed = float(np.hypot(dense, more))
     return PlanWidths(dense=Widths(doubling=round(float(dense), 4)), mixture=Widths(doubling=round(mixed, 4)))
 
