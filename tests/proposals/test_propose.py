@@ -9,6 +9,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
 from asap.proposals.propose import no_proposals, propose
+from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
 from asap.study.open_study import open_study
@@ -96,6 +97,16 @@ def test_a_precedent_moves_the_ranking(store):
     favourite = Plan.parse("data=8 seq=8 model=4")
     assert rank_candidates(study).candidates[0].plan != favourite
     assert rank_candidates(study, {favourite: 0.5}).candidates[0].plan == favourite
+
+
+def test_a_precedent_turns_no_predicted_loss_into_a_gain(store):
+    study = open_study("paper-v5e-256", store)
+    losing = rank_candidates(study).candidates[-1].plan
+    ranked = rank_candidates(study, {losing: 0.5})
+    found = next(candidate for candidate in ranked.candidates if candidate.plan == losing)
+    assert found.prediction.relative_step_time.value > 1
+    assert found.score < 0
+    assert losing not in [candidate.plan for candidate in choose(ranked.candidates, study.plan)]
 
 
 def test_without_facts_there_is_no_proposal_but_a_reason(store):

@@ -3,6 +3,7 @@
 from asap.levers.table import changed_levers
 from asap.plans import Plan
 from asap.proposals.selection.candidate import Candidate, expected_gain, fits
+from asap.proposals.selection.doubt import with_precedent
 from asap.proposals.selection.strategy import ALONE, strategy
 
 COUNT = 3
@@ -36,10 +37,10 @@ def is_worth(candidate: Candidate) -> bool:
     """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
     if candidate.makes_fit or candidate.prediction.relative_step_time is None:
         return True
-    gain = expected_gain(candidate.prediction) + candidate.precedent
+    gain = with_precedent(expected_gain(candidate.prediction), candidate.precedent)
     if candidate.prediction.method == "profile_ratios":
-        return gain > 0
-    return gain >= MEASURABLE and candidate.score >= LEAST_WORTH
+        return bool(gain > 0)
+    return bool(gain >= MEASURABLE) and candidate.score >= LEAST_WORTH
 
 
 def changes_of(plan: Plan, incumbent: Plan) -> int:
