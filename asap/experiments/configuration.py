@@ -19,8 +19,8 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides, read_rec
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
 _READ = (
-    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Primus and"
-    " config.json"
+    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, Primus"
+    " and config.json"
 )
 
 

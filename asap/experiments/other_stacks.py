@@ -7,6 +7,8 @@ from pathlib import Path
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
+from asap.experiments.accelerate import reader as accelerate
+from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -50,6 +52,9 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         if (start := bridge_script.find_start(text)) is not None:
             return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
         refuse_text(LAUNCHERS, text, path)
+        if accelerate_script.is_accelerate_script(text):
+            read = partial(accelerate_script.read_accelerate_script, text, path)
+            return _read(read, accelerate.is_setting, overrides, experiment)
         if megatron.is_megatron_script(text):
             return _read(partial(read_megatron_script, text, path), megatron.is_argument, overrides, experiment)
         if deepspeed_script.is_deepspeed_script(text):
@@ -83,6 +88,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if axolotl.is_axolotl(values):
         return partial(axolotl.read_axolotl, values, path), axolotl.is_setting
+    if accelerate.is_accelerate(values):
+        return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):

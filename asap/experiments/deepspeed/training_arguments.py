@@ -38,6 +38,8 @@ _FILLED = {
 """DeepSpeed's settings by the argument that fills them."""
 _ADAPTERS = ("use_peft", "use_lora", "lora_dim", "lora_enable", "qlora", "use_badam")
 _PARTS = ("lora", "oft", "freeze")
+READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS))
+"""Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
 def read_with_arguments(
@@ -67,15 +69,14 @@ def read_with_arguments(
     """
     check_trains_all(arguments)
     values = {**configuration, **_fillings(arguments, unsaid)}
-    found = read_deepspeed(values, path, overrides, _with_model(arguments, experiment))
+    found = read_deepspeed(values, path, overrides, with_model(arguments, experiment))
     if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
         keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
         found = _with_recomputation(found, Remat.NONE if keeps else Remat.FULL)
     if TRAINER_MICRO_BATCH in arguments:
         settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
         found = found.model_copy(update={"hyperparameters": settings})
-    sequence = next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
-    said = {"sequence_length": sequence, "precision": "fp8" if arguments.flag("fp8") else None}
+    said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
 
@@ -116,7 +117,13 @@ def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
     return experiment.model_copy(update={"plan": plan, "notes": notes})
 
 
-def _with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
+def sequence_length(arguments: StackSettings) -> int | None:
+    """Tokens of a sequence; ``None`` where no argument says it."""
+    return next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
+
+
+def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
+    """``experiment`` with the model that the arguments name, where none is said."""
     name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
     if name is None or experiment.model is not None:
         return experiment
