@@ -202,6 +202,7 @@ def test_the_trainers_own_option_under_torchrun(read):
         ("dpo.sh", "accelerate launch --num_processes 8 scripts/dpo.py", "another method than the prediction"),
         ("lora.sh", "accelerate launch --num_processes 8 train.py --use_peft", "training a part of the parameters"),
         ("sd.sh", "accelerate launch --multi_gpu train_text_to_image.py", "another model than a decoder"),
+        ("tp.sh", "torchrun t.py --per_device_train_batch_size 1 --tensor_parallel_size 8", "splits its model itself"),
         ("eval.sh", "accelerate launch --multi_gpu eval.py --model x", "does not train"),
         ("none.sh", "accelerate launch train.py --bf16", "without naming its configuration"),
         ("lost.sh", "accelerate launch --config_file lost.yaml train.py", "which is not there"),

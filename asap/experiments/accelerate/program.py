@@ -1,7 +1,7 @@
 """The program that Accelerate starts: whether it trains a decoder on tokens, and its arguments."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ _OTHER_MODELS = re.compile(
     re.IGNORECASE,
 )
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
+_OWN_PARALLELISM = re.compile(
+    r"(?:tensor|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|(?:tp|pp|cp|sp|ep)(?:_size|_degree)?"
+)
 _OF_OTHER_METHODS = frozenset(
     ("max_prompt_length", "num_generations", "reward_funcs", "beta", "loss_type", "vllm_mode")
 )
@@ -60,8 +63,13 @@ def with_file(arguments: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {**read_document(found).values, **{key: value for key, value in arguments.items() if key != CONFIG}}
 
 
-def check_method(arguments: Collection[str], path: Path) -> None:
-    """Raise ConfigError where arguments are those of training on preferences or rewards."""
+def check_method(arguments: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where arguments are those of training on preferences or rewards, or of a program that splits
+    the model itself."""
+    splits = next((key for key in arguments if _OWN_PARALLELISM.fullmatch(key)), None)
+    if splits is not None and str(arguments[splits]).casefold() not in ("0", "1", "false", "none"):
+        reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
     found = sorted(_OF_OTHER_METHODS & set(arguments))
     if found:
         reason = f"{found[0]} is an argument of training on preferences or rewards, which is not modelled"
