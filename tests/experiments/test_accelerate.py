@@ -255,3 +255,29 @@ def test_a_try_changes_one_file_or_the_command():
     assert asked_settings(both) == {"fsdp_config.fsdp_offload_params": "true", "gradient_accumulation_steps": "2"}
     with pytest.raises(PlanError, match="a try changes one file"):
         settings_document(both)
+
+
+@pytest.mark.parametrize("said", ["--use_peft_lora True", "--lora_r 8", "--peft_method lora", "--load_in_4bit True"])
+def test_adapters_are_refused_by_whatever_switch(read, said):
+    with pytest.raises(ConfigError, match="training a part of the parameters"):
+        read("train.sh", f"accelerate launch --num_processes 8 train.py --per_device_train_batch_size 1 {said}\n")
+    off = "accelerate launch --num_processes 8 train.py --use_lora 0 --lora_r 8 --gradient_checkpointing 0\n"
+    assert str(read("train.sh", off).plan) == "replica=8 remat=none"
+
+
+def test_one_machine_is_shared_by_all_under_a_hybrid_strategy(read):
+    run = read("h.yaml", FIRST.replace("FULL_SHARD", "HYBRID_SHARD").replace("machines: 2", "machines: 1"), *ARGUMENTS)
+    assert (str(run.plan), line(run, str(run.plan))) == ("data=16 microbatches=4 remat=full", "")
+
+
+def test_a_launcher_around_accelerate_that_starts_it_on_nodes_leaves_devices_open(read, tmp_path):
+    (tmp_path / "stage3.conf").write_text(json.dumps({"zero_optimization": {"stage": 3}}, indent=1))
+    start = "python mason.py --num_nodes 8 --gpus 8 -- accelerate launch --num_processes 8 --use_deepspeed"
+    text = f"{start} --deepspeed_config_file configs/stage3.conf finetune.py --per_device_train_batch_size 1\n"
+    assert read("train.sh", text).plan is None
+    assert str(read("train.sh", text, hardware="h100-64").plan) == "data=64 microbatches=1"
+
+
+def test_an_optimizer_by_the_name_that_the_program_gives_it(read):
+    run = read("train.sh", "accelerate launch --num_processes 8 train.py --customized_optim muon --bf16\n")
+    assert run.workload.optimizer == "muon"

@@ -142,6 +142,8 @@ def _with_torch(
 def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
     """Arguments for the record; accumulation that only a run can tell hides the micro-batch, too."""
     known = said.harmless()
+    if RECOMPUTE in said:
+        known[RECOMPUTE] = said.flag(RECOMPUTE)
     if TRAINER_ACCUMULATION in unsaid:
         known.pop(TRAINER_MICRO_BATCH, None)
     return known

@@ -64,6 +64,8 @@ def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], expe
     known = {key: value for key, value in said.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
         configuration = _configured(known, said, written, path) | _of_command(known)
+        if accelerate.MACHINES not in known and _is_multiplied(start):
+            configuration.pop(accelerate.PROCESSES, None)
     else:
         configuration = _of_torchrun(known) | of_option(arguments.get(OPTION))
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
@@ -93,6 +95,13 @@ def _parts(start: str) -> tuple[str, str | None, str]:
     if found is None:
         return rest, None, ""
     return rest[: found.start()], found[1] or found[2], rest[found.end() :]
+
+
+def _is_multiplied(start: str) -> bool:
+    """Whether a launcher around Accelerate starts it on several nodes, and changes its options for it."""
+    launcher = _ACCELERATE.search(start)
+    around = _said(start[: launcher.start()]) if launcher else {}
+    return str(around.get("num_nodes", "1")) != "1"
 
 
 def _said(text: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from asap.core.text import plain
 from asap.experiments.optimizer_names import narrow_moments, optimizer_family
 from asap.experiments.stack_settings import StackSettings
 
+_OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
 _LOADED_AS = ("torch_dtype", "dtype", "model_dtype")
 _ATTENTION = ("attn_implementation", "attn_impl")
 _FLASH = ("use_flash_attention_2", "use_flash_attn", "use_flash_attention", "flash_attn")
@@ -35,7 +36,7 @@ def precision(said: StackSettings, settings: StackSettings) -> str | None:
         return mixed
     if _loaded_in_bf16(said):
         return "bf16"
-    return "fp32" if said or "mixed_precision" in settings else None
+    return "fp32" if said else None
 
 
 def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool) -> str | None:
@@ -47,11 +48,12 @@ def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool
 
 def of_program(said: StackSettings) -> dict[str, Any]:
     """Fields of a workload; ``None`` where it is not said."""
+    named = next((said.text(key) for key in _OPTIMIZER if key in said), None)
     return {
-        "optimizer": optimizer_family(said.text("optim")),
+        "optimizer": optimizer_family(named),
         "attention": _attention(said),
         "compiled": True if _is_on(said, "torch_compile") else None,
-        **narrow_moments(said.text("optim")),
+        **narrow_moments(named),
     }
 
 

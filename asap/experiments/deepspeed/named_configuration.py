@@ -18,7 +18,7 @@ def read_named_configuration(named: Any, path: Path) -> dict[str, Any]:
     """
     if isinstance(named, dict):
         return dotted(named)
-    if not isinstance(named, str) or not named.endswith(".json"):
+    if not isinstance(named, str) or not named.endswith((".json", ".conf")):
         reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
         hint = "add deepspeed=FILE.json, or give the model's config.json, --hardware, --batch, --sequence and --plan"
         raise ConfigError(reason, where=str(path), hint=hint)

@@ -4,6 +4,7 @@ What the configuration leaves to the launcher (``auto``) is what the arguments s
 huggingface.co/docs/transformers/main_classes/deepspeed).
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,23 @@ _FILLED = {
     "sequence_parallel_size": "sequence_parallel_size",
 }
 """DeepSpeed's settings by the argument that fills them."""
-_ADAPTERS = ("use_peft", "use_lora", "lora_dim", "lora_enable", "qlora", "use_badam")
+_ADAPTERS = (
+    "lora_dim",
+    "lora_enable",
+    "lora",
+    "qlora",
+    "peft",
+    "peft_method",
+    "use_badam",
+    "load_in_4bit",
+    "load_in_8bit",
+)
+_ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
+_RANK = ("lora_r", "lora_rank")
+"""Of adapters, which a program trains where no switch says that it does not."""
+_OFF = ("0", "false", "none", "")
 _PARTS = ("lora", "oft", "freeze")
-READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS))
+READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, *_RANK, "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
@@ -83,7 +98,10 @@ def read_with_arguments(
 
 def check_trains_all(arguments: StackSettings) -> None:
     """Raise ConfigError where adapters or a part of the layers are trained."""
-    said = next((key for key in _ADAPTERS if str(arguments.get(key, 0)).casefold() not in ("0", "false", "none")), None)
+    switches = [key for key in arguments if key in _ADAPTERS or _ADAPTER.fullmatch(key)]
+    said = next((key for key in switches if str(arguments[key]).casefold() not in _OFF), None)
+    if said is None and not switches and "finetuning_type" not in arguments:
+        said = next((key for key in _RANK if str(arguments.get(key, 0)).casefold() not in _OFF), None)
     if said is None and str(arguments.get("finetuning_type")).casefold() in _PARTS:
         said = "finetuning_type"
     if said is not None:

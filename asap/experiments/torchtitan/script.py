@@ -56,7 +56,8 @@ def _file_of(command: Command) -> str | None:
     said = dict(_OPTION.findall(command.text))
     given = next((said[key] for key in _CONFIG if key in said), None) or command.scope.environment().get(_VARIABLE)
     on_the_line = (word.partition("=")[2] for word in words(command.text) if word.startswith(f"{_VARIABLE}="))
-    return next(on_the_line, None) or given
+    found = next(on_the_line, None) or given
+    return found.strip("\"'") if found else None
 
 
 def _with_devices(command: Command, experiment: Experiment) -> Experiment:

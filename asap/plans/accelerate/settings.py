@@ -195,10 +195,10 @@ def _sizes(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
 
 def _of_first(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     """The strategy of version 1: over all processes, or over those of a machine."""
-    data, hybrid = plan.degree("data"), strategy(current).startswith("HYBRID")
-    if plan.degree("replica") == 1:
+    hybrid, of_machine = strategy(current).startswith("HYBRID"), plan.degree("data") == _of_machine(current)
+    if plan.degree("replica") == 1 and not (hybrid and of_machine):
         return {} if not hybrid and shards(current) else _strategy_of(current, "FULL_SHARD")
-    if data != _of_machine(current):
+    if not of_machine:
         raise PlanError("version 1 of FSDP replicates over machines alone", hint="fsdp_version: 2 has sizes for it")
     return {} if hybrid else _strategy_of(current, "HYBRID_SHARD")
 
