@@ -173,9 +173,10 @@ def _with_deepspeed(
     experiment: Experiment,
     unsaid: frozenset[str],
 ) -> Experiment:
-    named = settings.get(inline.IN_FILE)
+    named, computed = settings.get(inline.IN_FILE), terms.precision(said, settings)
     if named is not None:
         configuration = read_named_configuration(named, path)
+        decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
     else:
         stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)
         configuration = {key: settings[word] for key, word in inline.WORDS.items() if word in settings}
@@ -183,8 +184,8 @@ def _with_deepspeed(
         configuration[ACCUMULATION] = configuration.get(ACCUMULATION, AUTO)
         if TRAINER_ACCUMULATION in said:
             configuration[ACCUMULATION] = AUTO
-        computed = terms.precision(said, settings)
-        configuration |= {f"{kind}.enabled": computed == kind for kind in ("bf16", "fp16")}
+        decided = ["bf16", "fp16"]
+    configuration |= {f"{kind}.enabled": computed == kind for kind in decided}
     if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
         configuration[SEQUENCE] = sequence
     found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid)

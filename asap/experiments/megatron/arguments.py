@@ -26,6 +26,8 @@ READ = frozenset(
         "kv_channels",
         "group_query_attention",
         "num_query_groups",
+        "attention_head_type",
+        "num_key_value_heads",
         "seq_length",
         "max_position_embeddings",
         "position_embedding_type",
