@@ -251,3 +251,13 @@ def test_a_layout_says_virtual_stages_and_goes_where_the_pipeline_changes(read):
 def test_key_and_value_heads_under_the_names_of_forks(read, said, heads):
     plain = MEGATRON.replace("--group-query-attention --num-query-groups 8", said)
     assert read("train.sh", plain).model.kv_heads == heads
+
+
+def test_what_is_sourced_decides_only_arguments_that_come_from_there(read):
+    settled = MEGATRON.replace("--recompute-granularity full", "").replace(
+        "export NCCL", "source ~/.bashrc\nexport NCCL"
+    )
+    run = read("train.sh", settled.replace("${MODEL_ARGS[@]}", "${MODEL_ARGS[@]} --log-dir $LOGS"), hardware="h100-64")
+    assert str(run.plan.remat) == "none"
+    open_ = read("train.sh", settled.replace("${MODEL_ARGS[@]}", "${MODEL_ARGS[@]} $EXTRA_ARGS"), hardware="h100-64")
+    assert open_.plan.remat is None

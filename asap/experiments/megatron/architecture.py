@@ -43,7 +43,8 @@ _SOURCES = {
 SHAPES = frozenset(
     [
         *_SOURCES.values(), *_GATED, "group_query_attention", "attention_head_type", "num_key_value_heads",
-        "multi_latent_attention", "parallel_attention", "qk_layernorm", "position_embedding_type", "use_rotary_position_embeddings",
+        "multi_latent_attention", "parallel_attention", "qk_layernorm",
+        "position_embedding_type", "use_rotary_position_embeddings",
         *(argument for argument, _ in _MLA.values()),
     ]
 )  # fmt: skip
