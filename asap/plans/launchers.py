@@ -14,6 +14,7 @@ from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.degrees import FOLDED
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
+from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
@@ -128,7 +129,8 @@ def launch_lines(
         return primus.lines_to_paste(yaml_values(arguments), current)
     if stack == "megatron":
         return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
-    return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
+    overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
+    return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
 
 
 def inexpressible(
