@@ -11,6 +11,7 @@ from asap.plans.accelerate.deepspeed import deepspeed_lines, is_said_by_accelera
 from asap.plans.accelerate.trainer_option import is_said_by_trainer, option_lines
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
+from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
@@ -114,6 +115,8 @@ def launch_lines(
         return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack == "deepspeed":
         changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
+        if is_deepspeed_chat(current):
+            return chat_options(changed)
         return (
             deepspeed_lines(changed) if is_said_by_accelerate(current) else deepspeed.lines_to_paste(changed, current)
         )

@@ -80,6 +80,8 @@ def words(overrides: Overrides) -> str:
         return " ".join(shlex.quote(f"--{key}={value}") for key, value in said.items())
     if overrides.stack == "accelerate" and overrides.text.startswith(OF_PROGRAM):
         return overrides.text.partition("\n")[2]
+    if overrides.stack == "deepspeed" and overrides.text.startswith("--"):
+        return overrides.text.partition("#")[0].strip()
     document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "accelerate", "primus")
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 

@@ -75,6 +75,8 @@ def _of_deepspeed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What belongs into a YAML of arguments, and into DeepSpeed's JSON."""
     if text.startswith("{"):
         return {}, json.loads(text)
+    if text.startswith("--"):
+        return {key: yaml.safe_load(value) for key, value in _options(text.partition("#")[0]).items()}, {}
     of_yaml, _, of_json = text.partition(OF_JSON)
     return yaml.safe_load(of_yaml) or {}, json.loads(of_json or "{}")
 
