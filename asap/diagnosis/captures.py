@@ -15,6 +15,7 @@ _CAPTURES: Mapping[Stack, str] = {
     "torchtitan": f"{_LOG}; profiling.enable_profiling=true for --profile",
     "deepspeed": f"{_LOG}; torch.profiler around a few steps for --profile",
     "axolotl": f"{_LOG}; torch.profiler around a few steps for --profile",
+    "accelerate": f"{_LOG}; torch.profiler around a few steps for --profile",
     "nanotron": f"{_LOG}; profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.

@@ -8,19 +8,20 @@ from asap.core.text import plain
 from asap.experiments.documents import Document, read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.manifest import is_manifest
+from asap.experiments.launch.job import manifests, read_job, refuse_job
+from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
-from asap.experiments.other_stacks import read_as_document, read_as_text
+from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
 _READ = (
-    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Primus and"
-    " config.json"
+    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, Primus"
+    " and config.json"
 )
 
 
@@ -42,11 +43,9 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         maxtext, fields = _split(overrides, with_maxtext=True)
         experiment = read_launched(path, maxtext, experiment)
         return apply_field_overrides(experiment, fields) if fields else experiment
+    if path is not None and (found := manifests(path)):
+        return _read_manifests(found, overrides, experiment)
     document = read_document(path) if path else None
-    if document is not None and is_manifest(document):
-        maxtext, fields = _split(overrides, with_maxtext=True)
-        experiment = read_manifested(document, maxtext, experiment)
-        return apply_field_overrides(experiment, fields) if fields else experiment
     if document and (other := read_as_document(document, overrides, experiment)):
         return other
     maxtext, fields = _split(overrides, document is None or _is_maxtext(document))
@@ -60,6 +59,19 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
     else:
         experiment = read_record_file(document, experiment)
     return apply_field_overrides(experiment, fields) if fields else experiment
+
+
+def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
+    """What a job of MaxText, or of another stack, starts."""
+    started = next((document for document in found if starts_maxtext(document)), None)
+    if started is not None:
+        maxtext, fields = _split(overrides, with_maxtext=True)
+        experiment = read_manifested(started, maxtext, experiment)
+        return apply_field_overrides(experiment, fields) if fields else experiment
+    read = read_job(found, lambda text, path, known: read_script(text, path, overrides, known), experiment)
+    if read is None:
+        raise refuse_job(found[-1])
+    return read
 
 
 def _is_maxtext(document: Document) -> bool:

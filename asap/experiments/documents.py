@@ -62,7 +62,7 @@ def read_document(path: Path) -> Document:
         ConfigError: it is not text, malformed, hostile, or not a mapping.
     """
     text = read_text(path)
-    if path.suffix == ".json":
+    if path.suffix in (".json", ".conf"):
         return Document(path, _parse_json(text, path), {})
     values, lines = parse_yaml(text, str(path))
     if not isinstance(values, dict):

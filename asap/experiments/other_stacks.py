@@ -7,6 +7,8 @@ from pathlib import Path
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
+from asap.experiments.accelerate import reader as accelerate
+from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -24,6 +26,7 @@ from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
+from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
 
 _TOML = ".toml"
@@ -31,6 +34,18 @@ _TOML = ".toml"
 
 _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
+
+
+_SCRIPTS: tuple[
+    tuple[Callable[[str], bool], Callable[[str, Path, Iterable[str], Experiment], Experiment], Callable[[str], bool]],
+    ...,
+] = (
+    (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
+    (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
+    (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
+    (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
+)
+"""Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""
 
 
 def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -45,16 +60,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
         return _read(partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting, overrides, experiment)
-    if path.suffix in SCRIPTS:
-        text = read_text(path)
-        if (start := bridge_script.find_start(text)) is not None:
-            return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
-        refuse_text(LAUNCHERS, text, path)
-        if megatron.is_megatron_script(text):
-            return _read(partial(read_megatron_script, text, path), megatron.is_argument, overrides, experiment)
-        if deepspeed_script.is_deepspeed_script(text):
-            read = partial(deepspeed_script.read_deepspeed_script, text, path)
-            return _read(read, deepspeed.is_setting, overrides, experiment)
+    if path.suffix in SCRIPTS and (found := read_script(read_text(path), path, overrides, experiment)) is not None:
+        return found
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
@@ -62,6 +69,17 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
+    return None
+
+
+def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """``experiment`` with what commands of a shell start; ``None`` where none is of another stack. Raises likewise."""
+    if (start := bridge_script.find_start(text)) is not None:
+        return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    refuse_text(LAUNCHERS, text, path)
+    for is_script, read, is_setting in _SCRIPTS:
+        if is_script(text):
+            return _read(partial(read, text, path), is_setting, overrides, experiment)
     return None
 
 
@@ -83,6 +101,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if axolotl.is_axolotl(values):
         return partial(axolotl.read_axolotl, values, path), axolotl.is_setting
+    if accelerate.is_accelerate(values):
+        return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):

@@ -77,11 +77,6 @@ _MAPPINGS = (
         ),
     ),
     Unread(
-        "Accelerate configuration",
-        f"where it names a DeepSpeed JSON, give that; else {_INSTEAD}",
-        lambda v: "distributed_type" in v and bool({"num_processes", "fsdp_config", "deepspeed_config"} & v.keys()),
-    ),
-    Unread(
         "LLaMA-Factory configuration of version 1",
         f"give the DeepSpeed JSON of dist_config.config_file if there is one; else {_INSTEAD}",
         lambda v: "micro_batch_size" in v and bool({"dist_config", "train_dataset"} & v.keys()),

@@ -32,6 +32,7 @@ LEVER = Lever(
         "torchtitan": "training.global_batch_size",
         "deepspeed": "train_batch_size",
         "axolotl": "micro_batch_size",
+        "accelerate": "per_device_train_batch_size",
     },
     read=_read,
     values=_values,

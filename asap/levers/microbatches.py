@@ -50,6 +50,7 @@ LEVER = Lever(
         "deepspeed": "train_micro_batch_size_per_gpu",
         "nanotron": "tokens.micro_batch_size",
         "axolotl": "micro_batch_size",
+        "accelerate": "per_device_train_batch_size",
     },
     read=_read,
     values=_values,

@@ -5,7 +5,7 @@ from asap.plans import Plan
 from asap.plans.launchers import Stack
 from asap.plans.plan import Offload
 
-_TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl")
+_TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl", "accelerate")
 """Stacks whose FSDP offloads parameters with the optimizer, by one setting (``CPUOffloadPolicy`` of PyTorch)."""
 
 
@@ -35,6 +35,7 @@ LEVER = Lever(
         "deepspeed": "zero_optimization.offload_optimizer.device",
         "torchtitan": "training.enable_cpu_offload",
         "axolotl": "fsdp_config.offload_params",
+        "accelerate": "fsdp_config.fsdp_offload_params",
     },
     read=_read,
     values=_values,

@@ -11,6 +11,7 @@ _NAMED: dict[str, tuple[Remat, ...]] = {
     "nanotron": (Remat.NONE, Remat.FULL),
     "deepspeed": (Remat.NONE, Remat.FULL),
     "axolotl": (Remat.NONE, Remat.FULL),
+    "accelerate": (Remat.NONE, Remat.FULL),
 }
 """Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
@@ -82,6 +83,7 @@ LEVER = Lever(
         "nanotron": "parallelism.recompute_layer",
         "deepspeed": RECOMPUTE,
         "axolotl": RECOMPUTE,
+        "accelerate": RECOMPUTE,
     },
     read=_read,
     values=_values,

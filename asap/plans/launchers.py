@@ -6,11 +6,16 @@ from typing import Literal
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans import primus
+from asap.plans.accelerate import settings as accelerate
+from asap.plans.accelerate.deepspeed import deepspeed_lines, is_said_by_accelerate
+from asap.plans.accelerate.trainer_option import is_said_by_trainer, option_lines
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
+from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
+from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
@@ -18,7 +23,9 @@ from asap.plans.torchtitan import settings as torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.yaml_lines import yaml_lines
 
-Stack = Literal["maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "primus"]
+Stack = Literal[
+    "maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "accelerate", "primus"
+]
 
 TITLES: dict[Stack, str] = {
     "maxtext": "MaxText overrides",
@@ -29,6 +36,7 @@ TITLES: dict[Stack, str] = {
     "deepspeed": "DeepSpeed settings",
     "nanotron": "nanotron settings",
     "axolotl": "Axolotl settings",
+    "accelerate": "Accelerate settings",
     "primus": "Primus settings",
 }
 _STACKS: dict[str, Stack] = {
@@ -41,6 +49,8 @@ _STACKS: dict[str, Stack] = {
     "deepspeed": "deepspeed",
     "nanotron": "nanotron",
     "axolotl fsdp": "axolotl",
+    "accelerate fsdp": "accelerate",
+    "accelerate ddp": "accelerate",
 }
 
 
@@ -61,6 +71,8 @@ def stack_of(framework: str | None) -> Stack:
 
 def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
     """Whose form a line to paste has: that of the launcher which starts the stack, where there is one."""
+    if stack == "deepspeed" and is_said_by_accelerate(current):
+        return "accelerate"
     return "primus" if primus.is_primus(current) else stack
 
 
@@ -102,17 +114,26 @@ def launch_lines(
             return primus.lines_to_paste(settings, current)
         return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack == "deepspeed":
-        return deepspeed.lines_to_paste(deepspeed.to_settings(plan, current, global_batch=global_batch), current)
+        changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
+        if is_deepspeed_chat(current):
+            return chat_options(changed)
+        return (
+            deepspeed_lines(changed) if is_said_by_accelerate(current) else deepspeed.lines_to_paste(changed, current)
+        )
     if stack == "nanotron":
         return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     if stack == "axolotl":
         return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
+    if stack == "accelerate":
+        changed = accelerate.to_settings(plan, current, global_batch=global_batch)
+        return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if primus.is_primus(current):
         return primus.lines_to_paste(yaml_values(arguments), current)
     if stack == "megatron":
         return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
-    return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
+    overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
+    return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
 
 
 def inexpressible(

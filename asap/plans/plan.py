@@ -129,6 +129,15 @@ class Plan(BaseModel):
         terms += [f"{name}={value}" for name in OF_WORKLOAD if (value := getattr(self, name)) is not None]
         return " ".join(term for term in terms if term) or "data=1"
 
+    def beside(self, other: "Plan | None") -> str:
+        """The text form that :meth:`completed_by` another plan leaves as it is: with what is taken back of that one."""
+        terms = [str(self)]
+        if other is not None and other.offload and not self.offload:
+            terms.append("offload=none")
+        if other is not None and other.pipeline_repeats > 1 and self.pipeline_repeats == 1:
+            terms.append("pipeline_repeats=1")
+        return " ".join(terms)
+
     @classmethod
     def parse(cls, text: str) -> "Plan":
         """Read the text form, in any vocabulary of :mod:`asap.plans.text`.

@@ -128,6 +128,8 @@ def data_note(text: str, incumbent_replicas: int = 1) -> str | None:
 def _setting(name: str, term: Term) -> Any:
     if name == "remat":
         return _policy(term)
+    if name == "offload" and term.value.casefold() == "none":
+        return ()
     if name == "offload":
         return tuple(_choice(term.key, part, get_args(Offload)) for part in term.value.split("+"))
     if (choices := _CHOICES.get(name)) is not None:

@@ -15,6 +15,7 @@ from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.search import search
 from asap.study.study import Study, study_of
 from asap.study.wishes import Wishes
@@ -23,6 +24,8 @@ NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
 """Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""
 TIMES_MORE_CHIPS = (2, 4, 8, 16)
 PARTS_OF_BATCH = (2, 4, 8)
+_LOOKED_AT = 500
+"""Of the best configurations, those that are looked at for one that can be launched."""
 
 
 class Option(BaseModel):
@@ -152,9 +155,11 @@ def _with_workload(study: Study, **changed: object) -> Study:
 
 
 def _best(study: Study) -> Prediction | None:
-    """The best configuration that fits, by the search alone."""
+    """The best configuration that fits and that the run's launcher has words for, by the search alone."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
-    return expect(study, [found.plan(found.leading[0])])[0] if found and len(found.leading) else None
+    plans = (found.plan(place) for place in found.leading[:_LOOKED_AT]) if found else ()
+    plan = next((plan for plan in plans if why_not_launched(study, plan) is None), None)
+    return expect(study, [plan])[0] if plan is not None else None
 
 
 def _best_or_present(study: Study) -> Prediction | None:

@@ -55,6 +55,9 @@ class Overrides(BaseModel):
     deepspeed: str | None = Field(default=None, description="JSON to lay over the configuration")
     nanotron: str | None = Field(default=None, description="sections of YAML, on several lines")
     axolotl: str | None = Field(default=None, description="keys of YAML, on several lines")
+    accelerate: str | None = Field(
+        default=None, description="keys of YAML, and options of the program, on several lines"
+    )
     primus: str | None = Field(default=None, description="sections of YAML, on several lines")
 
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")

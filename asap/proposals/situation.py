@@ -93,8 +93,10 @@ def _too_much(memory: MemoryPrediction) -> str:
 
 def _well_set(considered: int, gain: float) -> str:
     least = f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
-    best = f"; the best gains {format_percent(gain)}" if gain > 0 else ""
-    return f"Well set: none of {considered:,} other configurations is expected to gain more than the {least}{best}."
+    if gain > 0:
+        found = f"the best bet among {considered:,} other configurations gains {format_percent(gain)}"
+        return f"Well set: {found}, less than the {least}."
+    return f"Well set: none of {considered:,} other configurations is expected to gain more than the {least}."
 
 
 def _spare(memory: MemoryPrediction) -> float:

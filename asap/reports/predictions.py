@@ -36,17 +36,17 @@ def print_predictions(
     for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):
         table.add_column(column, overflow="fold")
     if now is not None:
-        table.add_row(f"now: {now.plan}", *_cells(now)[1:], *(_number(read(now)) for read in distances.values()))
+        table.add_row(f"now: {now.plan}", *_cells(now, None)[1:], *(_number(read(now)) for read in distances.values()))
     for prediction in predictions:
         if now is None or prediction.plan != now.plan:
-            table.add_row(*_cells(prediction), *(_number(read(prediction)) for read in distances.values()))
+            table.add_row(*_cells(prediction, study.plan), *(_number(read(prediction)) for read in distances.values()))
     console.print(table)
     console.print(Text(f"axes: {phrases.axis_legend(prediction.plan for prediction in predictions)}", style="dim"))
     if distances:
         console.print(Text("; ".join(f"{name}: {_LEGEND[name]}" for name in distances), style="dim"))
     if len(predictions) <= IN_FULL:
         for prediction in predictions:
-            _print_parts(prediction, console)
+            _print_parts(prediction, study.plan, console)
     notes = (*study.warnings, *(note for p in predictions for note in p.notes), *_unsayable(study, predictions))
     for note in _once(notes):
         console.print(Text(f"! {plain(note)}", style="yellow"))
@@ -74,11 +74,11 @@ def _unsayable(study: Study, predictions: list[Prediction]) -> Iterator[str]:
 _FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}
 
 
-def _cells(prediction: Prediction) -> tuple[str, ...]:
+def _cells(prediction: Prediction, now: Plan | None) -> tuple[str, ...]:
     tokens, mfu, memory = prediction.tokens_per_second, prediction.mfu, prediction.memory
     time = phrases.interval(prediction.step_time) if prediction.step_time else phrases.relative_change(prediction)
     return (
-        str(prediction.plan),
+        prediction.plan.beside(now),
         time,
         significant(tokens.value) if tokens else "",
         format_percent(mfu.value) if mfu else "",
@@ -91,8 +91,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _print_parts(prediction: Prediction, console: Console) -> None:
-    console.print(Text(str(prediction.plan), style="bold"))
+def _print_parts(prediction: Prediction, now: Plan | None, console: Console) -> None:
+    console.print(Text(prediction.plan.beside(now), style="bold"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim")
     for column in ("part of the step", "axis", "runs for", "adds"):
         table.add_column(column)

@@ -34,7 +34,8 @@ def test_what_the_command_says_is_read_and_the_rest_left_to_the_recipe(read):
     sharing = read("launch.sh", START, "use_distributed_optimizer=true")
     assert (sharing.workload.zero_stage, sharing.notes) == (1, ())
     line = launch_lines(Plan.parse("replica=8 microbatches=8"), "bridge", run.hyperparameters, global_batch=128)
-    assert "model.tensor_model_parallel_size=1" in line
+    assert "--tensor_model_parallel_size 1" in line.split(" model.")[0]
+    assert "model.tensor_model_parallel_size" not in line
 
 
 def test_a_plan_that_hangs_on_the_recipe_is_unknown_until_it_is_said(read):

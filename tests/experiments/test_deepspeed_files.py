@@ -5,8 +5,11 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
+from asap.optimize.evaluators.run.command import words
+from asap.optimize.evaluators.run.settings import asked_settings
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines
+from asap.proposals.proposal import Overrides
 from tests.experiments.stack_configurations import (
     DEEPSPEED,
     HUGGING_FACE,
@@ -67,6 +70,29 @@ def test_a_script_that_starts_deepspeed(read):
         "replica=16 microbatches=1", 2, 32,
     )  # fmt: skip
     assert trainer.workload.precision == "bf16"
+
+
+def test_deepspeed_chat_is_told_by_its_own_arguments(read):
+    run = read("run.sh", CHAT)
+
+    def line(plan: str) -> str:
+        return launch_lines(Plan.parse(plan), "deepspeed", run.hyperparameters, global_batch=64)
+
+    assert line(str(run.plan)) == ""
+    changed = line("replica=8 microbatches=1 remat=none")
+    assert changed == (
+        "--zero_stage 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1"
+        "  # without --gradient_checkpointing"
+    )
+    assert asked_settings(Overrides(deepspeed=changed))["zero_stage"] == "2"
+    assert words(Overrides(deepspeed=changed)) == changed.partition("  #")[0]
+    assert line("data=8 microbatches=2 remat=full offload=optimizer+parameters") == "--offload"
+    with pytest.raises(PlanError, match="offloads parameters and optimizer together"):
+        line("data=8 microbatches=2 offload=optimizer")
+    with pytest.raises(PlanError, match="no argument for"):
+        line("replica=4 model=2")
+    silent = read("run.sh", CHAT.replace("--gradient_checkpointing", "").replace("--per_device_train_batch_size 4", ""))
+    assert (str(silent.plan), silent.workload.global_batch) == ("data=8 microbatches=2 remat=none", 256)
 
 
 def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):

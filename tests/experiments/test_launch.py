@@ -267,7 +267,7 @@ def test_a_manifest_says_command_chip_topology_and_slices(tmp_path):
     assert experiment.environment == {"LIBTPU_INIT_ARGS": "--a=1"}
     for kind in ("Pod", "PyTorchJob"):
         (tmp_path / "k8s.yaml").write_text(f"apiVersion: v1\nkind: {kind}\n")
-        with pytest.raises(ConfigError, match=f"is a manifest .{kind}. that does not start MaxText"):
+        with pytest.raises(ConfigError, match=f"is a manifest .{kind}.: no training command that is read"):
             add(tmp_path / "k8s.yaml")
 
 

@@ -245,3 +245,19 @@ def test_a_layout_says_virtual_stages_and_goes_where_the_pipeline_changes(read):
     flat = Plan.parse("replica=16 model=4 microbatches=8 remat=full")
     line = launch_lines(flat, "megatron", run.hyperparameters, global_batch=256, layers=32)
     assert line == "--pipeline-model-parallel-size 1 # without --pipeline-model-parallel-layout"
+
+
+@pytest.mark.parametrize(("said", "heads"), [("--attention-head-type multiquery", 1), ("--num-key-value-heads 4", 4)])
+def test_key_and_value_heads_under_the_names_of_forks(read, said, heads):
+    plain = MEGATRON.replace("--group-query-attention --num-query-groups 8", said)
+    assert read("train.sh", plain).model.kv_heads == heads
+
+
+def test_what_is_sourced_decides_only_arguments_that_come_from_there(read):
+    settled = MEGATRON.replace("--recompute-granularity full", "").replace(
+        "export NCCL", "source ~/.bashrc\nexport NCCL"
+    )
+    run = read("train.sh", settled.replace("${MODEL_ARGS[@]}", "${MODEL_ARGS[@]} --log-dir $LOGS"), hardware="h100-64")
+    assert str(run.plan.remat) == "none"
+    open_ = read("train.sh", settled.replace("${MODEL_ARGS[@]}", "${MODEL_ARGS[@]} $EXTRA_ARGS"), hardware="h100-64")
+    assert open_.plan.remat is None

@@ -86,3 +86,15 @@ def test_tensors_that_make_a_named_policy_are_that_policy():
     for text in ("key+key", "key+mlpwo", "host.", "key+"):
         with pytest.raises(PlanError, match="remat cannot be"):
             Plan.parse(f"remat={text}")
+
+
+def test_a_plan_beside_another_keeps_what_it_takes_back():
+    now = Plan.parse("data=8 stage=2 pipeline_repeats=4 remat=full offload=optimizer+parameters")
+    there = Plan.parse("data=8 stage=2 remat=none")
+    assert there.completed_by(now).offload
+    text = there.beside(now)
+    assert text == "data=8 stage=2 remat=none offload=none pipeline_repeats=1"
+    back = Plan.parse(text).completed_by(now)
+    assert (back.offload, back.pipeline_repeats, back.remat) == ((), 1, there.remat)
+    assert now.beside(now) == str(now)
+    assert there.beside(None) == str(there)

@@ -342,3 +342,27 @@ def test_replicas_of_a_fully_sharded_model_hold_copies_and_devices_that_share_a_
     sharded = held("data=64", work=hybrid).optimizer
     assert held("replica=8 data=8", work=hybrid).optimizer == pytest.approx(8 * sharded)
     assert held("data=8 seq=8", work=hybrid).optimizer == pytest.approx(sharded)
+
+
+OFFLOADED = "data=64 remat=full offload=optimizer+parameters"
+
+
+@pytest.mark.parametrize("framework", ["torchtitan", "Axolotl FSDP", "Accelerate FSDP", "DeepSpeed"])
+def test_what_the_host_updates_leaves_gathered_layers_and_activations_on_the_device(framework):
+    work = WORK.model_copy(update={"framework": framework, "zero_stage": 3 if framework == "DeepSpeed" else 0})
+    moved, here = held(OFFLOADED, work=work), held("data=64 remat=full", work=work)
+    assert np.all(moved.parameters + moved.gradients + moved.optimizer == 0)
+    assert np.allclose(moved.total, here.activations + here.temporaries + here.collectives)
+    updated = held("data=64 remat=full offload=optimizer", work=WORK.model_copy(update={"framework": "Megatron-Core"}))
+    assert np.all(updated.gradients > 0)
+
+
+def test_the_trainer_keeps_whole_gradients_from_microbatch_to_microbatch_under_fsdp():
+    work = WORK.model_copy(update={"framework": "Accelerate FSDP"})
+    whole = 2 * count_parameters(MODEL).total
+    one, four = (held(f"data=64 remat=full microbatches={count}", work=work) for count in (1, 4))
+    assert np.allclose(four.gradients - one.gradients, whole, rtol=0.01)
+    replicas = [held(f"replica=64 remat=full microbatches={count}", work=work).gradients for count in (1, 4)]
+    assert np.array_equal(*replicas)
+    titan = work.model_copy(update={"framework": "torchtitan"})
+    assert np.array_equal(held("data=64 remat=full microbatches=4", work=titan).gradients, one.gradients)

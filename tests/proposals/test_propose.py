@@ -1,7 +1,7 @@
 import pytest
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.experiments import Experiment, ExperimentStore, HardwareReference, refer_to_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.plans.maxtext.overrides import from_overrides, to_overrides
@@ -9,6 +9,8 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
 from asap.proposals.propose import no_proposals, propose
+from asap.proposals.selection.candidate import expected_gain
+from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
 from asap.study.open_study import open_study
@@ -96,6 +98,16 @@ def test_a_precedent_moves_the_ranking(store):
     favourite = Plan.parse("data=8 seq=8 model=4")
     assert rank_candidates(study).candidates[0].plan != favourite
     assert rank_candidates(study, {favourite: 0.5}).candidates[0].plan == favourite
+
+
+def test_a_precedent_turns_no_predicted_loss_into_a_gain(store):
+    study = open_study("paper-v5e-256", store)
+    losing = rank_candidates(study).candidates[-1].plan
+    ranked = rank_candidates(study, {losing: 0.5})
+    found = next(candidate for candidate in ranked.candidates if candidate.plan == losing)
+    assert found.prediction.relative_step_time.value > 1
+    assert found.score < 0
+    assert losing not in [candidate.plan for candidate in choose(ranked.candidates, study.plan)]
 
 
 def test_without_facts_there_is_no_proposal_but_a_reason(store):
@@ -216,3 +228,22 @@ def test_only_policies_of_the_stack_are_offered_and_none_that_is_not_known():
 
 def _policies(study):
     return {candidate.plan.remat for candidate in rank_candidates(study).candidates}
+
+
+def test_a_plan_that_adds_to_a_better_one_and_gains_nothing_is_no_proposal_of_its_own():
+    work = Workload(global_batch=16, sequence_length=2048, precision="bf16", framework="Axolotl FSDP")
+    now = Plan.parse("data=8 microbatches=2 remat=full offload=optimizer+parameters")
+    record = Experiment(
+        id="offloaded",
+        model=find_architecture("qwen2.5-7b"),
+        hardware=refer_to_hardware("h100-8")[0],
+        plan=now,
+        workload=work,
+        hyperparameters={"base_model": "x", "fsdp_config.offload_params": True, "micro_batch_size": 1},
+    )
+    study = study_of(record)
+    first, *others = choose(rank_candidates(study, {}).candidates, now)
+    assert first.plan.offload == ()
+    for other in others:
+        more = strategy(other.plan, now) > strategy(first.plan, now)
+        assert not more or expected_gain(other.prediction) > expected_gain(first.prediction)

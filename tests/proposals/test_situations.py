@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asap.diagnosis import Bottleneck
-from asap.experiments import Experiment, HardwareReference
+from asap.experiments import Experiment, HardwareReference, refer_to_hardware
 from asap.levers.table import ON_REQUEST
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
@@ -300,3 +300,21 @@ def test_copies_with_host_memory_are_not_kept_where_no_mesh_shortens_them():
     assert not said.keep_incumbent
     assert "offload less" in said.statement
     assert recommend((), 5, bottleneck=Bottleneck.HBM).keep_incumbent
+
+
+def test_what_would_fit_otherwise_is_something_that_the_launcher_can_say():
+    work = Workload(
+        global_batch=128, sequence_length=32_768, precision="bf16", framework="DeepSpeed", zero_stage=3
+    )  # fmt: skip
+    record = Experiment(
+        id="long",
+        model=find_architecture("qwen2.5-7b"),
+        hardware=refer_to_hardware("h100-8")[0],
+        plan=Plan.parse("data=8 microbatches=8 remat=full"),
+        workload=work,
+        hyperparameters={"zero_optimization.stage": 3, "TrainingArguments.per_device_train_batch_size": 2},
+    )
+    study = study_of(record)
+    found = options(study, expect(study, [study.plan])[0])
+    assert found
+    assert all(option.plan.degree("seq") == 1 for option in found)

@@ -45,7 +45,7 @@ class PlanTools:
         return {
             "considered": ranked.considered,
             "incumbent": _row(ranked, ranked.incumbent) if ranked.incumbent else None,
-            "engine_choice": list(map(str, chosen)),
+            "engine_choice": [plan.beside(ranked.study.plan) for plan in chosen],
             "candidates": table([_row(ranked, prediction) for prediction in shown]),
             **_footing(shown),
         }
@@ -74,7 +74,7 @@ class PlanTools:
         parsed = study.complete(Plan.parse(plan))
         broken = [violation.sentence for violation in violations(parsed, study.constraints)]
         return {
-            "plan": str(parsed),
+            "plan": parsed.beside(study.plan),
             "valid": not broken,
             "violations": broken,
             "not_checked": unchecked(study.constraints),
@@ -112,7 +112,7 @@ def _row(ranked: RankedCandidates, prediction: Prediction) -> Answer:
     rank, strategy = next(found, (None, ""))
     incumbent = ranked.study.plan
     placed = {"rank": rank, "strategy": title(prediction.plan, incumbent, strategy) if incumbent else None}
-    return placed | prediction_row(prediction)
+    return placed | prediction_row(prediction) | {"plan": prediction.plan.beside(incumbent)}
 
 
 def _parts(prediction: Prediction) -> Answer:

@@ -26,8 +26,8 @@ def predict(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Primus, config.json, script,"
-            " record."
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Accelerate, Primus,"
+            " config.json, script, record."
         ),
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,

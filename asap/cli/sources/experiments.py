@@ -21,8 +21,8 @@ def add(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Primus, config.json, script,"
-            " record."
+            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Accelerate, Primus,"
+            " config.json, script, record."
         ),
     ] = None,
     source: Annotated[

@@ -19,6 +19,7 @@ _ADVICE: Mapping[Stack | None, str] = {
     f" copies (optimizer.overlap_cpu_optimizer_d2h_h2d=true); {_REMATERIALISE} (model.recompute_granularity)",
     "torchtitan": f"set training.enable_cpu_offload=false; {_REMATERIALISE} (activation_checkpoint.mode)",
     "axolotl": f"set fsdp_config.offload_params=false; {_REMATERIALISE} (activation_offloading=false)",
+    "accelerate": f"set fsdp_config.fsdp_offload_params=false; {_REMATERIALISE} (fsdp_activation_checkpointing)",
     "deepspeed": "keep the optimizer or a part of it on the device (zero_optimization.offload_optimizer: device none,"
     f" or a smaller ratio), pin its memory (pin_memory); {_REMATERIALISE} (activation checkpointing)",
 }

@@ -1,6 +1,5 @@
 """An experiment from Axolotl's YAML (axolotl-ai-cloud/axolotl, ``src/axolotl/utils/schemas/config.py``)."""
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from asap.experiments.deepspeed.named_configuration import read_named_configurat
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
+from asap.experiments.optimizer_names import narrow_moments, optimizer_family
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.axolotl import settings as axolotl
@@ -31,9 +31,6 @@ _READ = frozenset(
         "sample_packing", "pad_to_sequence_len",
     ]
 )  # fmt: skip
-_OPTIMIZER = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
-_NARROW_MOMENTS = re.compile(r"adam\w*_([48])bit$")
-_OF_BITS = {"8": "int8", "4": "fp4"}
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _OFF = ("", "none", "false", "0")
 
@@ -68,8 +65,8 @@ def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str]
         "precision": _precision(settings),
         "attention": _attention(settings),
         "context_parallel": "ring" if (settings.count(axolotl.CONTEXT) or 1) > 1 else None,
-        "optimizer": _optimizer(settings),
-        **_moments(settings),
+        "optimizer": optimizer_family(settings.text("optimizer")),
+        **narrow_moments(settings.text("optimizer")),
     }
     sources = {"model": settings.source(_MODEL), "workload.sequence_length": settings.source(_SEQUENCE)}
     return read.model_copy(
@@ -168,20 +165,6 @@ def _keeps_bf16(settings: StackSettings, sharded: bool) -> bool:
     return not first and _precision(settings) in ("bf16", "fp8")
 
 
-def _moments(settings: StackSettings) -> dict[str, str]:
-    """The precision of Adam's moments, where the name of the optimizer says one."""
-    found = _NARROW_MOMENTS.search((settings.text("optimizer") or "").casefold())
-    kept = _OF_BITS[found[1]] if found else None
-    return {"first_moment_precision": kept, "second_moment_precision": kept} if kept else {}
-
-
-def _optimizer(settings: StackSettings) -> str:
-    """The family of an optimizer's name: ``paged_adamw_8bit`` → ``adamw``."""
-    said = (settings.text("optimizer", "adamw") or "").casefold()
-    found = _OPTIMIZER.search(said)
-    return found[0] if found else said
-
-
 def _attention(settings: StackSettings) -> str | None:
     said = settings.text("attn_implementation", "") or ""
     if "flash" in said or axolotl.is_on(settings, "flash_attention"):
@@ -194,7 +177,7 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
     if not (axolotl.is_on(settings, "sample_packing") or axolotl.is_on(settings, "pad_to_sequence_len")):
         length = settings.get(_SEQUENCE)
         notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
-    if (optimizer := settings.text("optimizer", "") or "").endswith("bit") and not _moments(settings):
+    if (optimizer := settings.text("optimizer", "") or "").endswith("bit") and not narrow_moments(optimizer):
         notes.append(f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32")
     if any(key.startswith("overrides_of_model_config.") for key in settings):
         notes.append("overrides_of_model_config is not read: the model is taken as published")

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.documents import read_document
+from asap.experiments.named_file import find_named
 from asap.experiments.stack_settings import dotted
 
 
@@ -18,13 +18,11 @@ def read_named_configuration(named: Any, path: Path) -> dict[str, Any]:
     """
     if isinstance(named, dict):
         return dotted(named)
-    if not isinstance(named, str) or not named.endswith(".json"):
+    if not isinstance(named, str) or not named.endswith((".json", ".conf")):
         reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
         hint = "add deepspeed=FILE.json, or give the model's config.json, --hardware, --batch, --sequence and --plan"
         raise ConfigError(reason, where=str(path), hint=hint)
-    folders = (path.parent, *path.absolute().parents)
-    places = (folder / name for folder in folders for name in (named, Path(named).name))
-    found = next((place for place in places if is_file(place)), None)
+    found = find_named(named, path)
     if found is None:
         reason = f"names {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the file")

@@ -19,9 +19,13 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
 from asap.experiments.stack_settings import StackSettings, dotted
+from asap.plans.deepspeed.chat import MARK
+from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _CONFIG = ("deepspeed_config", "deepspeed")
+_OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
+"""Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
 
 
 def is_deepspeed_script(text: str) -> bool:
@@ -44,12 +48,18 @@ def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], exper
     commands = list(read_commands(with_sources(text, path.parent)))
     start = next(command for command in commands if _is_start(command))
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
+    chat = _is_chat(said)
+    told = {**(_OF_CHAT if chat else {}), **said}
     arguments = StackSettings(
-        {key: value for key, value in said.items() if not has_substitution(str(value))}, str(path)
+        {key: value for key, value in told.items() if not has_substitution(str(value))}, str(path)
     )
     experiment = _with_devices(arguments, experiment)
     configuration = _configuration(said, commands, path)
-    return read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
+    found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
+    if not chat:
+        return found
+    stage = {MARK: found.workload.zero_stage}
+    return found.model_copy(update={"hyperparameters": found.hyperparameters | stage})
 
 
 def _is_start(command: Command) -> bool:
@@ -66,8 +76,8 @@ def _unsaid(said: Mapping[str, Any]) -> frozenset[str]:
 
 def _configuration(arguments: Mapping[str, Any], commands: list[Command], path: Path) -> dict[str, Any]:
     """The settings of the file that the command names, by dotted key."""
-    name = next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(".json")), None)
-    if name is None and "zero_stage" in arguments:
+    name = _named(arguments)
+    if _is_chat(arguments):
         return _of_deepspeed_chat(arguments)
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
@@ -82,6 +92,15 @@ def _configuration(arguments: Mapping[str, Any], commands: list[Command], path: 
             f"starts DeepSpeed with {plain(name, 80)}, which is not beside it", where=str(path), hint=hint
         )
     return dotted(read_document(beside).values)
+
+
+def _named(arguments: Mapping[str, Any]) -> str | None:
+    return next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(".json")), None)
+
+
+def _is_chat(arguments: Mapping[str, Any]) -> bool:
+    """Whether the arguments are DeepSpeed-Chat's, which name no configuration."""
+    return "zero_stage" in arguments and _named(arguments) is None
 
 
 def _of_deepspeed_chat(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ What the configuration leaves to the launcher (``auto``) is what the arguments s
 huggingface.co/docs/transformers/main_classes/deepspeed).
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,24 @@ _FILLED = {
     "sequence_parallel_size": "sequence_parallel_size",
 }
 """DeepSpeed's settings by the argument that fills them."""
-_ADAPTERS = ("use_peft", "use_lora", "lora_dim", "lora_enable", "qlora", "use_badam")
+_ADAPTERS = (
+    "lora_dim",
+    "lora_enable",
+    "lora",
+    "qlora",
+    "peft",
+    "peft_method",
+    "use_badam",
+    "load_in_4bit",
+    "load_in_8bit",
+)
+_ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
+_RANK = ("lora_r", "lora_rank")
+"""Of adapters, which a program trains where no switch says that it does not."""
+_OFF = ("0", "false", "none", "")
 _PARTS = ("lora", "oft", "freeze")
+READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, *_RANK, "use_peft", "use_lora"))
+"""Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
 def read_with_arguments(
@@ -67,22 +84,24 @@ def read_with_arguments(
     """
     check_trains_all(arguments)
     values = {**configuration, **_fillings(arguments, unsaid)}
-    found = read_deepspeed(values, path, overrides, _with_model(arguments, experiment))
+    found = read_deepspeed(values, path, overrides, with_model(arguments, experiment))
     if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
         keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
         found = _with_recomputation(found, Remat.NONE if keeps else Remat.FULL)
     if TRAINER_MICRO_BATCH in arguments:
         settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
         found = found.model_copy(update={"hyperparameters": settings})
-    sequence = next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
-    said = {"sequence_length": sequence, "precision": "fp8" if arguments.flag("fp8") else None}
+    said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
 
 
 def check_trains_all(arguments: StackSettings) -> None:
     """Raise ConfigError where adapters or a part of the layers are trained."""
-    said = next((key for key in _ADAPTERS if str(arguments.get(key, 0)).casefold() not in ("0", "false", "none")), None)
+    switches = [key for key in arguments if key in _ADAPTERS or _ADAPTER.fullmatch(key)]
+    said = next((key for key in switches if str(arguments[key]).casefold() not in _OFF), None)
+    if said is None and not switches and "finetuning_type" not in arguments:
+        said = next((key for key in _RANK if str(arguments.get(key, 0)).casefold() not in _OFF), None)
     if said is None and str(arguments.get("finetuning_type")).casefold() in _PARTS:
         said = "finetuning_type"
     if said is not None:
@@ -116,7 +135,13 @@ def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
     return experiment.model_copy(update={"plan": plan, "notes": notes})
 
 
-def _with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
+def sequence_length(arguments: StackSettings) -> int | None:
+    """Tokens of a sequence; ``None`` where no argument says it."""
+    return next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
+
+
+def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
+    """``experiment`` with the model that the arguments name, where none is said."""
     name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
     if name is None or experiment.model is not None:
         return experiment

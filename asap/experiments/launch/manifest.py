@@ -26,6 +26,11 @@ def is_manifest(document: Document) -> bool:
     return "apiVersion" in document.values and isinstance(document.values.get("kind"), str)
 
 
+def starts_maxtext(document: Document) -> bool:
+    """Whether it has a command of MaxText."""
+    return any(read_launch(text) is not None for text in _texts(document.values))
+
+
 def read_manifest(document: Document) -> Launch:
     """The start of MaxText in a manifest.
 

@@ -101,7 +101,9 @@ def _of_script(path: Path) -> Launch:
     named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     hint = f"give {plain(other, 60)}, which it names" if other else "give the configuration that it starts"
-    raise ConfigError("has no command of MaxText, Megatron-LM or DeepSpeed", where=str(path), hint=hint)
+    raise ConfigError(
+        "has no command of MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan", where=str(path), hint=hint
+    )
 
 
 def _of_benchmark(runner: Launch, script: Path) -> Launch:

@@ -42,8 +42,9 @@ _SOURCES = {
 
 SHAPES = frozenset(
     [
-        *_SOURCES.values(), *_GATED, "group_query_attention", "multi_latent_attention", "parallel_attention",
-        "qk_layernorm", "position_embedding_type", "use_rotary_position_embeddings",
+        *_SOURCES.values(), *_GATED, "group_query_attention", "attention_head_type", "num_key_value_heads",
+        "multi_latent_attention", "parallel_attention", "qk_layernorm",
+        "position_embedding_type", "use_rotary_position_embeddings",
         *(argument for argument, _ in _MLA.values()),
     ]
 )  # fmt: skip
@@ -103,7 +104,8 @@ def _shapes(settings: StackSettings) -> dict[str, Any]:
 def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
     heads = settings.count("num_attention_heads")
     grouped = settings.flag("group_query_attention")
-    fields: dict[str, Any] = {"kv_heads": settings.count("num_query_groups", 1) if grouped else heads}
+    of_forks = 1 if settings.text("attention_head_type") == "multiquery" else settings.count("num_key_value_heads")
+    fields: dict[str, Any] = {"kv_heads": settings.count("num_query_groups", 1) if grouped else of_forks or heads}
     if settings.flag("multi_latent_attention"):
         fields |= {field: settings.count(argument, default) for field, (argument, default) in _MLA.items()}
     if window := settings.text("window_size") if not isinstance(settings.get("window_size"), list) else None:

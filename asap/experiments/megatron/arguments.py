@@ -26,6 +26,8 @@ READ = frozenset(
         "kv_channels",
         "group_query_attention",
         "num_query_groups",
+        "attention_head_type",
+        "num_key_value_heads",
         "seq_length",
         "max_position_embeddings",
         "position_embedding_type",
@@ -168,7 +170,7 @@ class ScriptArguments:
     unsettled: frozenset[str]
     """Arguments that are read and whose value only a run can tell."""
     sourced: bool
-    """Whether it sources what could not be followed."""
+    """Whether it sources what could not be followed, and takes arguments from there."""
     notes: tuple[str, ...]
 
 
@@ -204,7 +206,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
         unsettled=frozenset(undecided) | frozenset(unknown),
-        sourced=bool(sources),
+        sourced=bool(sources) and (run is None or _has_open_arguments(run)),
         notes=tuple(f"{path.name} {note}" for note in notes),
     )
 
@@ -212,6 +214,18 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
 def _is_run(command: Command) -> bool:
     said = {option.name for option in options(command.text)}
     return sum(sign in said for sign in SIGNS) >= 2
+
+
+def _has_open_arguments(command: Command) -> bool:
+    """Whether a command has words besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
+    words = command.text.split()
+    variables = [place for place, word in enumerate(words) if word.lstrip("\"'").startswith("$")]
+    return any(not _takes_value(words[place - 1]) for place in variables if place)
+
+
+def _takes_value(word: str) -> bool:
+    """Whether the next word is its value: after an option, or as the target of a redirection."""
+    return ">" in word or (word.startswith("-") and "=" not in word and _name(word) not in FLAGS)
 
 
 def _by_line(arguments: Mapping[str, int]) -> str:

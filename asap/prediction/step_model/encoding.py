@@ -47,6 +47,8 @@ GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
+TRAINER_FSDP = ("accelerate fsdp", "axolotl fsdp")
+"""Frameworks whose loop is Hugging Face's Trainer, on FSDP."""
 SLOWEST_HOST_LINK = 1.6e10
 """Bytes/s to the host in one direction, where a chip's maker publishes none: that of the slowest chip that has one."""
 FIRST_FLASH = 0.5
@@ -183,6 +185,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         zero_stage=float(over_replicas),
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
         gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
+        updates_on_host=float(framework == "fsdp"),
+        accumulates_whole=float(name in TRAINER_FSDP),
         capacity_factor=w.capacity_factor or 1.0,
         graphs_layers=float(w.cuda_graphs in ("layer", "step")),
         rings_context=float(context == "ring"),

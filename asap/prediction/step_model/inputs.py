@@ -124,6 +124,12 @@ class WorkloadInputs:
     gathers_through_one_port: Number
     """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
     stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
+    updates_on_host: Number
+    """Switch: the host updates what is offloaded, so gradients wait there with the optimizer, and parameters come to
+    the device a layer at a time (PyTorch, ``CPUOffloadPolicy``; ZeRO-Offload, arXiv:2101.06840)."""
+    accumulates_whole: Number
+    """Switch: FSDP scatters gradients in the last microbatch alone, and keeps all of them until then, in 16 bits: under
+    ``no_sync``, which Hugging Face's Trainer takes (accelerate, ``concept_guides/gradient_synchronization.md``)."""
     capacity_factor: Number
     """Slots of an expert over its fair share of the tokens."""
     graphs_layers: Number

@@ -6,7 +6,7 @@ import numpy as np
 
 from asap.prediction.step_model.activations import activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
-from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters
+from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters, stage_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.tpu_buffers import TpuBuffers, load_tpu_buffers
 from asap.prediction.step_model.tpu_memory import block_share, tpu_peak
@@ -99,15 +99,23 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
     peak = np.maximum(working, layer.logits)
     ends = last * layers * (layer.kept + layer.scores) + peak >= at_start
     flight = np.where(ends, last, first) * layers
+    held = work.updates_on_host > 0
     return StepMemory(
-        parameters=owned.total * work.parameter_bytes,
-        gradients=gradients,
+        parameters=owned.total * work.parameter_bytes * np.where(held, 1 - layout.host_parameters, 1.0),
+        gradients=gradients * np.where(held, 1 - layout.host_optimizer, 1.0) + _accumulated_whole(inputs),
         optimizer=optimizer * (1 - layout.host_optimizer),
         activations=flight * layer.kept,
         attention=flight * layer.scores,
         temporaries=np.where(ends, peak, working),
         collectives=_gathered(inputs),
     )
+
+
+def _accumulated_whole(inputs: StepInputs) -> Number:
+    """Gradients that FSDP keeps from microbatch to microbatch before it scatters them."""
+    layout = inputs.plan
+    kept = (inputs.workload.accumulates_whole > 0) & (layout.microbatches > 1) & (layout.fsdp > 1)
+    return np.where(kept, ACTIVATION_BYTES * stage_parameters(inputs), 0.0)
 
 
 def _gathered(inputs: StepInputs) -> Number:

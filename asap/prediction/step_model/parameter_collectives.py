@@ -53,9 +53,11 @@ def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number,
 
 
 def _gather(inputs: StepInputs, parameters: Number, ring: Channel) -> Number:
-    """FSDP of so many parameters: gathered forward and backward, and their gradients scattered."""
+    """FSDP of so many parameters: gathered forward and backward, and their gradients scattered, in the last microbatch
+    or in each."""
     gathered = 2 * all_gather(ACTIVATION_BYTES * parameters, ring)
-    return gathered + reduce_scatter(inputs.workload.reduce_bytes * parameters, ring)
+    scattered = reduce_scatter(inputs.workload.reduce_bytes * parameters, ring)
+    return gathered + scattered / np.where(inputs.workload.accumulates_whole > 0, inputs.plan.microbatches, 1.0)
 
 
 def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:

@@ -8,10 +8,11 @@ from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.torus import split_axes
+from asap.plans.validity import Degrees
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.proposal import Citation, Confidence, Impact
-from asap.proposals.selection.strategy import NAMES, changes
+from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.study.study import Study
 
 Z_90 = NormalDist().inv_cdf(0.95)
@@ -44,7 +45,7 @@ BOTTLENECK_REASONS = {
 
 def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
     """Why this plan, change by change: the bottleneck first, then the main strategy."""
-    moved = changes(plan, study.plan or Plan(), main)
+    moved = _moved(study, plan, main)
     bottleneck = study.diagnosis.bottleneck
     keys = ((bottleneck, change.axis, change.direction) for change in moved)
     linked = [BOTTLENECK_REASONS[key] for key in keys if key in BOTTLENECK_REASONS]
@@ -53,6 +54,14 @@ def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
             f"It does not meet the {bottleneck.value.replace('_', ' ')} bottleneck directly; it tests an alternative."
         ]
     return (*linked, *(f"{change}: {change.principle.reason}." for change in moved))
+
+
+def _moved(study: Study, plan: Plan, main: str) -> tuple[PlanChange, ...]:
+    """What a plan changes, without its expert axis where experts lie over as many devices as now, through others."""
+    now, over = study.plan or Plan(), study.experiment.workload.experts_over
+    spread = [Degrees.of(each, over).expert_devices for each in (plan, now)]
+    stay = bool(over) and spread[0] == spread[1]
+    return tuple(change for change in changes(plan, now, main) if not (stay and change.axis == "expert"))
 
 
 def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | None) -> tuple[str, ...]:
@@ -67,7 +76,7 @@ def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | N
 
 def trade_offs(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
     """What the plan costs or risks, the main strategy first."""
-    moved = changes(plan, study.plan or Plan(), main)
+    moved = _moved(study, plan, main)
     costs = [f"{change}: {change.principle.trade_off}." for change in moved]
     topology = study.slice.topology if study.slice else None
     if topology and study.plan is not None:

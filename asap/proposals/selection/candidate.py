@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.doubt import after_doubt, log_interval
+from asap.proposals.selection.doubt import after_doubt, log_interval, with_precedent
 
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that."""
@@ -70,6 +70,6 @@ def worth(prediction: Prediction, precedent: float, makes_fit: bool) -> float:
     assert prediction.relative_step_time is not None
     gain, half_width = log_interval(prediction.relative_step_time)
     odds = fit_odds(prediction)
-    return (
-        gain + precedent - half_width + math.log(odds) if makes_fit else after_doubt(gain + precedent, half_width, odds)
-    )
+    if makes_fit:
+        return gain + precedent - half_width + math.log(odds)
+    return after_doubt(float(with_precedent(gain, precedent)), half_width, odds)

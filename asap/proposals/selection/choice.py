@@ -2,7 +2,8 @@
 
 from asap.levers.table import changed_levers
 from asap.plans import Plan
-from asap.proposals.selection.candidate import Candidate, expected_gain, fits
+from asap.proposals.selection.candidate import Candidate, expected_gain, fit_odds, fits
+from asap.proposals.selection.doubt import with_precedent
 from asap.proposals.selection.strategy import ALONE, strategy
 
 COUNT = 3
@@ -10,6 +11,8 @@ MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
 LEAST_WORTH = 0.001
 """Gain after doubt below which a plan is no proposal: reports would round it to nothing."""
+SURER = 0.1
+"""Probability by which a plan has to be likelier to fit than another to be surer."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
 
@@ -36,10 +39,10 @@ def is_worth(candidate: Candidate) -> bool:
     """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
     if candidate.makes_fit or candidate.prediction.relative_step_time is None:
         return True
-    gain = expected_gain(candidate.prediction) + candidate.precedent
+    gain = with_precedent(expected_gain(candidate.prediction), candidate.precedent)
     if candidate.prediction.method == "profile_ratios":
-        return gain > 0
-    return gain >= MEASURABLE and candidate.score >= LEAST_WORTH
+        return bool(gain > 0)
+    return bool(gain >= MEASURABLE) and candidate.score >= LEAST_WORTH
 
 
 def changes_of(plan: Plan, incumbent: Plan) -> int:
@@ -63,10 +66,22 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     if one.makes_fit:
         contains = set(mine.split("+")) > set(others.split("+"))
         return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
-    if one.prediction.method == "profile_ratios" or changed_levers(one.plan, better.plan):
+    if one.prediction.method == "profile_ratios":
+        return False
+    if _adds_to(one, better, incumbent):
+        return True
+    if changed_levers(one.plan, better.plan):
         return False
     slower = expected_gain(better.prediction) - expected_gain(one.prediction)
     return abs(slower) < MEASURABLE and abs(_hbm(one) - _hbm(better)) < SAME_HBM
+
+
+def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
+    """Whether a plan changes more than a better one does, and is neither faster for it nor surer to fit."""
+    more = strategy(one.plan, incumbent) > strategy(better.plan, incumbent)
+    faster = expected_gain(one.prediction) > expected_gain(better.prediction) + MEASURABLE
+    surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
+    return more and not faster and not surer
 
 
 def _is_part_of(plan: Plan, better: Plan, incumbent: Plan) -> bool:

@@ -7,6 +7,7 @@ better odds raise it, so what stands first is never behind in all of them.
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,12 @@ Z_90 = NormalDist().inv_cdf(0.95)
 def probability_faster(gain: float, half_width: float) -> float:
     """That ``ln(step time)`` falls, for a normal distribution with this 90 % interval."""
     return NormalDist().cdf(gain / (half_width / Z_90)) if half_width > 0 else float(gain > 0) + 0.5 * (gain == 0)
+
+
+def with_precedent(gain: "float | NDArray[np.float64]", added: "float | NDArray[np.float64]") -> Any:
+    """Gain in ``ln(step time)`` with what precedents add to it: they decide between gains, and turn no predicted loss
+    into one."""
+    return gain + np.where(np.asarray(gain) > 0, added, np.minimum(added, 0.0))
 
 
 def after_doubt(gain: float, half_width: float, fit_odds: float = 1.0) -> float:

@@ -10,7 +10,7 @@ from asap.plans import Plan
 from asap.prediction.evaluate_grid import GridEvaluation
 from asap.proposals.selection.candidate import LEAST_ODDS
 from asap.proposals.selection.choice import MEASURABLE
-from asap.proposals.selection.doubt import after_doubt_of_each
+from asap.proposals.selection.doubt import after_doubt_of_each, with_precedent
 from asap.proposals.selection.kinds import MESH, Places, kinds
 
 CHANGE_COST = MEASURABLE / 2
@@ -51,12 +51,13 @@ class SearchResult:
     def worth(self, places: Places) -> NDArray[np.float64]:
         """The score of :mod:`asap.proposals.selection.candidate`, less what each change has to bring."""
         index = tuple(places.T)
-        gain, odds = self.evaluation.gain[index] + self.precedents[places[:, MESH]], self.evaluation.fit_odds[index]
+        gain, odds = self.evaluation.gain[index], self.evaluation.fit_odds[index]
+        added = self.precedents[places[:, MESH]]
         doubt = self.evaluation.half_width(index)
         worth = (
-            after_doubt_of_each(gain, doubt, odds)
+            after_doubt_of_each(with_precedent(gain, added), doubt, odds)
             if self.fits_now
-            else gain - doubt + np.log(np.maximum(odds, LEAST_ODDS))
+            else gain + added - doubt + np.log(np.maximum(odds, LEAST_ODDS))
         )
         return worth - self.effort(places)
 

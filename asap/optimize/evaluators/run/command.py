@@ -9,6 +9,7 @@ from asap.core.errors import UsageError
 from asap.core.text import REDACTED
 from asap.optimize.evaluators.run.configuration_file import read_document, write_changed
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
+from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.torchtitan.python_lines import flags, is_python
 from asap.proposals.proposal import Overrides
 
@@ -77,7 +78,11 @@ def words(overrides: Overrides) -> str:
     if overrides.stack == "torchtitan":
         said = flags(overrides.text) if is_python(overrides.text) else asked_settings(overrides)
         return " ".join(shlex.quote(f"--{key}={value}") for key, value in said.items())
-    document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "primus")
+    if overrides.stack == "accelerate" and overrides.text.startswith(OF_PROGRAM):
+        return overrides.text.partition("\n")[2]
+    if overrides.stack == "deepspeed" and overrides.text.startswith("--"):
+        return overrides.text.partition("#")[0].strip()
+    document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "accelerate", "primus")
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 
 

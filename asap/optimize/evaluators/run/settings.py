@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from asap.core.errors import PlanError
+from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.deepspeed.settings import OF_JSON
 from asap.plans.torchtitan.python_lines import flags, is_python, read_lines
 from asap.proposals.proposal import Overrides
@@ -29,6 +30,12 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
                 reason = "changes a YAML and the DeepSpeed configuration that it names, and a try changes one file"
                 raise PlanError(reason, where=", ".join((*of_yaml, *of_json)))
             return of_yaml or of_json
+        case "accelerate":
+            of_configuration, of_program = _of_accelerate(overrides.text)
+            if of_configuration and of_program:
+                reason = "changes Accelerate's configuration and the program's arguments, and a try changes one file"
+                raise PlanError(reason, where=", ".join((*of_configuration, *of_program)))
+            return of_configuration or of_program
         case "nanotron" | "axolotl" | "primus":
             return yaml.safe_load(overrides.text) or {}
         case "maxtext" | "megatron" | "nemo" | "bridge":
@@ -41,11 +48,18 @@ def asked_settings(overrides: Overrides) -> dict[str, str]:
         return read_lines(overrides.text)
     if overrides.stack == "deepspeed":
         return {key: _written(value) for part in _of_deepspeed(overrides.text) for key, value in _flat(part)}
+    if overrides.stack == "accelerate":
+        parts = _of_accelerate(overrides.text)
+        return {key: _written(value) for part in parts for key, value in _flat(part)}
     if overrides.stack in ("torchtitan", "nanotron", "axolotl", "primus"):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
+    return _options(overrides.text)
+
+
+def _options(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     pending = None
-    for word in shlex.split(overrides.text):
+    for word in shlex.split(text):
         if word.startswith("--"):
             pending = word[2:].replace("-", "_")
             found[pending] = "true"
@@ -61,8 +75,17 @@ def _of_deepspeed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What belongs into a YAML of arguments, and into DeepSpeed's JSON."""
     if text.startswith("{"):
         return {}, json.loads(text)
+    if text.startswith("--"):
+        return {key: yaml.safe_load(value) for key, value in _options(text.partition("#")[0]).items()}, {}
     of_yaml, _, of_json = text.partition(OF_JSON)
     return yaml.safe_load(of_yaml) or {}, json.loads(of_json or "{}")
+
+
+def _of_accelerate(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What belongs into Accelerate's configuration, and into the command of the program."""
+    of_configuration, _, of_program = text.partition(OF_PROGRAM)
+    options = {key: yaml.safe_load(value) for key, value in _options(of_program).items()}
+    return yaml.safe_load(of_configuration) or {}, options
 
 
 def _nested(settings: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,214 @@
+"""An experiment from Accelerate's configuration and the arguments of the program that it starts
+(huggingface/accelerate, ``commands/config/config_args.py``; transformers, ``TrainingArguments``)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError, PlanError
+from asap.core.text import plain
+from asap.experiments.accelerate import workload as terms
+from asap.experiments.accelerate.program import CONFIG, check_method, with_file
+from asap.experiments.deepspeed import training_arguments as trainer
+from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
+from asap.experiments.experiment import Experiment
+from asap.experiments.named_model import NO_MODEL
+from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.models import Workload
+from asap.plans.accelerate import deepspeed as inline
+from asap.plans.accelerate import settings as accelerate
+from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
+from asap.plans.deepspeed.trainer import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.plan import Plan
+
+_OWN = frozenset(
+    [
+        accelerate.KIND, accelerate.PROCESSES, accelerate.MACHINES, accelerate.FSDP, accelerate.SIZES, inline.CONFIG,
+        "mixed_precision",
+    ]
+)  # fmt: skip
+_ARGUMENTS = frozenset([*terms.READ, *trainer.READ, TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION, RECOMPUTE, CONFIG])
+_REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
+_NO_BATCH = f"the batch is not said: add the program's arguments, {TRAINER_MICRO_BATCH}=… or {CONFIG}=FILE.yaml"
+_NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
+
+
+def is_accelerate(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is a configuration of Accelerate."""
+    return accelerate.KIND in values and len(_OWN & values.keys()) >= 2
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of Accelerate's settings, or an argument of the program."""
+    return key.partition(".")[0] in _OWN or key in _ARGUMENTS - {"model"} or is_deepspeed_setting(key)
+
+
+def read_accelerate(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what a configuration says, and overrides of it and of the program's arguments.
+
+    Raises:
+        ConfigError: a value of the wrong kind, not all parameters are trained, or a file that it names is not there.
+        UsageError: an override is not ``key=value``.
+    """
+    own, arguments, rest = split_overrides(overrides)
+    return read_started(dotted(values) | own, arguments, path, experiment, overrides=rest)
+
+
+def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Accelerate's own settings, arguments of the program, and what else is said; raises UsageError."""
+    given = overriding(overrides)
+    own = {key: value for key, value in given.items() if key.partition(".")[0] in _OWN}
+    arguments = {key: value for key, value in given.items() if key in _ARGUMENTS}
+    rest = [f"{key}={value}" for key, value in given.items() if key not in own and key not in arguments]
+    return own, arguments, rest
+
+
+def read_started(
+    configuration: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    path: Path,
+    experiment: Experiment,
+    *,
+    overrides: Iterable[str] = (),
+    unsaid: frozenset[str] = frozenset(),
+) -> Experiment:
+    """``experiment`` with a program under a configuration.
+
+    Args:
+        configuration: by dotted key.
+        arguments: of the program, by name; one may name a YAML of further ones.
+        path: the file that says them.
+        experiment: what is known besides.
+        overrides: ``key=value`` of DeepSpeed's settings.
+        unsaid: arguments whose value only a run can tell.
+
+    Raises:
+        ConfigError: like :func:`read_accelerate`.
+    """
+    told = with_file(arguments, path)
+    check_method(told, path)
+    said = StackSettings(told, str(path))
+    settings = StackSettings(dict(configuration), str(path))
+    trainer.check_trains_all(said)
+    experiment = _with_devices(settings, experiment)
+    kind = str(settings.get(accelerate.KIND, "NO")).upper()
+    if kind == "DEEPSPEED":
+        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid)
+    elif kind in ("FSDP", *_REPLICATED):
+        read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid)
+    else:
+        raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
+    notes = [f"set by a variable whose value is not said: {', '.join(sorted(unsaid))}"] if unsaid & _ARGUMENTS else []
+    if read.model is None and kind != "DEEPSPEED":
+        notes.append(NO_MODEL)
+    return read.model_copy(update={"notes": (*read.notes, *notes, *terms.notes_on(said))})
+
+
+def _with_torch(
+    settings: StackSettings, said: StackSettings, path: Path, experiment: Experiment, unsaid: frozenset[str]
+) -> Experiment:
+    recorded = settings.harmless() | {f"{SECTION}.{key}": value for key, value in _of_trainer(said, unsaid).items()}
+    try:
+        plan, batch, notes = _plan_and_batch(recorded, experiment.hardware.devices)
+        sharded = accelerate.shards(recorded)
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
+    precision = terms.precision(said, settings)
+    workload = Workload(
+        global_batch=batch,
+        sequence_length=trainer.sequence_length(said),
+        precision=precision,
+        weight_precision=terms.weight_precision(said, settings, sharded),
+        framework="Accelerate FSDP" if accelerate.is_fsdp(recorded) else "Accelerate DDP",
+        zero_stage=3 if sharded else 0,
+        context_parallel="ring" if plan and plan.degree("seq") > 1 else None,
+        **terms.of_program(said),
+    )
+    return experiment.model_copy(
+        update={
+            "plan": plan,
+            "workload": workload,
+            "hyperparameters": experiment.hyperparameters | recorded,
+            "provenance": experiment.provenance | {"plan": f"{path.name}: {accelerate.KIND}", "workload": path.name},
+            "notes": (*experiment.notes, *notes, *settings.misspelt()),
+        }
+    )
+
+
+def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
+    """Arguments for the record; accumulation that only a run can tell hides the micro-batch, too."""
+    known = said.harmless()
+    if RECOMPUTE in said:
+        known[RECOMPUTE] = said.flag(RECOMPUTE)
+    if TRAINER_ACCUMULATION in unsaid:
+        known.pop(TRAINER_MICRO_BATCH, None)
+    return known
+
+
+def _plan_and_batch(
+    recorded: Mapping[str, object], devices: int | None
+) -> tuple[Plan | None, int | None, tuple[str, ...]]:
+    if devices is None:
+        return None, None, ("how many devices there are is not said: add --hardware, such as h100-64",)
+    try:
+        plan = accelerate.from_settings(recorded, devices)
+    except InexpressiblePlanError as error:
+        return None, None, (f"the plan is unknown: {error.message}",)
+    batch = accelerate.global_batch_of(recorded, plan)
+    notes = [note for note, holds in ((_NO_BATCH, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
+    if accelerate.keeps_gathered(recorded):
+        notes.append("weights that stay gathered until the backward pass are not modelled: taken as gathered twice")
+    return plan, batch, tuple(notes)
+
+
+def _with_deepspeed(
+    settings: StackSettings,
+    said: StackSettings,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    unsaid: frozenset[str],
+) -> Experiment:
+    named, computed = settings.get(inline.IN_FILE), terms.precision(said, settings)
+    if named is not None:
+        configuration = read_named_configuration(named, path)
+        decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
+    else:
+        stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)
+        configuration = {key: settings[word] for key, word in inline.WORDS.items() if word in settings}
+        configuration |= {"zero_optimization.stage": stage, MICRO_BATCH: AUTO}
+        configuration[ACCUMULATION] = configuration.get(ACCUMULATION, AUTO)
+        if TRAINER_ACCUMULATION in said:
+            configuration[ACCUMULATION] = AUTO
+        decided = ["bf16", "fp16"]
+    configuration |= {f"{kind}.enabled": computed == kind for kind in decided}
+    if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
+        configuration[SEQUENCE] = sequence
+    found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid)
+    own = {} if named is not None else {key: settings[key] for key in (accelerate.KIND,)}
+    return found.model_copy(
+        update={
+            "hyperparameters": found.hyperparameters | own,
+            "workload": found.workload.model_copy(
+                update={key: value for key, value in terms.of_program(said).items() if value is not None}
+            ),
+        }
+    )
+
+
+def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
+    """The processes that are started, where no hardware is said."""
+    text = str(settings.get(accelerate.PROCESSES, "")).strip()
+    processes = settings.count(accelerate.PROCESSES) if text.isdecimal() else None
+    known = experiment.hardware.devices
+    if processes is None or known == processes:
+        return experiment
+    if known is not None:
+        note = f"{accelerate.PROCESSES} is {plain(text, 10)}; the plan is for the {known} devices that were said"
+        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
+    hardware = experiment.hardware.model_copy(update={"devices": processes})
+    return experiment.model_copy(update={"hardware": hardware})

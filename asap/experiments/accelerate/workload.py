@@ -1,0 +1,90 @@
+"""What arguments of Hugging Face's programs say of the numerics of a step (transformers, ``TrainingArguments``)."""
+
+from typing import Any
+
+from asap.core.text import plain
+from asap.experiments.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.stack_settings import StackSettings
+
+_OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
+_LOADED_AS = ("torch_dtype", "dtype", "model_dtype")
+_ATTENTION = ("attn_implementation", "attn_impl")
+_FLASH = ("use_flash_attention_2", "use_flash_attn", "use_flash_attention", "flash_attn")
+READ = frozenset(
+    [
+        "bf16",
+        "fp16",
+        "fp8",
+        "mixed_precision",
+        "optim",
+        "packing",
+        "torch_compile",
+        "use_liger_kernel",
+        *_LOADED_AS,
+        *_ATTENTION,
+        *_FLASH,
+    ]
+)
+_BF16 = ("bfloat16", "torch.bfloat16", "bf16")
+
+
+def precision(said: StackSettings, settings: StackSettings) -> str | None:
+    """Of matrix products: the program's own argument wins over Accelerate's ``mixed_precision``; ``None`` where the
+    arguments are not known and may decide it."""
+    mixed = _mixed(said, settings)
+    if mixed in ("bf16", "fp16", "fp8"):
+        return mixed
+    if _loaded_in_bf16(said):
+        return "bf16"
+    return "fp32" if said else None
+
+
+def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool) -> str | None:
+    """``bf16`` where weights stay as they are loaded: FSDP turns them into fp32 under mixed precision
+    (accelerate, ``accelerator.py`` and ``utils/fsdp_utils.py``)."""
+    kept = _loaded_in_bf16(said) and not (sharded and _mixed(said, settings) != "no")
+    return "bf16" if kept else None
+
+
+def of_program(said: StackSettings) -> dict[str, Any]:
+    """Fields of a workload; ``None`` where it is not said."""
+    named = next((said.text(key) for key in _OPTIMIZER if key in said), None)
+    return {
+        "optimizer": optimizer_family(named),
+        "attention": _attention(said),
+        "compiled": True if _is_on(said, "torch_compile") else None,
+        **narrow_moments(named),
+    }
+
+
+def notes_on(said: StackSettings) -> tuple[str, ...]:
+    """What is modelled otherwise than it runs."""
+    notes = []
+    key = next((key for key in ("max_seq_length", "max_length", "model_max_length", "cutoff_len") if key in said), None)
+    if key and not _is_on(said, "packing"):
+        notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
+    if _is_on(said, "use_liger_kernel"):
+        notes.append(
+            "use_liger_kernel: logits are predicted as if they were written, which takes more HBM than it does"
+        )
+    return tuple(notes)
+
+
+def _mixed(said: StackSettings, settings: StackSettings) -> str:
+    own = next((kind for kind in ("fp8", "bf16", "fp16") if _is_on(said, kind)), None)
+    return own or str(said.get("mixed_precision", settings.get("mixed_precision", "no"))).casefold()
+
+
+def _loaded_in_bf16(said: StackSettings) -> bool:
+    return any(str(said.get(key)).casefold() in _BF16 for key in _LOADED_AS)
+
+
+def _attention(said: StackSettings) -> str | None:
+    kernel = next((said.text(key) for key in _ATTENTION if key in said), None)
+    if "flash" in (kernel or "") or any(_is_on(said, key) for key in _FLASH):
+        return "flash"
+    return kernel
+
+
+def _is_on(said: StackSettings, key: str) -> bool:
+    return str(said.get(key)).casefold() in ("true", "1")

@@ -1,0 +1,121 @@
+"""What the containers of a Kubernetes manifest run, on how many GPUs: PyTorchJob, MPIJob and TrainJob of Kubeflow,
+JobSet, Job, and others that hold pods in the same form.
+
+Pods of a container are the product of the counts above it (``replicas``, ``parallelism``, ``numNodes``).
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asap.core.numbers import digits
+
+_COUNTS = ("replicas", "parallelism", "numNodes")
+_GPU = re.compile(r"(?:nvidia\.com|amd\.com)/gpu|habana\.ai/gaudi")
+_SHELLS = frozenset(("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash", "/usr/bin/env"))
+_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_BARE = re.compile(r"[\w./:=,@%+^~{}$-]+", re.ASCII)
+_SELECTORS = ("cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
+_CHIPS = {
+    "nvidia-tesla-a100": "a100-40gb", "nvidia-a100-80gb": "a100-80gb", "nvidia-h100-80gb": "h100",
+    "nvidia-h100-mega-80gb": "h100", "nvidia-h200-141gb": "h200", "nvidia-b200": "b200", "nvidia-gb200": "gb200",
+    "p4d.24xlarge": "a100-40gb", "p4de.24xlarge": "a100-80gb", "p5.48xlarge": "h100", "p5e.48xlarge": "h200",
+    "p5en.48xlarge": "h200", "p6-b200.48xlarge": "b200",
+}  # fmt: skip
+"""Accelerators of GKE (cloud.google.com/kubernetes-engine/docs/how-to/gpus) and instances of EC2
+(docs.aws.amazon.com/ec2/latest/instancetypes/ac.html)."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container that is told what to run.
+
+    Args:
+        variables: that it is given, as a line of a shell.
+        command: as lines of a shell.
+        gpus: of all its pods; 0 if it asks for none, ``None`` if a number is not said.
+    """
+
+    variables: str
+    command: str
+    gpus: int | None
+
+
+def containers(values: Mapping[str, Any]) -> list[Container]:
+    """Those of a manifest, in their order."""
+    return list(_within(values, 1))
+
+
+def chip_of(value: Any) -> str | None:
+    """The chip that pods are told to be placed on; ``None`` where it is not said."""
+    if isinstance(value, Mapping):
+        said = next((str(value[key]) for key in _SELECTORS if key in value), "")
+        if said in _CHIPS:
+            return _CHIPS[said]
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return next((found for item in items if (found := chip_of(item)) is not None), None)
+
+
+def _within(value: Any, pods: int | None) -> Iterator[Container]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _within(item, pods)
+    if not isinstance(value, Mapping):
+        return
+    for key in _COUNTS:
+        if key in value:
+            count = digits(str(value[key]))
+            pods = None if count is None or pods is None else pods * count
+    resources = value.get("resources") or value.get("resourcesPerNode")
+    if "command" in value or "args" in value or isinstance(resources, Mapping):
+        yield _container(value, resources, pods)
+        return
+    for item in value.values():
+        yield from _within(item, pods)
+
+
+def _container(value: Mapping[str, Any], resources: Any, pods: int | None) -> Container:
+    said = [str(number) for number in _found(resources)]
+    each = digits(said[0]) if said else 0
+    gpus = 0 if each == 0 else None if pods is None or each is None else pods * each
+    return Container("; ".join(_variables(value.get("env"))), _command(value), gpus)
+
+
+def _found(resources: Any) -> Iterator[Any]:
+    """Numbers of GPUs in limits or requests."""
+    for key, value in resources.items() if isinstance(resources, Mapping) else ():
+        if _GPU.fullmatch(str(key)):
+            yield value
+        yield from _found(value)
+
+
+def _variables(env: Any) -> Iterator[str]:
+    for each in env if isinstance(env, list) else ():
+        name, value = (str(each.get(key, "\n")) for key in ("name", "value")) if isinstance(each, Mapping) else ("", "")
+        if _NAME.fullmatch(name) and "\n" not in value:
+            yield f"export {name}={_quoted(value)}"
+
+
+def _command(value: Mapping[str, Any]) -> str:
+    """Command and arguments; of ``bash -c`` the script that it is given."""
+    parts = [part for key in ("command", "args") for part in _words(value.get(key))]
+    parts = [_REFERENCE.sub(r"${\1}", part) for part in parts]
+    if parts and parts[0] in _SHELLS:
+        flag = next((place for place, part in enumerate(parts) if re.fullmatch(r"-\w*c", part)), None)
+        if flag is not None and flag + 1 < len(parts):
+            return parts[flag + 1]
+    return " ".join(map(_quoted, parts))
+
+
+def _words(said: Any) -> list[str]:
+    return [str(word) for word in said] if isinstance(said, list) else [str(said)] if isinstance(said, str) else []
+
+
+def _quoted(word: str) -> str:
+    """A word for a shell, in which variables stay what they are."""
+    if _BARE.fullmatch(word):
+        return word
+    return shlex.quote(word) if "$" not in word else '"' + word.replace('"', '\\"') + '"'

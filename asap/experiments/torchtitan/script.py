@@ -1,0 +1,70 @@
+"""Commands that start torchtitan: ``torchrun … -m torchtitan.train --job.config_file llama3_8b.toml --section.key 4``,
+or its ``run_train.sh`` with ``CONFIG_FILE``."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.core.toml import parse_toml
+from asap.experiments.documents import read_text
+from asap.experiments.experiment import Experiment
+from asap.experiments.named_file import find_named
+from asap.experiments.shell import Command, has_substitution, options, read_commands, words
+from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
+
+_START = re.compile(r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b")
+_OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
+_CONFIG = ("job.config_file", "job.config-file")
+_VARIABLE = "CONFIG_FILE"
+
+
+def is_titan_script(text: str) -> bool:
+    """Whether a script starts torchtitan with a TOML file."""
+    return any(_file_of(command) is not None for command in read_commands(text) if _starts(command))
+
+
+def read_titan_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with the TOML file that a script names, and the settings of its command.
+
+    Raises:
+        ConfigError: the file is not there, or wrong.
+        UsageError: an override is not ``section.key=value``.
+    """
+    command = next(command for command in read_commands(text) if _starts(command) and _file_of(command))
+    named = _file_of(command) or ""
+    experiment = _with_devices(command, experiment)
+    found = None if has_substitution(named) else find_named(named, path)
+    if found is None:
+        reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
+        raise ConfigError(reason, where=str(path), hint="lay it beside the file, or give it as --config")
+    values = parse_toml(read_text(found), str(found))
+    if not is_torchtitan(values):
+        raise ConfigError("is not a torchtitan configuration", where=str(found))
+    said = {key: value or "true" for key, value in _OPTION.findall(command.text) if key not in _CONFIG}
+    known = [f"{key}={value}" for key, value in said.items() if is_setting(key) and not has_substitution(value)]
+    return read_torchtitan(values, found, [*known, *overrides], experiment)
+
+
+def _starts(command: Command) -> bool:
+    return not command.assigns and command.certain and _START.search(f" {command.text}") is not None
+
+
+def _file_of(command: Command) -> str | None:
+    """The TOML file that a command takes; ``None`` where it names none."""
+    said = dict(_OPTION.findall(command.text))
+    given = next((said[key] for key in _CONFIG if key in said), None) or command.scope.environment().get(_VARIABLE)
+    on_the_line = (word.partition("=")[2] for word in words(command.text) if word.startswith(f"{_VARIABLE}="))
+    found = next(on_the_line, None) or given
+    return found.strip("\"'") if found else None
+
+
+def _with_devices(command: Command, experiment: Experiment) -> Experiment:
+    """The processes that torchrun starts, where no hardware is said."""
+    said = {option.name: option.words[0] for option in options(command.text) if option.words}
+    each, nodes = said.get("nproc_per_node", ""), said.get("nnodes", "1")
+    if experiment.hardware.devices is not None or not (each.isdecimal() and nodes.isdecimal()):
+        return experiment
+    devices = int(each) * int(nodes) or None
+    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})

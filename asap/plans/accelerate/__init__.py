@@ -1,0 +1,1 @@
+"""Accelerate's configuration, with the arguments of the program that it starts."""

@@ -1,0 +1,49 @@
+"""FSDP as an argument of Hugging Face's Trainer: ``--fsdp "full_shard auto_wrap"`` (transformers,
+``TrainingArguments.fsdp``), which makes what Accelerate's configuration says otherwise."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from asap.core.errors import PlanError
+from asap.plans.accelerate.settings import FSDP, KIND, is_fsdp, lines_to_paste, strategy
+from asap.plans.deepspeed.trainer import RECOMPUTE, SECTION
+
+OPTION = "fsdp"
+_OFFLOADS = f"{FSDP}.fsdp_offload_params"
+_STRATEGY = f"{FSDP}.fsdp_sharding_strategy"
+_RECOMPUTES = f"{FSDP}.fsdp_activation_checkpointing"
+_WORDS = ("full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2")
+
+
+def of_option(said: Any) -> dict[str, Any]:
+    """What the option says in Accelerate's words; without it replicas."""
+    words = str(said or "").casefold().replace(",", " ").split()
+    named = next((word for word in words if word in _WORDS), None)
+    if named is None:
+        return {KIND: "MULTI_GPU"}
+    return {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}
+
+
+def is_said_by_trainer(settings: Mapping[str, object]) -> bool:
+    """Whether the program's arguments say how it is sharded, and no configuration of Accelerate."""
+    return f"{SECTION}.{OPTION}" in settings
+
+
+def option_lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
+    """Changed settings as options of the program.
+
+    Raises:
+        PlanError: they are not said so.
+    """
+    options = {key: value for key, value in changed.items() if key.startswith(f"{SECTION}.")}
+    if _RECOMPUTES in changed:
+        options[f"{SECTION}.{RECOMPUTE}"] = changed[_RECOMPUTES]
+    unsaid = changed.keys() - options.keys() - {KIND, _STRATEGY, _OFFLOADS, _RECOMPUTES}
+    if unsaid:
+        raise PlanError(f"--{OPTION} of the Trainer has no word for {', '.join(sorted(unsaid))}")
+    if changed.keys() & {KIND, _STRATEGY, _OFFLOADS}:
+        after = {**current, **changed}
+        offloads = "offload " if str(after.get(_OFFLOADS)).casefold() == "true" else ""
+        words = f'"{strategy(after).lower()} {offloads}auto_wrap"' if is_fsdp(after) else '""'
+        options[f"{SECTION}.{OPTION}"] = words
+    return lines_to_paste(options)
