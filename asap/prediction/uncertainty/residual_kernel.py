@@ -12,11 +12,10 @@ and nothing of a machine that the model does not know.
 
 import math
 from collections.abc import Mapping
-from math import lgamma
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from asap.prediction.step_model.step_shares import KINDS
 
@@ -63,6 +62,13 @@ class PartKernel(PlanKernel):
     parts: Mapping[str, float] = Field(description="kind of part → standard deviation of what the model misses of it")
     odds: float = Field(default=0.5, gt=0, lt=1, description="probability of this view before")
 
+    @field_validator("parts")
+    @classmethod
+    def _every_kind(cls, parts: Mapping[str, float]) -> Mapping[str, float]:
+        if parts.keys() != {*KINDS}:
+            raise ValueError(f"are of {', '.join(parts)}, not of {', '.join(dict.fromkeys(KINDS))}")
+        return parts
+
     def shared(self, apart: Array, shares: Array, others: Array) -> Array:
         """As that of a :class:`PlanKernel`, and what the model misses of each part."""
         return super().shared(apart, shares, others) + (shares * self._variances) @ others.T
@@ -97,5 +103,5 @@ def log_likelihood(residuals: Array, covariance: Array) -> float:
     root, count = np.linalg.cholesky(covariance), len(residuals)
     square = float((np.linalg.solve(root, residuals) ** 2).sum())
     half = (PRIOR_WEIGHT + count) / 2
-    constant = lgamma(half) - lgamma(PRIOR_WEIGHT / 2) - count / 2 * np.log(PRIOR_WEIGHT * np.pi)
+    constant = math.lgamma(half) - math.lgamma(PRIOR_WEIGHT / 2) - count / 2 * np.log(PRIOR_WEIGHT * np.pi)
     return float(constant - np.log(np.diag(root)).sum() - half * np.log1p(square / PRIOR_WEIGHT))
