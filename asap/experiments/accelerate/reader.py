@@ -33,6 +33,10 @@ _ARGUMENTS = frozenset([*terms.READ, *trainer.READ, TRAINER_MICRO_BATCH, TRAINER
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
 _NO_BATCH = f"the batch is not said: add the program's arguments, {TRAINER_MICRO_BATCH}=… or {CONFIG}=FILE.yaml"
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
+_WHOLE_GRADIENTS = (
+    "gradients are taken as kept whole between microbatches, as the Trainer does by default: sync_each_batch (accelerator_config)"
+    " keeps them sharded, and is not modelled"
+)
 
 
 def is_accelerate(values: Mapping[str, Any]) -> bool:
@@ -160,6 +164,8 @@ def _plan_and_batch(
         return None, None, (f"the plan is unknown: {error.message}",)
     batch = accelerate.global_batch_of(recorded, plan)
     notes = [note for note, holds in ((_NO_BATCH, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
+    if accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1:
+        notes.append(_WHOLE_GRADIENTS)
     if accelerate.keeps_gathered(recorded):
         notes.append("weights that stay gathered until the backward pass are not modelled: taken as gathered twice")
     return plan, batch, tuple(notes)
