@@ -34,8 +34,8 @@ _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", 
 _NO_BATCH = f"the batch is not said: add the program's arguments, {TRAINER_MICRO_BATCH}=… or {CONFIG}=FILE.yaml"
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
 _WHOLE_GRADIENTS = (
-    "gradients are taken as kept whole between microbatches, as the Trainer does by default: sync_each_batch (accelerator_config)"
-    " keeps them sharded, and is not modelled"
+    "gradients are taken as kept whole between microbatches, as the Trainer does by default: sync_each_batch"
+    " (accelerator_config) keeps them sharded, and is not modelled"
 )
 
 
