@@ -1,4 +1,4 @@
-"""Questions that can be answered and are like one that was not understood."""
+"""What a question that was not understood is offered: what was read of it, and questions like it."""
 
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.understanding.question import Question
@@ -6,15 +6,20 @@ from asap.chat.understanding.topics.masks import masked
 from asap.chat.understanding.topics.retrieval import retrieval
 
 _MOST = 2
-_NEAR = 0.7
-"""Share of the score of an understood question from which a topic is offered."""
 
 
 def suggestions(question: Question) -> list[str]:
-    """An example of each of the nearest topics, nearest first; empty where none is near."""
-    found = retrieval()
-    near = [
-        one for one in found.matches(masked(question.text, question.amounts)) if one.score >= _NEAR * found.threshold
-    ]
-    examples = (ANSWERS[one.topic].example for one in near[:_MOST] if one.topic in ANSWERS)
-    return [example for example in examples if example is not None]
+    """Examples of the nearest topics that have one, nearest first; a topic with a score below zero is not near."""
+    near = [one for one in retrieval().matches(masked(question.text, question.amounts)) if one.score > 0]
+    examples = (ANSWERS[one.topic].example for one in near if one.topic in ANSWERS)
+    return [example for example in examples if example is not None][:_MOST]
+
+
+def understood(question: Question) -> list[str]:
+    """The plans and the changes that were read in a question, in its order."""
+    plans = [f"proposal {one.rank}" if one.rank else str(one.plan) for one in question.refs.mentions]
+    change = question.change
+    counts = [f"{thing.replace('_', ' ')} {'times ' if to.factor else ''}{to.value:g}" for thing, to in change.counts]
+    named = (change.hardware, change.precision, change.optimizer, change.network)
+    remat = f"remat {change.remat}" if change.remat else None
+    return list(dict.fromkeys([*plans, *counts, *filter(None, (*named, remat))]))
