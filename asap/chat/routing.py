@@ -19,7 +19,7 @@ from asap.chat.answers.single_plans.named_figures import figures_named, say_figu
 from asap.chat.answers.single_plans.placement import asks_placement, placement
 from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
 from asap.chat.answers.single_plans.throughput import throughput
-from asap.chat.answers.suggestions import suggestions, understood
+from asap.chat.answers.suggestions import suggestions
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
@@ -49,6 +49,8 @@ _RATES = re.compile(r"\b(?:mfu|throughput|tok(?:en)?s?(?:/| per | a )s\w*|tps)\b
 """Figures of speed that a question wants of the plans that it names."""
 _WHETHER = re.compile(r"\b(?:should (?:i|we)|(?:would|does|will) (?:it|that) (?:help|pay)|is it worth)\b", re.I)
 """Asks for a verdict on this run, and not for a rule."""
+_LEAST_WORDS, _LONG = 3, 5
+"""Words from which a guess at the topic is worth an answer, and beyond which more than a plan is asked for."""
 
 
 def answer_question(
@@ -154,13 +156,20 @@ def _dispatch(
     elif question.topic in ANSWERS:
         ANSWERS[question.topic].answer(conversation, answer, question)
     elif question.plans:
+        if question.topic is Topic.UNKNOWN and len(question.text.split()) > _LONG:
+            answer.add("Of that I read the plan alone; this is what I know of it:")
         named_plans.about_plans(conversation, answer, question)
-    elif question.perhaps in ANSWERS and question.refs.wish is None and all(amount.unit for amount in question.unused):
+    elif (
+        question.perhaps in ANSWERS
+        and len(question.text.split()) >= _LEAST_WORDS
+        and question.refs.wish is None
+        and all(amount.unit for amount in question.unused)
+    ):
         answer.topic = question.perhaps
         small_talk.taken_as(answer, ANSWERS[question.perhaps].example)
         ANSWERS[question.perhaps].answer(conversation, answer, question)
     else:
-        changes.not_understood(conversation, answer, question, suggestions(question), understood(question))
+        changes.not_understood(conversation, answer, question, suggestions(question))
 
 
 def _remember(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -19,11 +19,14 @@ def _say(chat: Chat, text: str):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("how large is the pipeline bubble?", r"what runs now .*: pipeline bubble 0 .*of a step"),
-        ("how big would the bubble be with pp=2?", r"stage=2.*: pipeline bubble .*of a step"),
-        ("how much host memory does proposal 1 need", r"proposal 1 .*: host memory none, as nothing is offloaded"),
-        ("and how much ram on the host if the optimizer is offloaded?", r"host memory [\d.]+ \wiB for each chip"),
-        ("what share does the optimizer update have?", r"optimizer update .* of a step of"),
+        ("how large is the pipeline bubble?", r"pipeline bubble of what runs now .*: 0 .*of a step"),
+        ("how big would the bubble be with pp=2?", r"pipeline bubble of .*stage=2.*: .*of a step"),
+        ("how much host memory does proposal 1 need", r"host memory of proposal 1 .*: [\d.]+ GiB for each chip"),
+        (
+            "and how much ram on the host if the optimizer is offloaded?",
+            r"host memory of .*offload=optimizer.*: [\d.]+ \wiB for each chip",
+        ),
+        ("what share does the optimizer update have?", r"optimizer update of .* of a step of"),
     ],
 )
 def test_a_figure_that_is_named_is_said_of_any_plan_after_any_change(start, line, said):
@@ -99,9 +102,12 @@ def test_what_must_stay_stays_in_every_proposal(start, line, kept):
 
 
 def test_what_is_not_understood_gets_two_questions_that_are(start):
-    text = _say(start(), "does the quux of proposal 2 frobnicate?").text
-    assert "I did read: proposal 2." in text
-    assert re.search(r'Do you mean "[^"]+" or "[^"]+"\? /help', text)
+    text = _say(start(), "does the quux frobnicate over there?").text
+    assert re.search(r'I do not understand .*\nDo you mean "[^"]+" or "[^"]+"\? /help', text)
+
+
+def test_of_what_is_not_understood_the_plan_is_said_to_be_read_alone(start):
+    assert "I read the plan alone" in _say(start(), "does the quux of proposal 2 frobnicate the zork?").text
 
 
 def test_a_question_is_never_taken_for_thanks(start):
@@ -138,7 +144,9 @@ def test_tokens_by_a_date_are_a_rate(start):
 
 
 def test_a_share_that_a_profiler_shows_is_no_question(start):
-    assert "I keep no record of that" in _say(start(), "xprof says 22 % of the step is all-gather").text
+    answer = _say(start(), "xprof says 22 % of the step is all-gather")
+    assert "othing is recorded" in answer.text
+    assert answer.evidence == ()
 
 
 def test_why_a_setting_changes_gets_its_reason(start):

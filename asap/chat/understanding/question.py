@@ -56,10 +56,10 @@ _QUOTES = re.compile(
 """Quotes the engine."""
 _LOOSE = {Topic.MEMORY, Topic.UNKNOWN, Topic.BASIS, Topic.SOURCES, Topic.OPINION}
 """Topics of what a quote is of, and of what is asked about it."""
-_SMALL_TALK = {Topic.THANKS, Topic.GREETING}
 _NEVER_PERHAPS = {
-    *_SMALL_TALK, Topic.UNKNOWN, Topic.HOSTILE, Topic.OUT_OF_SCOPE, Topic.REPORTED, Topic.RETRACTION, Topic.FALSE_CLAIM,
-    Topic.WHAT_IF, Topic.WHY_NOT, Topic.OPINION, Topic.HELP, Topic.SERVING, Topic.LEARNING, Topic.TERM, Topic.PRINCIPLE,
+    Topic.THANKS, Topic.GREETING, Topic.UNKNOWN, Topic.HOSTILE, Topic.OUT_OF_SCOPE, Topic.REPORTED, Topic.RETRACTION,
+    Topic.FALSE_CLAIM, Topic.WHAT_IF, Topic.WHY_NOT, Topic.OPINION, Topic.HELP, Topic.SERVING, Topic.LEARNING, Topic.TERM,
+    Topic.PRINCIPLE,
 }  # fmt: skip
 """Topics whose answer needs more than a guess at the topic."""
 _FIGURES = {Topic.MEMORY}
@@ -212,9 +212,9 @@ def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "
 
 
 def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
-    """The nearest topics; what asks is neither a greeting nor thanks."""
+    """The nearest topics; what asks says no thanks."""
     near = retrieval().matches(without_interjections(masked(text, found, named, lone)))
-    return [one for one in near if one.topic not in _SMALL_TALK or not is_question(text)]
+    return [one for one in near if one.topic is not Topic.THANKS or not is_question(text)]
 
 
 def _topic(text: str, found: Sequence[Amount], context: Context, topic: Topic) -> Topic:

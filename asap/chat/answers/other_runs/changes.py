@@ -77,12 +77,9 @@ def no_change(conversation: Conversation, answer: ReplyBuilder, question: Questi
 
 
 def not_understood(
-    conversation: Conversation, answer: ReplyBuilder, question: Question, like_it: Sequence[str], read: Sequence[str]
+    conversation: Conversation, answer: ReplyBuilder, question: Question, like_it: Sequence[str] = ()
 ) -> None:
-    """A question of no topic: its wish, its numbers, or that it is not understood.
-
-    ``like_it`` are questions like it, ``read`` what was understood of it.
-    """
+    """A question of no topic: its wish, its numbers, or that it is not understood, with questions ``like_it``."""
     numbers = [amount for amount in question.unused if amount.unit not in {"", "other"}]
     if question.refs.wish is not None:
         about_plans(conversation, answer, question)
@@ -91,7 +88,7 @@ def not_understood(
     else:
         answer.topic = Topic.UNKNOWN
         if like_it:
-            small_talk.nearest(answer, like_it, read)
+            small_talk.nearest(answer, like_it)
         else:
             small_talk.unknown(conversation, answer)
 

@@ -74,8 +74,8 @@ def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question
         _title(conversation, of[place]) for amount, place in known[1:] if amount - least <= MEASURABLE * abs(least)
     ]
     beside = f", level with {' and '.join(level)}" if level else ""
-    title = f"proposal {conversation.order.index(answer.focus) + 1} ({answer.focus})"
-    leads = title if answer.focus in conversation.order else str(answer.focus)
+    first_title = _title(conversation, of[first])
+    leads = first_title if first_title == str(answer.focus) else f"{first_title} ({answer.focus})"
     answer.add(f"{leads} has the {name} of the {len(of)}{beside}:")
     for amount, place in known:
         prediction, own = of[place].prediction, _title(conversation, of[place])

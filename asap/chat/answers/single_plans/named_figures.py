@@ -58,7 +58,7 @@ def say_figures(conversation: Conversation, answer: ReplyBuilder, question: Ques
             if said is None:
                 say_unknown(conversation, answer, figure.title, name)
             else:
-                answer.add(f"{name}: {figure.title} {said}.")
+                answer.add(f"{figure.title} of {name}: {said}.")
         beside = prediction.plan != conversation.study.plan and prediction.step_time is not None
         answer.add(*([f"- beside that: {expectation(prediction)}"] if beside else []))
         answer.add_figure(f"{prediction.plan}: step time", prediction.step_time)

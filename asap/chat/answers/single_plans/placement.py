@@ -21,7 +21,7 @@ _PLACE = re.compile(
     re.I,
 )
 _AXIS = re.compile(
-    r"\b(?:tp|pp|cp|ep|dp|fsdp|tensor|pipeline|context|expert|data)\b|\b(?:model|seq\w*) (?:axis|parallel\w*)"
+    r"\b(?:(?:tp|pp|cp|ep|dp|fsdp)\d*|tensor|pipeline|context|expert|data)\b|\b(?:model|seq\w*) (?:axis|parallel\w*)"
     r"|\baxis\b|\baxes\b",
     re.I,
 )

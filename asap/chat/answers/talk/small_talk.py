@@ -38,11 +38,10 @@ def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add("I do not understand that. Nothing has changed.", f"I can answer on: {CAN}. /help lists more.")
 
 
-def nearest(answer: ReplyBuilder, examples: Sequence[str], read: Sequence[str]) -> None:
-    """The message is not understood; what was ``read`` of it, and questions like it."""
+def nearest(answer: ReplyBuilder, examples: Sequence[str]) -> None:
+    """The message is not understood, and these are questions like it."""
     asked = " or ".join(f'"{example}"' for example in examples)
-    known = f" I did read: {', '.join(read)}." if read else ""
-    answer.add(f"I do not understand that. Nothing has changed.{known}")
+    answer.add("I do not understand that. Nothing has changed.")
     answer.add(f"Do you mean {asked}? /help lists more.")
 
 

@@ -19,6 +19,7 @@ _TO_DEVICE = re.compile(
 _ACTIVATIONS = re.compile(r"\bactivations?\b|\bremat\w*", re.I)
 _IS_SO = re.compile(r"^\W*(?:is|are|was|were)\b|\b(?:is|are)\s+(?:already\s+|currently\s+)?offloaded\b", re.I)
 """Asks or says how it is now."""
+_SUPPOSED = re.compile(r"\b(?:if|suppose|assum\w+|imagine)\b", re.I)
 
 
 def offloading_in(text: str) -> tuple[tuple[Offload, bool], ...]:
@@ -26,7 +27,7 @@ def offloading_in(text: str) -> tuple[tuple[Offload, bool], ...]:
 
     Without a name nothing is to be offloaded: "without the offload".
     """
-    if _IS_SO.search(text):
+    if _IS_SO.search(text) and not _SUPPOSED.search(text):
         return ()
     to_host = not _TO_DEVICE.search(text)
     if to_host and not _TO_HOST.search(text):

@@ -30,6 +30,12 @@ _REFUSED = re.compile(
     r"^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b", re.I
 )
 """A wish to be spared something: "no host offload please"."""
+_STAYS = re.compile(
+    r"\b(?P<name>[a-z]\w*)(?:[- ]parallel\w*|[- ]degree)?\s[^.?!\d]*\b(?:stay|remain|keep|kept|fixed|pinned|left)\w*"
+    r"\s+(?:at\s+|to\s+)?(?P<count>\d{1,6})\b",
+    re.I,
+)
+"""A degree that is kept: "tp has to stay at 8"."""
 _OFFLOAD = re.compile(r"\boffload\w*|\bhost memory\b", re.I)
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
 _THINGS = {
@@ -60,15 +66,17 @@ def constraint_in(clause: str, refs: References, now: Plan | None) -> StatedFact
         return stated.model_copy(update={"about": refs.wish.axis})
     if not (_RULED_OUT.search(clause) or _FIXED.search(clause)):
         return None
-    if _FIXED.search(clause) and (kept := _kept_degree(refs, now)) is not None:
+    if _FIXED.search(clause) and (kept := _kept_degree(clause, refs, now)) is not None:
         return stated.model_copy(update={"about": kept[0], "keeps": kept[1]})
     thing = next((thing for thing, words in _THINGS.items() if re.search(words, clause, re.I)), None)
     keeps = now if thing in {"remat", "microbatches", MESH} else None
     return stated.model_copy(update={"about": thing, "keeps": keeps}) if thing is not None else None
 
 
-def _kept_degree(refs: References, now: Plan | None) -> tuple[Axis, Plan] | None:
+def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis, Plan] | None:
     """The one axis that is to stay at the degree that is named, or at that of now."""
+    if (at := _STAYS.search(clause)) and (named := axis_of(at["name"])) is not None:
+        return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
     if len(refs.written) == 1 and len(axes := named_axes(refs.written[0])) == 1:
         return axes[0], refs.written[0]
     return (refs.wish.axis, now) if refs.wish is not None and now is not None and not refs.written else None
