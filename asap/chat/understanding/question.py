@@ -58,8 +58,8 @@ _LOOSE = {Topic.MEMORY, Topic.UNKNOWN, Topic.BASIS, Topic.SOURCES, Topic.OPINION
 """Topics of what a quote is of, and of what is asked about it."""
 _NEVER_PERHAPS = {
     Topic.THANKS, Topic.GREETING, Topic.UNKNOWN, Topic.HOSTILE, Topic.OUT_OF_SCOPE, Topic.REPORTED, Topic.RETRACTION,
-    Topic.FALSE_CLAIM, Topic.WHAT_IF, Topic.WHY_NOT, Topic.OPINION, Topic.HELP, Topic.SERVING, Topic.LEARNING, Topic.TERM,
-    Topic.PRINCIPLE,
+    Topic.FALSE_CLAIM, Topic.WHAT_IF, Topic.WHY_NOT, Topic.OPINION, Topic.HELP, Topic.SERVING, Topic.LEARNING,
+    Topic.TERM, Topic.PRINCIPLE,
 }  # fmt: skip
 """Topics whose answer needs more than a guess at the topic."""
 _FIGURES = {Topic.MEMORY}
