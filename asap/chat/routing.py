@@ -159,17 +159,25 @@ def _dispatch(
         if question.topic is Topic.UNKNOWN and len(question.text.split()) > _LONG:
             answer.add("Of that I read the plan alone; this is what I know of it:")
         named_plans.about_plans(conversation, answer, question)
-    elif (
-        question.perhaps in ANSWERS
-        and len(question.text.split()) >= _LEAST_WORDS
-        and question.refs.wish is None
-        and all(amount.unit for amount in question.unused)
-    ):
-        answer.topic = question.perhaps
-        small_talk.taken_as(answer, ANSWERS[question.perhaps].example)
-        ANSWERS[question.perhaps].answer(conversation, answer, question)
+    elif (guess := _guess(question)) is not None:
+        answer.topic = guess
+        small_talk.taken_as(answer, ANSWERS[guess].example)
+        ANSWERS[guess].answer(conversation, answer, question)
     else:
         changes.not_understood(conversation, answer, question, suggestions(question))
+
+
+def _guess(question: Question) -> Topic | None:
+    """The nearest topic, where it is near enough for an answer with a caution."""
+    lone = not all(amount.unit for amount in question.unused)
+    if (
+        lone
+        or not is_question(question.text)
+        or question.refs.wish is not None
+        or len(question.text.split()) < _LEAST_WORDS
+    ):
+        return None
+    return question.perhaps if question.perhaps in ANSWERS else None
 
 
 def _remember(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

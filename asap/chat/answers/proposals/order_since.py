@@ -6,6 +6,7 @@ from asap.chat.answers.phrasing import list_proposals
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 
 _CHANGED = re.compile(
@@ -26,7 +27,7 @@ _SHORT = 5
 def asks_order_since(question: Question) -> bool:
     """Whether it asks if what was said changes the order; of a supposed change it asks something else."""
     text = question.text
-    short = len(text.split()) <= _SHORT
+    short = len(text.split()) <= _SHORT and question.topic in {Topic.UNKNOWN, Topic.PROPOSALS, Topic.FIRST}
     of_order = _CHANGED.search(text) is not None and (short or _ORDER.search(text) is not None)
     named = question.refs.written or (question.refs.ranked and re.search(r"\d", text))
     return of_order and is_question(text) and question.change.empty and not named

@@ -32,5 +32,7 @@ def offloading_in(text: str) -> tuple[tuple[Offload, bool], ...]:
     to_host = not _TO_DEVICE.search(text)
     if to_host and not _TO_HOST.search(text):
         return ()
-    named = tuple((what, to_host) for what, words in _WHAT if re.search(rf"\b(?:{words})\b", text, re.I))
-    return named if named or to_host or _ACTIVATIONS.search(text) else tuple((what, False) for what, _ in _WHAT)
+    named: list[Offload] = [what for what, words in _WHAT if re.search(rf"\b(?:{words})\b", text, re.I)]
+    if not named and not to_host and not _ACTIVATIONS.search(text):
+        named = [what for what, _ in _WHAT]
+    return tuple((what, to_host) for what in named)
