@@ -33,7 +33,7 @@ _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 def wants_change(question: Question) -> bool:
     """Whether a change is named that is to be evaluated."""
     if question.change.empty or question.topic not in (
-        CHANGEABLE | _EXPLAINED if asks_why(question.text) else CHANGEABLE
+        CHANGEABLE | _EXPLAINED if asks_why(question.text) or is_question(question.text) else CHANGEABLE
     ):
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
