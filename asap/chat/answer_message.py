@@ -15,6 +15,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.statements import is_possible
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.languages import speaks_english
+from asap.chat.understanding.words.sequence_parallelism import sequence_parallelism_note
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.plans.prose import data_notes
@@ -48,7 +49,9 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
         answer.add(f"{plain(error)}. Nothing has changed.")
     replicas = conversation.study.plan.degree("replica") if conversation.study.plan else 1
     with suppress(AsapError):
-        answer.add(*(f"Note: {note}." for note in data_notes(message.text, replicas)))
+        of_sequences = sequence_parallelism_note(message.text, conversation.study)
+        notes = [*data_notes(message.text, replicas), *([of_sequences] if of_sequences else [])]
+        answer.add(*(f"Note: {note}." for note in notes))
     if answer.topic == Topic.UNKNOWN and not speaks_english(message.text):
         answer.add("I read English; of some other languages I know only common words.")
     conversation.focus = answer.focus or conversation.focus
@@ -88,6 +91,7 @@ def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, 
     else:
         for question in message.questions[:-1]:
             _one_of_several(conversation, answer, question, statements.supposed)
+            conversation.focus = answer.focus or conversation.focus
         for question in message.questions[-1:]:
             answer_question(conversation, answer, question, statements.supposed)
 

@@ -173,7 +173,7 @@ def _model(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 def _plans(chat: ChatSession, rest: str, least: int) -> list[Plan]:
     conversation = chat.conversation
     order = [candidate.plan for candidate in conversation.proposals]
-    refs = references(rest, order, None, conversation.study.plan, bare=True)
+    refs = references(rest, order, None, conversation.study.plan, lone="all")
     plans = [whole(conversation, plan) for plan in refs.plans]
     if refs.missing:
         raise UsageError(f"there is no proposal {refs.missing[0]}", where=plain(rest, 80), hint="/proposals lists them")

@@ -10,11 +10,14 @@ from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recom
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.criteria import asks_choice, rank_by
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
 from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
-from asap.chat.answers.single_plans.technique_worth import technique_asked, technique_worth
+from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
+from asap.chat.answers.single_plans.placement import asks_placement, placement
+from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.suggestions import suggestions
 from asap.chat.answers.talk import hearsay, small_talk
@@ -22,6 +25,7 @@ from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
+from asap.chat.answers.unused_words import unused_words
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
@@ -45,6 +49,8 @@ _RATES = re.compile(r"\b(?:mfu|throughput|tok(?:en)?s?(?:/| per | a )s\w*|tps)\b
 """Figures of speed that a question wants of the plans that it names."""
 _WHETHER = re.compile(r"\b(?:should (?:i|we)|(?:would|does|will) (?:it|that) (?:help|pay)|is it worth)\b", re.I)
 """Asks for a verdict on this run, and not for a rule."""
+_LEAST_WORDS, _LONG = 3, 5
+"""Words from which a guess at the topic is worth an answer, and beyond which more than a plan is asked for."""
 
 
 def answer_question(
@@ -59,7 +65,10 @@ def answer_question(
         supposed: facts that it only supposes.
     """
     answer.topic = question.topic
+    before = len(answer.lines)
     _dispatch(conversation, answer, question, supposed)
+    if unused := unused_words(answer, answer.lines[before:], question):
+        answer.add(f"This answer leaves out what you say of: {', '.join(unused)}. Ask for that by itself.")
     _remember(conversation, answer, question)
 
 
@@ -82,7 +91,7 @@ def _dispatch(
         unmodelled(answer, technique)
     elif hearsay.tells_of_a_run(question):
         hearsay.unrecorded(conversation, answer, question)
-    elif asks_term(question.text):
+    elif asks_term(question.text) and not question.refs.ranked:
         answer.topic = Topic.TERM
         term(conversation, answer, question.text)
     elif asks_fit_check(question):
@@ -92,6 +101,15 @@ def _dispatch(
         answer.topic = Topic.TEST_COST
         answer.add(*time_to_compile(conversation))
         test_cost(conversation, answer, question)
+    elif asks_placement(question):
+        answer.topic = Topic.SHARDING
+        placement(conversation, answer, question)
+    elif figures := figures_named(question):
+        answer.topic = Topic.MEMORY if all(figure.title == "host memory" for figure in figures) else Topic.BOTTLENECK
+        say_figures(conversation, answer, question, figures)
+    elif asks_choice(question):
+        answer.topic = Topic.RANK_BY
+        rank_by(conversation, answer, question)
     elif asks_order_since(question):
         answer.topic = Topic.PROPOSALS
         order_since(conversation, answer)
@@ -112,8 +130,9 @@ def _dispatch(
         throughput(conversation, answer, question)
     elif asks_worth_of_recomputation(question):
         recomputation_worth(conversation, answer, question)
-    elif (axis := technique_asked(question)) is not None:
-        technique_worth(conversation, answer, question, axis)
+    elif axes := techniques_asked(question):
+        for axis in axes:
+            technique_worth(conversation, answer, question, axis)
     elif (
         question.refs.wish is not None
         and not question.refs.written
@@ -137,9 +156,28 @@ def _dispatch(
     elif question.topic in ANSWERS:
         ANSWERS[question.topic].answer(conversation, answer, question)
     elif question.plans:
+        if question.topic is Topic.UNKNOWN and len(question.text.split()) > _LONG:
+            answer.add("Of that I read the plan alone; this is what I know of it:")
         named_plans.about_plans(conversation, answer, question)
+    elif (guess := _guess(question)) is not None:
+        answer.topic = guess
+        small_talk.taken_as(answer, ANSWERS[guess].example)
+        ANSWERS[guess].answer(conversation, answer, question)
     else:
         changes.not_understood(conversation, answer, question, suggestions(question))
+
+
+def _guess(question: Question) -> Topic | None:
+    """The nearest topic, where it is near enough for an answer with a caution."""
+    lone = not all(amount.unit for amount in question.unused)
+    if (
+        lone
+        or not is_question(question.text)
+        or question.refs.wish is not None
+        or len(question.text.split()) < _LEAST_WORDS
+    ):
+        return None
+    return question.perhaps if question.perhaps in ANSWERS else None
 
 
 def _remember(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -150,8 +188,9 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
     change = question.change if not question.change.empty else (question.context.change if goes_on else None)
     priced = topic is Topic.THROUGHPUT
     tokens, dollars = (question.tokens, question.dollars) if priced else (None, None)
-    wished = (answer.focus,) if question.refs.wish and topic is Topic.WHY_NOT and answer.focus else ()
+    wished = (answer.focus,) if question.refs.wish and topic in {Topic.WHY_NOT, Topic.WHAT_IF} and answer.focus else ()
     plans = question.plans or (question.context.plans if goes_on or tokens else wished)
     operations = question.operations or answer.operations
-    update = {"topic": topic, "plans": plans, "change": change, "operations": operations}
+    criterion = (question.context.criterion if goes_on else question.text) if topic is Topic.RANK_BY else None
+    update = {"criterion": criterion, "topic": topic, "plans": plans, "change": change, "operations": operations}
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

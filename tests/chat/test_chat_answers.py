@@ -170,7 +170,7 @@ def megatron(home):
         ("are the parameters sharded?", "- 4 copies over replica (plain data parallelism) of gradients and parameters"),
         ("do 16 GPUs make sense?", "what runs now (replica=2 model=4 stage=2"),
         ("give me the flags for replica=8 model=4 microbatches=16", "as now: --tensor-model-parallel-size 4"),
-        ("what does my pipeline bubble cost?", "pipeline bubble 3 %"),
+        ("what does my pipeline bubble cost?", "pipeline bubble of what runs now"),
         ("what if I had 64 GPUs?", "what runs now (replica=8 model=4 stage=2 microbatches=16 remat=full)"),
         ("can I use a micro batch of 2?", "With microbatches=16"),
         ("what would bf16 moments buy?", "With first_moment=bf16 and second_moment=bf16"),

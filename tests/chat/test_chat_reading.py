@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.chat import answer_text, open_conversation
-from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.topics.retrieval import THRESHOLD, retrieval
 from asap.chat.understanding.topics.topics import Topic
 from asap.experiments import Experiment, ExperimentStore, refer_to_hardware
 from asap.plans import Plan
@@ -228,4 +228,4 @@ def test_no_order_of_telling_words_breaks_it(opened, words):
 def test_a_word_that_is_misspelt_counts_as_the_word_that_is_meant(text, topic):
     best = retrieval().matches(text)[0]
     assert best.topic is topic
-    assert best.score > retrieval().threshold
+    assert best.score > THRESHOLD

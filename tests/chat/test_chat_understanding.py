@@ -12,7 +12,7 @@ from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.quantities.changes import change_in
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import sweep_in
-from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.topics.retrieval import THRESHOLD, retrieval
 from asap.chat.understanding.words.languages import in_english
 from asap.experiments import ExperimentStore
 from asap.hardware import Slice, load_chip
@@ -46,8 +46,10 @@ def test_dialogues_in_other_words_are_mostly_understood(start):
 
 
 def test_the_examples_tell_their_topics_apart():
-    assert retrieval().accuracy > 0.6
-    assert retrieval().matches("qqq zzz")[0].score < retrieval().threshold
+    accuracy, threshold = retrieval().calibrated()
+    assert accuracy > 0.6
+    assert threshold == pytest.approx(THRESHOLD, abs=0.02)
+    assert retrieval().matches("qqq zzz")[0].score < THRESHOLD
 
 
 @pytest.mark.parametrize(

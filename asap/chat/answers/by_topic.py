@@ -12,6 +12,7 @@ from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import rank_by
 from asap.chat.answers.proposals.fitting import fitting
 from asap.chat.answers.proposals.quotes import basis, quoted
+from asap.chat.answers.proposals.search_space import search_space
 from asap.chat.answers.proposals.single_changes import single_changes
 from asap.chat.answers.proposals.target import target
 from asap.chat.answers.proposals.test_cost import test_cost
@@ -73,6 +74,12 @@ def _learning(conversation: Conversation, answer: ReplyBuilder, question: Questi
     answered(conversation, answer, question)
 
 
+def _xla_flags(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The flags of the run; of a plan that is named, its line for the launcher, which has the flags that it needs."""
+    answered = named_plans.maxtext if question.plans else _short(flags.xla_flags)
+    answered(conversation, answer, question)
+
+
 def help(conversation: Conversation, answer: ReplyBuilder) -> None:
     """A question of each kind that is answered, and how facts are stated."""
     answer.add(*questions([kind.example for kind in ANSWERS.values() if kind.example]))
@@ -87,7 +94,7 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.LEARNING: Kind(_learning),
     Topic.HOSTILE: Kind(_short(small_talk.hostile)),
     Topic.MAXTEXT: Kind(named_plans.maxtext, "turn proposal 1 into a MaxText line"),
-    Topic.XLA_FLAGS: Kind(_short(flags.xla_flags), "which compiler flags help?"),
+    Topic.XLA_FLAGS: Kind(_xla_flags, "which compiler flags help?"),
     Topic.CHANGE_OF_MIND: Kind(_short(ranking_answers.change_of_mind), "what would change your mind?"),
     Topic.CAPTURE: Kind(_short(run_answers.capture), "what should I capture next?"),
     Topic.OPINION: Kind(hearsay.seen_differently),
@@ -100,7 +107,7 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.PREDICTION_CHECK: Kind(measurements.prediction_check, "how far off was your prediction?"),
     Topic.SOURCES: Kind(_short(run_answers.sources), "show me the sources"),
     Topic.COMPARE: Kind(named_plans.compare, "compare proposals 1 and 2"),
-    Topic.RANK_BY: Kind(lambda c, a, q: rank_by(c, a, q.text), "which one needs the least memory?"),
+    Topic.RANK_BY: Kind(rank_by, "which one needs the least memory?"),
     Topic.WHY_NOT: Kind(named_plans.about_plans, "why not model=8?"),
     Topic.WHAT_IF: Kind(changes.no_change, "what if the batch doubles?"),
     Topic.EXPLAIN: Kind(named_plans.explain, "explain proposal 2"),
@@ -113,6 +120,7 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.MEMORY: Kind(memory, "what fills the HBM?"),
     Topic.THROUGHPUT: Kind(throughput, "how many tokens per second?"),
     Topic.PROPOSALS: Kind(_short(ranking_answers.proposals), "what do you propose?"),
+    Topic.SEARCH: Kind(_short(search_space), "how many plans did you look at?"),
     Topic.RUN: Kind(_short(run_answers.run), "what is our current plan?"),
     Topic.PRECEDENT: Kind(run_answers.precedents, "has anyone done this before?"),
     Topic.PRINCIPLE: Kind(lambda c, a, q: run_answers.principle(c, a, q.text), "what do the notes say about overlap?"),

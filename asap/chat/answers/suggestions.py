@@ -6,15 +6,10 @@ from asap.chat.understanding.topics.masks import masked
 from asap.chat.understanding.topics.retrieval import retrieval
 
 _MOST = 2
-_NEAR = 0.7
-"""Share of the score of an understood question from which a topic is offered."""
 
 
 def suggestions(question: Question) -> list[str]:
-    """An example of each of the nearest topics, nearest first; empty where none is near."""
-    found = retrieval()
-    near = [
-        one for one in found.matches(masked(question.text, question.amounts)) if one.score >= _NEAR * found.threshold
-    ]
-    examples = (ANSWERS[one.topic].example for one in near[:_MOST] if one.topic in ANSWERS)
-    return [example for example in examples if example is not None]
+    """Examples of the nearest topics that have one, nearest first; a topic with a score below zero is not near."""
+    near = [one for one in retrieval().matches(masked(question.text, question.amounts)) if one.score > 0]
+    examples = (ANSWERS[one.topic].example for one in near if one.topic in ANSWERS)
+    return [example for example in examples if example is not None][:_MOST]

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from asap.compiler.verification import Verification
 
 
+MESH, NO_OFFLOAD = "mesh", "no offload"
+"""Constraints that are of no single axis."""
+
+
 class StatedFact(BaseModel):
     """One stated fact."""
 
@@ -26,6 +30,7 @@ class StatedFact(BaseModel):
     stated: float | None = Field(default=None, description="the number as it was said, where value is worked out of it")
     unit: str | None = Field(default=None, description="of the number as it was said: % slower, % faster, x faster, %")
     about: str | None = Field(default=None, description="what a constraint is about: an axis, batch, sequence, …")
+    keeps: Plan | None = Field(default=None, description="the plan whose setting a constraint keeps")
     words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
     compiled: bool = Field(default=False, description="found by the compiler")
     session: str | None = Field(default=None, description="session of asap optimize that measured it")
@@ -66,6 +71,10 @@ class StatedFact(BaseModel):
 
     @property
     def _constraint(self) -> str:
+        if self.keeps is not None and self.about in AXES:
+            return f"constraint: {self.about}={_setting(self.keeps, self.about)} stays"
+        if self.about == NO_OFFLOAD:
+            return "constraint: nothing is kept in host memory"
         if self.about not in AXES:
             return f"constraint: the {self.about} stays as it is"
         return (
@@ -76,8 +85,14 @@ class StatedFact(BaseModel):
 
     def forbids(self, plan: Plan) -> bool:
         """Whether a constraint rules a plan out."""
+        if self.claim is not Claim.CONSTRAINT:
+            return False
+        if self.keeps is not None:
+            return _setting(plan, self.about) != _setting(self.keeps, self.about)
+        if self.about == NO_OFFLOAD:
+            return bool(plan.offload) or plan.moves_activations
         axis = next((axis for axis in get_args(Axis) if axis == self.about), None)
-        if self.claim is not Claim.CONSTRAINT or axis is None:
+        if axis is None:
             return False
         return plan.degree(axis) == self.value if self.value else plan.degree(axis) > 1
 
@@ -85,6 +100,14 @@ class StatedFact(BaseModel):
         """Whether this takes the place of an earlier fact: the same figure of the same plan, measured again."""
         same = (self.claim, self.plan, self.about) == (earlier.claim, earlier.plan, earlier.about)
         return same and self.claim in {*MEASURED_CLAIMS, *RUN_CLAIMS}
+
+
+def _setting(plan: Plan, about: str | None) -> str:
+    """What a constraint keeps of a plan: the degree of an axis, the mesh, or a setting beside it."""
+    axis = next((axis for axis in get_args(Axis) if axis == about), None)
+    if axis is not None:
+        return str(plan.degree(axis))
+    return f"{plan.ici} {plan.dcn}" if about == MESH else str(getattr(plan, about or ""))
 
 
 def compiled_evidence(found: "Verification") -> list[StatedFact]:

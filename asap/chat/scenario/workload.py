@@ -77,7 +77,7 @@ def with_workload(study: Study, experiment: Experiment, change: Change, plan: Pl
 def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Experiment:
     """The record with another model; ``changes`` gets what is said about it."""
     fields: dict[str, object] = {}
-    things: tuple[Thing, ...] = ("layers", "experts", "experts_per_token", "d_model")
+    things: tuple[Thing, ...] = ("layers", "experts", "experts_per_token", "d_model", "kv_heads", "vocab")
     for thing in things:
         if (to := change.get(thing)) is None:
             continue

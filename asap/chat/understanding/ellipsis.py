@@ -14,10 +14,10 @@ from asap.plans.prose import plan_spans
 
 INHERITED = {
     Topic.MEMORY, Topic.THROUGHPUT, Topic.MAXTEXT, Topic.SURE, Topic.EXPLAIN, Topic.WHAT_IF, Topic.WHY_NOT,
-    Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES, Topic.COMPARE, Topic.NUMERICS,
+    Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES, Topic.COMPARE, Topic.NUMERICS, Topic.RANK_BY,
 }  # fmt: skip
 _FILLER = re.compile(
-    r"a|about|again|also|an|and|as|at|breakdown|but|by|do|first|for|how|i|if|in|instead|is|it|just|now|number|of|ok"
+    r"a|about|again|also|an|and|as|at|breakdown|but|by|do|first|for|how|i|if|in|instead|is|it|just|mean|meant|much|now|number|of|ok"
     r"|okay|on|one|only|option|or|plan|please|plus|proposals?|runner|same|second|so|take|that|the|then|there|third|to|too|up"
     r"|use|versus|was|we|well|were|what|which|with"
 )

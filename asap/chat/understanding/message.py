@@ -7,6 +7,7 @@ from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.several import several_in
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
@@ -14,6 +15,7 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
@@ -98,9 +100,9 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     statements = read_statements(text, scene)
     of_network = question.change.network is not None
     if not statements.evidence and (of_network or not statements.complaints):
-        questions = _alternatives(question, scene) or (question,)
+        questions = _alternatives(question, scene) or several_in(text, scene) or (question,)
         return Message(said, text, agrees=agrees, statements=statements, questions=questions)
-    asked = [one for one in statements.unread if one.rstrip().endswith("?")]
+    asked = [one for one in statements.unread if is_question(one)]
     questions = tuple(read_question(one, scene) for one in asked)
     return Message(said, text, agrees=agrees, statements=statements, questions=questions)
 

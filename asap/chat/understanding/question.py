@@ -11,17 +11,19 @@ from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, s
 from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
-from asap.chat.understanding.quantities.changes import Change, To, change_in, varied
+from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
+from asap.chat.understanding.references.ranks import Lone
 from asap.chat.understanding.references.references import Mention, References, references
 from asap.chat.understanding.scene import Context, Scene
 from asap.chat.understanding.topics.masks import loose, masked
-from asap.chat.understanding.topics.retrieval import retrieval
+from asap.chat.understanding.topics.retrieval import PERHAPS, THRESHOLD, Match, retrieval
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.interjections import without_interjections
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.study.study import Study
@@ -54,9 +56,17 @@ _QUOTES = re.compile(
 """Quotes the engine."""
 _LOOSE = {Topic.MEMORY, Topic.UNKNOWN, Topic.BASIS, Topic.SOURCES, Topic.OPINION}
 """Topics of what a quote is of, and of what is asked about it."""
+_NEVER_PERHAPS = {
+    Topic.THANKS, Topic.GREETING, Topic.UNKNOWN, Topic.HOSTILE, Topic.OUT_OF_SCOPE, Topic.REPORTED, Topic.RETRACTION,
+    Topic.FALSE_CLAIM, Topic.WHAT_IF, Topic.WHY_NOT, Topic.OPINION, Topic.HELP, Topic.SERVING, Topic.LEARNING,
+    Topic.TERM, Topic.PRINCIPLE,
+}  # fmt: skip
+"""Topics whose answer needs more than a guess at the topic."""
 _FIGURES = {Topic.MEMORY}
 _OF_A_PLAN = {Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY}
 """Topics of a plan or of a change, whose memory a short question asks for: "mem?", "fits?"."""
+_OF_SETTINGS = {Topic.MAXTEXT, Topic.EXPLAIN, Topic.SURE, Topic.VERIFY}
+"""Topics of a plan, which may be named with another setting: "the flags of 3 without the offload"."""
 _SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
 """Words with which even the optimizer of now is a change: "what if we used adamw"."""
 _AGAINST_PREDICTION = re.compile(
@@ -74,7 +84,7 @@ _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
 @dataclass(frozen=True)
 class Question:
-    """One question, resolved."""
+    """One question, resolved; ``perhaps`` it is of a topic that is not near enough to be its topic."""
 
     text: str
     topic: Topic
@@ -87,6 +97,7 @@ class Question:
     context: Context
     ellipsis: bool
     sweep: Sweep | None = None
+    perhaps: Topic | None = None
 
     @property
     def hypothetical(self) -> bool:
@@ -134,9 +145,10 @@ def read_question(text: str, scene: Scene) -> Question:
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
     change, used = change_in(_without(rest, named), counts, context.change)
-    topic = _topic(
-        text, found, named, context, [a for a in found if not a.unit and a not in used and a.value in range(1, 10)]
-    )
+    lone = [a for a in found if not a.unit and a not in used and a.value in range(1, 10)]
+    near = _matches(text, found, named, lone)
+    topic = _topic(text, found, context, near[0].topic if near[0].score >= THRESHOLD else Topic.UNKNOWN)
+    perhaps = near[0].topic if near[0].score >= PERHAPS and near[0].topic not in _NEVER_PERHAPS else None
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
         change, more = varied(change, context.change, [a for a in counts if a not in used])
         used += more
@@ -152,8 +164,10 @@ def read_question(text: str, scene: Scene) -> Question:
         and _ALREADY.search(text)
     ):
         change = change.model_copy(update={"remat": None})
-    bare = topic in BARE_NUMBER_TOPICS or len(text.split()) <= SHORT_MESSAGE_WORDS
-    refs = _references(text, scene, [*found, *_counted(used)], bare and change.empty)
+    bare = topic in BARE_NUMBER_TOPICS or (len(text.split()) <= SHORT_MESSAGE_WORDS and change.empty)
+    refs = _references(text, scene, [*found, *_counted(used)], "all" if bare else "spoken")
+    if refs.wish is not None or refs.written or axes_in_short(text):
+        change = without_what_is_so(change, study)
     if context.topic not in INHERITED and says_nothing(rest, found, refs, change):
         topic = Topic.UNKNOWN
     if topic is Topic.UNKNOWN and refs.plans and any(a.unit == "s" for a in found) and not is_question(text):
@@ -165,6 +179,8 @@ def read_question(text: str, scene: Scene) -> Question:
     if ellipsis and context.topic is not None:
         bill = context.topic is Topic.THROUGHPUT and context.tokens is not None
         topic = Topic.WHAT_IF if not change.empty and not bill else context.topic
+    if ellipsis and topic is Topic.WHAT_IF and change.empty and refs.ranked and context.change is not None:
+        change = context.change
     technique = refs.wish is not None or not change.empty
     mentions = [one for one in refs.mentions if not (technique and _is_of_worth(one, text))]
     meant = [mention.plan for mention in mentions if not _is_the_change(mention, text, used)]
@@ -173,6 +189,8 @@ def read_question(text: str, scene: Scene) -> Question:
         plans = tuple(plan_on_top(study, earlier, plans[0]) for earlier in context.plans[:1]) or plans
         change = context.change or change
         topic = Topic.WHAT_IF if not change.empty else topic
+    if topic in _OF_SETTINGS and len(plans) == 1 and is_of_settings(change):
+        plans, change = (plan_settings(change, plans[0], study.experiment.workload.global_batch),), Change()
     of_before = ellipsis and topic is Topic.MEMORY
     if topic in _FIGURES and context.topic in _OF_A_PLAN and change.empty and not refs.mentions and is_short(text):
         ellipsis = of_before = True
@@ -184,17 +202,23 @@ def read_question(text: str, scene: Scene) -> Question:
         named = context.operations
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
     unused = tuple(a for a in counts if a not in used and a.start not in ranks and not a.before)
-    return Question(text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text))
+    return Question(
+        text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text), perhaps
+    )
 
 
-def _references(text: str, scene: Scene, found: Sequence[Amount], bare: bool = False) -> References:
-    return references(text, scene.order, scene.focus, scene.study.plan, found, bare)
+def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "none") -> References:
+    return references(text, scene.order, scene.focus, scene.study.plan, found, lone)
 
 
-def _topic(text: str, found: Sequence[Amount], named: Sequence[str], context: Context, lone: Sequence[Amount]) -> Topic:
+def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
+    """The nearest topics; what asks says no thanks."""
+    near = retrieval().matches(without_interjections(masked(text, found, named, lone)))
+    return [one for one in near if one.topic is not Topic.THANKS or not is_question(text)]
+
+
+def _topic(text: str, found: Sequence[Amount], context: Context, topic: Topic) -> Topic:
     """What a text is about: throughput where money or a whole training is named, else what the examples say."""
-    best = retrieval().matches(without_interjections(masked(text, found, named, lone)))[0]
-    topic = best.topic if best.score >= retrieval().threshold else Topic.UNKNOWN
     if _AGAINST_PREDICTION.search(text):
         return Topic.PREDICTION_CHECK
     if topic in _LOOSE and _QUOTES.search(text) and any(a.unit for a in found):
@@ -221,6 +245,14 @@ def _without(text: str, named: Sequence[str]) -> str:
     for name in named:
         text = re.sub(loose(name), lambda m: " " * len(m.group()), text, flags=re.I)
     return text
+
+
+def without_what_is_so(change: Change, study: Study) -> Change:
+    """The change without counts that the run has already, which say of which run something is asked: "at 8k"."""
+    workload = study.experiment.workload
+    now = {"batch": workload.global_batch, "sequence": workload.sequence_length}
+    left = tuple((thing, to) for thing, to in change.counts if thing not in now or to.of(now[thing]) != now[thing])
+    return change.model_copy(update={"counts": left})
 
 
 def _real(change: Change, study: Study) -> Change:

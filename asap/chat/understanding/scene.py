@@ -23,6 +23,7 @@ class Context(BaseModel):
     tokens: float | None = None
     dollars: float | None = None
     operations: tuple[str, ...] = ()
+    criterion: str | None = None
 
 
 NO_CONTEXT = Context()

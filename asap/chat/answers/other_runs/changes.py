@@ -1,10 +1,10 @@
 """Answers to a question that names a change, or numbers that no reading of it uses."""
 
-import re
 from collections.abc import Sequence
 
 from asap.chat.answers.named_plans import about_plans
 from asap.chat.answers.other_runs.what_if import what_if
+from asap.chat.answers.single_plans.directions import wished_plans
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk import small_talk
 from asap.chat.conversation import Conversation
@@ -12,28 +12,29 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT, Amount
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.questions import asks_why, is_question
 from asap.chat.understanding.words.voices import is_order
 from asap.chat.understanding.words.worth import asks_verdict
+from asap.proposals.reasons.explain import reasons, trade_offs
 
 CHANGEABLE = {
     Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
     Topic.FITTING, Topic.WORTH_IT, Topic.LARGEST,
+    Topic.PROPOSALS,
 }  # fmt: skip
 """Topics in which a named change is evaluated."""
 
-_REPORTS = re.compile(
-    r"^\W*(?:(?:and|but|also|btw|fyi|so)\W+)*(?:we|i|our|the|it|there|my)\b[^?]*\b(?:see|saw|get|got|have|had|observe\w*|notice\w*"
-    r"|is|are|was|were|drop\w*|hit|lost|lose|measured?|use[ds]?|spend|waste)\b",
-    re.I,
-)
+_EXPLAINED = {Topic.BOTTLENECK, Topic.OPINION}
+"""Topics in which a change is evaluated where its reasons are asked for."""
 _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 """Topics in which a number without a place means that the question was not understood."""
 
 
 def wants_change(question: Question) -> bool:
     """Whether a change is named that is to be evaluated."""
-    if question.change.empty or question.topic not in CHANGEABLE:
+    if question.change.empty or question.topic not in (
+        CHANGEABLE | _EXPLAINED if asks_why(question.text) or is_question(question.text) else CHANGEABLE
+    ):
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
         supposed = question.hypothetical or bool(question.change.state)
@@ -52,8 +53,13 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     plan = next(iter(question.plans), None)
     if plan is None and question.ellipsis and question.context.plans:
         plan = question.context.plans[0]
+    if plan is None and question.refs.wish is not None:
+        plan = next(iter(wished_plans(conversation, question.refs.wish)), None)
     full = whole(conversation, plan) if plan is not None else None
     what_if(conversation, answer, question.change, full, weigh=asks_verdict(question.text))
+    if asks_why(question.text) and answer.focus is not None:
+        answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)))
+        answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)))
 
 
 def no_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -74,7 +80,7 @@ def not_understood(
     conversation: Conversation, answer: ReplyBuilder, question: Question, like_it: Sequence[str] = ()
 ) -> None:
     """A question of no topic: its wish, its numbers, or that it is not understood, with questions ``like_it``."""
-    numbers = [amount for amount in question.unused if amount.unit]
+    numbers = [amount for amount in question.unused if amount.unit not in {"", "other"}]
     if question.refs.wish is not None:
         about_plans(conversation, answer, question)
     elif numbers and question.topic in _COUNTED:
@@ -88,7 +94,6 @@ def not_understood(
 
 
 def _unread(answer: ReplyBuilder, question: Question, numbers: Sequence[Amount]) -> None:
-    """Numbers without a place: asked about, unless the line asks for nothing: "we see 15 % of X"."""
-    text = question.text
-    asked = is_question(text) or is_order(text) or _REPORTS.search(text) is None
+    """Numbers without a place: asked about, unless the line asks for nothing: "nsys says 15 % of X"."""
+    asked = is_question(question.text) or is_order(question.text)
     small_talk.unread(answer, " and ".join(amount.text for amount in numbers), asked=asked)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from asap.chat.answers.other_runs.fewest_chips import fastest_that_fits
 from asap.chat.answers.phrasing import figures_of
+from asap.chat.answers.single_plans.throughput import PERIODS
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.completeness import is_complete, missing
@@ -29,6 +30,8 @@ _HOW_MANY = re.compile(
     re.I,
 )
 
+_UNTIL = re.compile(rf"(?<![\w.,])(\d+(?:\.\d+)?)\s*({'|'.join(PERIODS)})s?\b", re.I)
+
 
 @dataclass(frozen=True)
 class RateWanted:
@@ -40,13 +43,20 @@ class RateWanted:
 
 def rate_wanted(question: Question) -> RateWanted | None:
     """The rate for which a question asks how many chips it needs, or whether the chips that it names reach it."""
-    rate = next((amount.value for amount in question.amounts if amount.unit == "tokens/s"), None)
+    rate = next((amount.value for amount in question.amounts if amount.unit == "tokens/s"), None) or _by_then(question)
     chips = question.change.get("chips")
     if rate is None:
         return None
     if chips is not None and not chips.factor and question.change == Change(counts=(("chips", chips),)):
         return RateWanted(rate, round(chips.value)) if is_question(question.text) else None
     return RateWanted(rate) if _HOW_MANY.search(question.text) else None
+
+
+def _by_then(question: Question) -> float | None:
+    """Tokens/s that train so many tokens in so many days; ``None`` where a question does not name both."""
+    tokens = next((amount.value for amount in question.amounts if amount.unit == "tokens"), None)
+    until = _UNTIL.search(question.text)
+    return tokens / (float(until[1]) * PERIODS[until[2].lower()]) if tokens and until and float(until[1]) else None
 
 
 def chips_for_rate(conversation: Conversation, answer: ReplyBuilder, wanted: RateWanted) -> None:

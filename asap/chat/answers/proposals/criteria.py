@@ -1,11 +1,15 @@
 """The proposals in the order of what was asked for: memory, communication, certainty, risk, time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from asap.chat.answers.phrasing import expectation, fit, list_proposals
+from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.reasons.explain import confidence
@@ -17,12 +21,47 @@ _Criterion = tuple[str, _Value, Callable[[float], str]]
 """Its name, what is compared, least first, and that figure in words; empty where the expectation beside it says it."""
 
 
-def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None:
-    """The proposals in the order of what was asked for."""
-    current = conversation.proposals
-    criteria = [criterion for words, criterion in _CRITERIA if re.search(words, text, re.I)] or [_SHORTEST]
+_THOSE = re.compile(r"\b(?:those|these|them|the (?:two|both)|both)\b", re.I)
+_WHICH = re.compile(
+    r"\b(?:which|who|whichever)\b(?: one| of (?:them|these|those|the (?:two|three)|your \w+)"
+    r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))",
+    re.I,
+)
+_MOST = re.compile(
+    r"\b(?:most|least|lowest|highest|smallest|largest|biggest|fewest|narrowest|greatest|best|less|more|lower|higher"
+    r"|fewer|(?:cheap|saf|light|small|risk)\w*)\b",
+    re.I,
+)
+_AIM = re.compile(
+    r"\b(?:minimi[sz]|maximi[sz])\w*|\boptimi[sz]\w+ for\b|\bobjective\b"
+    r"|\bcares? (?:only |more |mostly )?(?:about|for)\b|\b(?:sort|rank|order)\w* (?:them |the \w+ |those )?by\b",
+    re.I,
+)
+"""Words before what plans are to be chosen by."""
+_OF_OTHERS = {
+    Topic.FIRST, Topic.SINGLE_CHANGES, Topic.OPERATIONS, Topic.COLLECTIVES, Topic.WHAT_IF, Topic.MAXTEXT, Topic.LARGEST,
+    Topic.FITTING, Topic.CAPTURE, Topic.BOTTLENECK, Topic.TARGET,
+}  # fmt: skip
+"""Topics of a question that chooses among other things than plans, or by all figures."""
+
+
+def asks_choice(question: Question) -> bool:
+    """Whether it asks which of several plans has the most or the least of something that can be compared, or says
+    what is to count."""
+    text = question.text
+    chooses = (_WHICH.search(text) is not None and _MOST.search(text) is not None) or _AIM.search(text) is not None
+    compares = len(question.plans) > 1 and re.search(_COST, text, re.I) is not None
+    return (
+        (chooses or compares) and question.topic not in _OF_OTHERS and question.change.empty and bool(_criteria(text))
+    )
+
+
+def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The plans that a question names or that were spoken of together, else the proposals, by what was asked for."""
+    of = _compared(conversation, question)
+    criteria = _criteria(question.text) or _criteria(question.context.criterion or "") or [_SHORTEST]
     name, known, write = next(
-        ((name, known, write) for name, value, write in criteria if (known := _known(conversation, value))),
+        ((name, known, write) for name, value, write in criteria if (known := _known(conversation, of, value))),
         (criteria[0][0], [], str),
     )
     if not known:
@@ -30,21 +69,45 @@ def rank_by(conversation: Conversation, answer: ReplyBuilder, text: str) -> None
         list_proposals(conversation, answer)
         return
     least, first = known[0]
-    answer.focus = current[first - 1].plan
-    level = [f"proposal {rank}" for amount, rank in known[1:] if amount - least <= MEASURABLE * abs(least)]
+    answer.focus = of[first].plan
+    level = [
+        _title(conversation, of[place]) for amount, place in known[1:] if amount - least <= MEASURABLE * abs(least)
+    ]
     beside = f", level with {' and '.join(level)}" if level else ""
-    answer.add(f"proposal {first} ({answer.focus}) has the {name} of the {len(current)}{beside}:")
-    for amount, rank in known:
-        prediction = current[rank - 1].prediction
+    first_title = _title(conversation, of[first])
+    leads = first_title if first_title == str(answer.focus) else f"{first_title} ({answer.focus})"
+    answer.add(f"{leads} has the {name} of the {len(of)}{beside}:")
+    for amount, place in known:
+        prediction, own = of[place].prediction, _title(conversation, of[place])
         figure = f"{said}; " if (said := write(amount)) else ""
-        answer.add(f"- proposal {rank}, {prediction.plan}: {figure}{expectation(prediction)}{fit(prediction)}")
+        plan = f", {prediction.plan}" if own != str(prediction.plan) else ""
+        answer.add(f"- {own}{plan}: {figure}{expectation(prediction)}{fit(prediction)}")
     answer.add(f"The ranking itself stays: {', '.join(str(plan) for plan in conversation.order)}.")
 
 
-def _known(conversation: Conversation, value: _Value) -> list[tuple[float, int]]:
-    """What a criterion compares of each proposal where it is known, least first, and the number of the proposal."""
-    found = [(value(conversation, candidate), rank) for rank, candidate in enumerate(conversation.proposals, 1)]
-    return sorted((amount, rank) for amount, rank in found if amount is not None)
+def _criteria(text: str) -> list[_Criterion]:
+    """What a text names to compare by, in its order."""
+    named = [(found.start(), criterion) for words, criterion in _CRITERIA if (found := re.search(words, text, re.I))]
+    return [criterion for _, criterion in sorted(named, key=lambda one: one[0])]
+
+
+def _compared(conversation: Conversation, question: Question) -> Sequence[Candidate]:
+    """Two plans or more that are named, or that the question before was of; else the proposals."""
+    spoken_of = question.context.plans if _THOSE.search(question.text) else ()
+    named = next((plans for plans in (question.plans, spoken_of) if len(plans) > 1), ())
+    full = [whole(conversation, plan) for plan in named]
+    return [Candidate(prediction_of(conversation, plan), 0.0) for plan in full] or conversation.proposals
+
+
+def _title(conversation: Conversation, candidate: Candidate) -> str:
+    order = conversation.order
+    return f"proposal {order.index(candidate.plan) + 1}" if candidate.plan in order else str(candidate.plan)
+
+
+def _known(conversation: Conversation, of: Sequence[Candidate], value: _Value) -> list[tuple[float, int]]:
+    """What a criterion compares of each plan where it is known, least first, and the place of the plan."""
+    found = [(value(conversation, candidate), place) for place, candidate in enumerate(of)]
+    return sorted((amount, place) for amount, place in found if amount is not None)
 
 
 def _hbm(conversation: Conversation, candidate: Candidate) -> float | None:
@@ -94,6 +157,12 @@ def _distance(conversation: Conversation, candidate: Candidate) -> float | None:
     return float(doublings(candidate.plan, plan)) if plan is not None else None
 
 
+def _worst(conversation: Conversation, candidate: Candidate) -> float | None:
+    """The slow end of the interval."""
+    quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
+    return quantity.high if quantity else None
+
+
 def _odds(conversation: Conversation, candidate: Candidate) -> float | None:
     chance = confidence(conversation.study, candidate.prediction, ()).faster
     return -chance.value if chance else None
@@ -113,7 +182,11 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
         ("highest probability of being faster", _odds, lambda value: f"{format_percent(-value, 0)}"),
     ),
     (
-        r"\b(?:risk\w*|safe\w*|close\w*|easi\w*|least (?:work|effort|change)|simpl\w*|change|distance|smallest)\b",
+        r"\b(?:risk\w*|saf(?:e|er|est)|worst|downside|regress\w*|lose|wrong|gamble)\b",
+        ("least to lose, by the slow end of its interval", _worst, lambda value: ""),
+    ),
+    (
+        r"\b(?:close\w*|easi\w*|exotic|invasive|least (?:work|effort|change)|simpl\w*|change|distance|smallest)\b",
         ("smallest distance from what runs", _distance, lambda value: counted(value, "doubling")),
     ),
     (_COST, ("lowest cost per token", _chip_hours, _for_tokens)),

@@ -6,6 +6,7 @@ from asap.chat.answers.phrasing import list_proposals
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 
 _CHANGED = re.compile(
@@ -19,10 +20,15 @@ _CHANGED = re.compile(
 _ORDER = re.compile(r"\b(?:rank\w*|order|proposals?|recommend\w*|list|your (?:advice|pick|choice|mind))\b", re.I)
 
 
+_SHORT = 5
+"""Words of a question that leaves out what of: "does that move anything?"."""
+
+
 def asks_order_since(question: Question) -> bool:
     """Whether it asks if what was said changes the order; of a supposed change it asks something else."""
     text = question.text
-    of_order = _CHANGED.search(text) is not None and _ORDER.search(text) is not None
+    short = len(text.split()) <= _SHORT and question.topic in {Topic.UNKNOWN, Topic.PROPOSALS, Topic.FIRST}
+    of_order = _CHANGED.search(text) is not None and (short or _ORDER.search(text) is not None)
     named = question.refs.written or (question.refs.ranked and re.search(r"\d", text))
     return of_order and is_question(text) and question.change.empty and not named
 

@@ -1,6 +1,7 @@
 """How long until a test of a plan tells: its steps, minutes and chip-hours."""
 
 import math
+from dataclasses import replace
 
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import plan_to_test
@@ -29,6 +30,10 @@ def test_cost(conversation: Conversation, answer: ReplyBuilder, question: Questi
     plan = plan_to_test(conversation, question)
     if plan is None:
         raise InsufficientEvidenceError("nothing is proposed for a test", where=conversation.id)
+    if len(others := [one for one in question.plans if one != study.plan]) > 1:
+        for each in others:
+            test_cost(conversation, answer, replace(question, plans=(each,)))
+        return
     found, now = prediction_of(conversation, plan), current_step_time(study, conversation.evidence)
     answer.focus, step = plan, _step(found, now)
     if step is None:

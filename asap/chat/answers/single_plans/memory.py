@@ -35,8 +35,8 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
         free = held.capacity_bytes - held.total.value
         room = f"{format_bytes(free)} free" if free >= 0 else f"{format_bytes(-free)} too much"
         answer.add(
-            f"{name} {held.verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM on the"
-            f" fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
+            f"{name} {held.verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM at its"
+            f" peak on the fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
             f" {held.total.provenance.value}{_odds(held)}{_reserved(conversation, held.capacity_bytes)})"
         )
         answer.add(*(f"- {part.name}: {format_bytes(part.size_bytes)}" for part in held.parts if part.size_bytes > 0))

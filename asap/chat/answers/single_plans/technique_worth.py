@@ -11,7 +11,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.partial_plan import data_axis
 from asap.chat.understanding.references.wishes import Wish
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.worth import asks_worth, axis_in_short, of_what_was_spoken_of
+from asap.chat.understanding.words.worth import asks_worth, axes_in_short, of_what_was_spoken_of
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
@@ -25,14 +25,14 @@ _ROOM = ("fits", "may not fit", "does not fit")
 """What is said of HBM, from room enough to none."""
 
 
-def technique_asked(question: Question) -> Axis | None:
-    """The one axis of which a question asks whether it pays, no degree named."""
+def techniques_asked(question: Question) -> tuple[Axis, ...]:
+    """The axes of which a question asks whether they pay, no degree named."""
     if question.refs.written or not question.change.empty or not asks_worth(question.text):
-        return None
+        return ()
     wish = question.refs.wish
     if wish is not None and wish.axis == "replica" and wish.sense == "some":  # HSDP, which has two axes
-        return None
-    return wish.axis if wish else axis_in_short(question.text)
+        return ()
+    return (wish.axis,) if wish else axes_in_short(question.text)
 
 
 def technique_worth(conversation: Conversation, answer: ReplyBuilder, question: Question, axis: Axis) -> None:

@@ -21,8 +21,8 @@ from asap.study.study import Study
 
 _FLOPS = re.compile(r"\b\w?flop(?:s|/s)?\b", re.I)
 DAY, HOUR = 86400, 3600
-_PERIODS = {"hour": HOUR, "day": DAY, "week": 7 * DAY, "month": 30 * DAY}
-_PER_PERIOD = re.compile(rf"\b(?:(?:an?|per|each|every) |/ ?)({'|'.join(_PERIODS)})\b", re.I)
+PERIODS = {"hour": HOUR, "day": DAY, "week": 7 * DAY, "month": 30 * DAY}
+_PER_PERIOD = re.compile(rf"\b(?:(?:an?|per|each|every) |/ ?)({'|'.join(PERIODS)})\b", re.I)
 
 
 def throughput(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -53,7 +53,7 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
 def _per_period(question: Question, rate: float) -> list[str]:
     """Tokens of each period that is named, at so many a second without a pause."""
     named = dict.fromkeys(name.lower() for name in _PER_PERIOD.findall(question.text))
-    return [f"- {significant(rate * _PERIODS[name] / 1e9)} billion tokens a {name}, without pauses" for name in named]
+    return [f"- {significant(rate * PERIODS[name] / 1e9)} billion tokens a {name}, without pauses" for name in named]
 
 
 def model_flops_of(study: Study, prediction: Prediction) -> float | None:
@@ -96,16 +96,17 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
 
 
 def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, chips: int) -> None:
-    """What a day costs, and what of it the first proposal is expected to save."""
+    """What a day, or the period that is named, costs, and what of it the first proposal is expected to save."""
     price = question.dollars
     if price is None or question.tokens is not None:
         return
-    day = 24 * chips * price
-    answer.add(f"- {chips} chips cost ${price * chips:,.0f} an hour, ${day:,.0f} a day, at ${price:g} a chip hour")
+    name = next((one.lower() for one in _PER_PERIOD.findall(question.text) if one.lower() != "hour"), "day")
+    cost = chips * price * PERIODS[name] / HOUR
+    answer.add(f"- {chips} chips cost ${price * chips:,.0f} an hour, ${cost:,.0f} a {name}, at ${price:g} a chip hour")
     best = next(iter(conversation.proposals), None)
     relative = best.prediction.relative_step_time if best else None
     if best is not None and relative is not None and relative.value < 1:
-        saved = f"${day * (1 - relative.value):,.0f} a day less ({relative.provenance.value})"
+        saved = f"${cost * (1 - relative.value):,.0f} a {name} less ({relative.provenance.value})"
         answer.add(f"- {best.plan} is expected to train as much for {saved}")
 
 

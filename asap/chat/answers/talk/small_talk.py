@@ -41,8 +41,13 @@ def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
 def nearest(answer: ReplyBuilder, examples: Sequence[str]) -> None:
     """The message is not understood, and these are questions like it."""
     asked = " or ".join(f'"{example}"' for example in examples)
-    answer.add("I do not understand that. Nothing has changed.", f"Do you mean {asked}?")
-    answer.add(f"I can answer on: {CAN}. /help lists more.")
+    answer.add("I do not understand that. Nothing has changed.")
+    answer.add(f"Do you mean {asked}? /help lists more.")
+
+
+def taken_as(answer: ReplyBuilder, example: str | None) -> None:
+    """The message is not like any question that is known; what it is answered as is the nearest."""
+    answer.add(f'I am not sure that I read that right; I take it as a question like "{example}":')
 
 
 def unread(answer: ReplyBuilder, numbers: str, *, asked: bool = True) -> None:

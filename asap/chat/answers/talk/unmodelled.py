@@ -18,7 +18,12 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
     (rf"{_OVERLAPPED}[- ](?:comm\w*[- ])?overlap\w*|overlap[-_](?:grad|param)[-_]\w+",
      "switches that overlap communication"),
-    (r"imbalanc\w+|load[- ]balanc\w+|stragglers?", "uneven load of experts or devices"),
+    (rf"overlapp?\w*[- ](?:the |of )?{_OVERLAPPED}\w*(?:[- ]\w+)?", "switches that overlap communication"),
+    (r"(?:2|2\.5|3)d[- ](?:tp|tensor\w*)(?:[- ]parallel\w*)?", "tensor parallelism over two dimensions"),
+    (r"(?:mov\w+|switch\w*|migrat\w+|port\w*|chang\w+|go\w*) (?:\w+ ){0,2}?(?:to|over to) "
+     r"(?:torchtitan|megatron\S*|nemo|maxtext|deepspeed|nanotron|axolotl|pytorch|torch|jax|axlearn|levanter|colossal\w*)",
+     "another training framework"),
+    (r"imbalanc\w+|load[- ]balanc\w+|straggl\w+", "uneven load of experts or devices"),
     (rf"{_DISTRIBUTED} (?:off|on)|(?:turn\w* (?:off|on)|without|disabl\w+|no) (?:the )?{_DISTRIBUTED}",
      "the distributed optimizer as a switch"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),

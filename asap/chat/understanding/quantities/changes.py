@@ -152,16 +152,31 @@ def with_earlier(change: Change, earlier: Change) -> Change:
 
 
 def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
-    """A change with a lone number as the new value of the one thing that was changed before: "and 128?"."""
+    """A change with a lone number as the new value of the one thing that was changed before: "and 128?".
+
+    A factor is one of the value that was spoken of: "and half of that?".
+    """
     free = [a for a in left if not a.before and a.unit in {"", "x"}]
     if change.counts or len(earlier.counts) != 1 or len(free) != 1:
         return change, []
-    thing = earlier.counts[0][0]
-    return change.model_copy(update={"counts": ((thing, new_value(thing, free[0])),)}), free
+    thing, before = earlier.counts[0]
+    new = new_value(thing, free[0])
+    if new.factor:
+        new = before.model_copy(update={"value": before.value * new.value, "example": False})
+    return change.model_copy(update={"counts": ((thing, new),)}), free
 
 
 def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
     return tuple(sorted(counts.items(), key=lambda pair: pair[0]))
+
+
+def is_of_settings(change: Change) -> bool:
+    """Whether all that is to change is set by a plan, beside its mesh."""
+    of_plan: set[Thing] = {"microbatches", "micro_batch_size", "pipeline_repeats"}
+    named = {name for name in Change.model_fields if getattr(change, name) != getattr(Change(), name)}
+    settings = named <= {"counts", "remat", "state", "offload"} and dict(change.counts).keys() <= of_plan
+    named_values = not any(to.example for _, to in change.counts)
+    return bool(named) and settings and named_values and change.remat != "any"
 
 
 def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:

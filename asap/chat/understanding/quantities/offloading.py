@@ -16,15 +16,23 @@ _TO_DEVICE = re.compile(
     r"|(?:in|into|on|onto|to) (?:the )?(?:hbm|device|gpu|tpu|chip))\b",
     re.I,
 )
+_ACTIVATIONS = re.compile(r"\bactivations?\b|\bremat\w*", re.I)
 _IS_SO = re.compile(r"^\W*(?:is|are|was|were)\b|\b(?:is|are)\s+(?:already\s+|currently\s+)?offloaded\b", re.I)
 """Asks or says how it is now."""
+_SUPPOSED = re.compile(r"\b(?:if|suppose|assum\w+|imagine)\b", re.I)
 
 
 def offloading_in(text: str) -> tuple[tuple[Offload, bool], ...]:
-    """What a text moves, each with whether to the host; empty where it moves nothing."""
-    if _IS_SO.search(text):
+    """What a text moves, each with whether to the host; empty where it moves nothing.
+
+    Without a name nothing is to be offloaded: "without the offload".
+    """
+    if _IS_SO.search(text) and not _SUPPOSED.search(text):
         return ()
     to_host = not _TO_DEVICE.search(text)
     if to_host and not _TO_HOST.search(text):
         return ()
-    return tuple((what, to_host) for what, words in _WHAT if re.search(rf"\b(?:{words})\b", text, re.I))
+    named: list[Offload] = [what for what, words in _WHAT if re.search(rf"\b(?:{words})\b", text, re.I)]
+    if not named and not to_host and not _ACTIVATIONS.search(text):
+        named = [what for what, _ in _WHAT]
+    return tuple((what, to_host) for what in named)

@@ -14,7 +14,7 @@ from asap.chat.understanding.quantities.comparatives import direction
 
 Thing = Literal[
     "batch", "per_device_batch", "local_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
-    "experts_per_token", "d_model", "microbatches",
+    "experts_per_token", "d_model", "kv_heads", "vocab", "microbatches",
     "pipeline_repeats",
 ]  # fmt: skip
 
@@ -74,6 +74,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"|experts per token|active experts",
     ),
     ("experts", r"experts?(?! parallel| shard| axis)"),
+    (
+        "kv_heads",
+        r"(?:kv|key[- /]value)[- _]?(?:heads?|groups?)|gqa(?:[- _]groups?)?|(?:num[- _])?query[- _]groups?",
+    ),
+    ("vocab", r"vocab\w*(?:[- _]size)?"),
     ("d_model", r"d_model|hidden (?:size|width|dimension)|model (?:width|dimension)|embedding (?:size|width)"),
     ("slices", r"slices?|pods?"),
     (

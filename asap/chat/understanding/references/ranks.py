@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.blanked import blanked
 
+Lone = Literal["none", "spoken", "all"]
+"""Lone digits that are ranks: none, those where a proposal's name stands, all, as in "compare 1 and 3"."""
 _RANKS = {
     "first": 1, "1st": 1, "one": 1, "top pick": 1, "top": 1, "winner": 1, "best": 1, "runner-up": 2, "second": 2,
     "2nd": 2, "two": 2, "second-best": 2, "third": 3, "3rd": 3, "three": 3, "last": 3,
@@ -29,13 +32,23 @@ _NAMED = re.compile(
 _BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-)", re.I)
 
 
-def ranks(text: str, measured: Sequence[Amount], bare: bool) -> list[tuple[int, int]]:
+_SPOKEN = re.compile(
+    r"(?:\b(?:in|of|for|under|after|with|does|is|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show)"
+    r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
+    r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
+    r"|right|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
+    re.I,
+)
+"""A lone digit where the name of a proposal stands: "the offload in 2", "why is 3 slower"."""
+
+
+def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, int]]:
     """The numbers in their order, each with its place.
 
     Args:
         text: one sentence without written plans.
         measured: numbers that are measurements or counts: no ranks.
-        bare: whether a lone digit is a rank.
+        lone: which lone digits are ranks.
     """
     text = blanked(text, [(amount.start, amount.end) for amount in measured])
     found: list[tuple[int, int]] = []
@@ -51,6 +64,7 @@ def ranks(text: str, measured: Sequence[Amount], bare: bool) -> list[tuple[int, 
     found += [(match.start(), 1) for match in _YOURS.finditer(text)]
     for match in _TOP.finditer(text):
         found += [(match.start() + rank, rank + 1) for rank in range(3 if match[1].lower() in {"three", "3"} else 2)]
-    if bare:
-        found += [(match.start(1), int(match[1])) for match in _BARE.finditer(text)]
+    if lone != "none":
+        pattern = _BARE if lone == "all" else _SPOKEN
+        found += [(match.start(1), int(match[1])) for match in pattern.finditer(text)]
     return list(dict(sorted(found)).items())

@@ -7,7 +7,7 @@ from typing import Literal
 
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.blanked import blanked
-from asap.chat.understanding.references.ranks import ranks
+from asap.chat.understanding.references.ranks import Lone, ranks
 from asap.chat.understanding.references.wishes import Wish, wish_in
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
@@ -97,7 +97,7 @@ def references(
     focus: Plan | None,
     incumbent: Plan | None,
     amounts: Sequence[Amount] = (),
-    bare: bool = False,
+    lone: Lone = "none",
 ) -> References:
     """What a text refers to.
 
@@ -107,7 +107,7 @@ def references(
         focus: the plan that was spoken of last.
         incumbent: what runs now.
         amounts: numbers of the text that are measurements or counts of something: no ranks.
-        bare: whether a lone digit is a rank, as in "compare 1 and 3".
+        lone: which lone digits are ranks.
 
     Raises:
         PlanError: a plan is malformed.
@@ -116,12 +116,14 @@ def references(
     settings = next((plan for _, _, plan in spans if plan.devices == 1 and plan != Plan()), None)
     found = [Mention(plan, start, end, "written") for start, end, plan in spans if plan.devices > 1]
     rest = blanked(text, [(start, end) for start, end, _ in spans])
-    numbered = ranks(rest, [a for a in amounts if a.unit], bare)
+    numbered = ranks(rest, [a for a in amounts if a.unit], lone)
     found += [Mention(order[n - 1], at, at + 1, "rank", n) for at, n in numbered if 0 < n <= len(order)]
     missing = tuple(dict.fromkeys(n for _, n in numbered if n == 0 or n > len(order)))
     if _ALL.search(rest) or (_OTHERS.search(rest) and order):
-        first = 0 if _ALL.search(rest) else 1
-        found += [Mention(plan, len(text), len(text), "all", n) for n, plan in enumerate(order[first:], first + 1)]
+        known = [mention.plan for mention in found] or [focus if focus in order else order[0]]
+        spoken_of = [] if _ALL.search(rest) else known
+        others = [(n, plan) for n, plan in enumerate(order, 1) if plan not in spoken_of]
+        found += [Mention(plan, len(text), len(text), "all", n) for n, plan in others]
     if incumbent is not None and (now := _NOW.search(rest) or _AGAINST_NOW.search(rest)):
         found.append(Mention(incumbent, now.start(), now.end(), "baseline"))
     if not found and not missing and incumbent is not None and (own := _OWN_FIGURE.search(rest)):

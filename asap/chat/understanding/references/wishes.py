@@ -11,6 +11,7 @@ _MUCH = (
     r"(?P<much>more|higher|bigger|increas\w+|rais\w+|bump\w*(?: up)?|boost\w*|pure|plain|only|just|full|use|using|do"
     r"|try|add\w*|less|lower|fewer|smaller|split\w*|shard\w*|without|no|not|drop(?:ping)?|remov\w+|reduc\w+"
     r"|cut(?:ting)?|trim\w*|get rid of|disabl\w+|turn\w* off|kill\w*|ditch\w*|scrap\w*|dump\w*|los(?:e|ing)"
+    r"|skip\w*|omit\w*|leav\w+ out|forgo|go without"
     r"|instead of|rather than)"
 )
 _WISH = re.compile(
@@ -24,7 +25,7 @@ _SINGLE = re.compile(rf"\b{_AXIS}(?:[\s-]+parallel\w*)?\s*(?:=|:|of|at)\s*1\b(?!
 _WHOLLY = re.compile(r"\b(?:pure|plain|only|just|full)\b", re.I)
 _NONE = re.compile(
     r"\b(?:without|no|drop\w*|remov\w+|get rid of|disabl\w+|turn\w* off|kill\w*"
-    r"|ditch\w*|scrap\w*|dump\w*|los(?:e|ing))\b",
+    r"|ditch\w*|scrap\w*|dump\w*|los(?:e|ing)|skip\w*|omit\w*|leav\w+ out|forgo|go without)\b",
     re.I,
 )
 _AGAINST = re.compile(r"instead of|rather than", re.I)
@@ -53,7 +54,8 @@ class Wish:
 
 def wish_in(text: str) -> Wish | None:
     """An axis without a degree, or with a degree of one, and how much of it is asked for."""
-    if single := _SINGLE.search(text):
+    single = _SINGLE.search(text)
+    if single and not _WISH.search(text[: single.start()]):
         return next(Wish(axis, "none") for axis in get_args(Axis) if axis == WORDS[single["axis"].lower()])
     found = [one for one in _WISH.finditer(text) if not _NO_AXIS.search(one.group())]
     replaced = [one for one in found if one["much"] and _AGAINST.match(one["much"])]

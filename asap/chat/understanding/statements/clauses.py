@@ -54,7 +54,11 @@ def read_clause(text: str, scene: Scene) -> Clause:
     """Find plans and amounts; raises PlanError where a plan is malformed."""
     found = amounts(blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
     tried = _TRIED.search(text) is not None
-    return Clause(text, references(text, scene.tested, scene.focus, scene.study.plan, found, tried), tuple(found))
+    return Clause(
+        text,
+        references(text, scene.tested, scene.focus, scene.study.plan, found, "all" if tried else "none"),
+        tuple(found),
+    )
 
 
 def clause_facts(
@@ -73,7 +77,7 @@ def clause_facts(
     """
     text, study = clause.text, scene.study
     if not imagined:
-        if (constraint := constraint_in(text, clause.refs)) and not _is_foreign(text, study):
+        if (constraint := constraint_in(text, clause.refs, study.plan)) and not _is_foreign(text, study):
             words = plain(text, LONGEST_WORDS)
             return [] if has("strong", text) else [constraint.model_copy(update={"words": words})]
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))

@@ -3,8 +3,10 @@
 import re
 
 from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.fact import MESH, NO_OFFLOAD, StatedFact
+from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
+from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
 
 _FIXED = re.compile(
@@ -12,36 +14,72 @@ _FIXED = re.compile(
     r"to)\s+(?:be\s+)?(?:\w+\s+)?"
     r"(?:chang\w*|touch\w*|alter\w*|modif\w*|increas\w*|rais\w*|mov\w+|vary|varied|adapt\w*)\b"
     r"|\b(?:must|has to|have to|needs? to|should)\s+(?:be\s+)?(?:stay|remain|keep|kept|be left)\b"
-    r"|\b(?:is|are|stays?) (?:fixed|set in stone|given|frozen|constant|non-negotiable)\b",
+    r"|\b(?:is|are|stays?) (?:fixed|pinned|locked|set in stone|given|frozen|constant|non-negotiable)\b",
     re.I,
 )
 _RULED_OUT = re.compile(
     r"\b(?:impossible|off the table|not an option|no option|ruled out|out of the question|forbidden"
-    r"|not (?:allowed|possible|available|supported)"
+    r"|not (?:allowed|possible|available|supported)|(?:never|does not|doesn't) works? (?:for us|here)"
+    r"|(?<!we )(?<!i )(?<!you )(?<!they )(?:do not|don't|never) (?:even |ever |please )?(?:suggest|propose|offer"
+    r"|consider|recommend|bring up|show me)"
     r"|can ?not (?:use|do|run|have)|can't (?:use|do|run|have)|cannot be used|no go|must not "
     r"use|not permitted|won't work for us|is excluded)\b",
     re.I,
 )
+_REFUSED = re.compile(
+    r"^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b", re.I
+)
+"""A wish to be spared something: "no host offload please"."""
+_STAYS = re.compile(
+    r"\b(?P<name>[a-z]\w*)(?:[- ]parallel\w*|[- ]degree)?\s[^.?!\d]*\b(?:stay|remain|keep|kept|fixed|pinned|left)\w*"
+    r"\s+(?:at\s+|to\s+)?(?P<count>\d{1,6})\b",
+    re.I,
+)
+"""A degree that is kept: "tp has to stay at 8"."""
+_OFFLOAD = re.compile(r"\boffload\w*|\bhost memory\b", re.I)
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
 _THINGS = {
-    "batch": r"\bbatch\w*|\bgbs\b", "sequence": r"\bsequences?\b|\bcontext\b",
+    "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b", "sequence": r"\bsequences?\b|\bcontext\b",
     "hardware": r"\bhardware|\bchips?\b|\bslices?\b", "optimizer": r"\boptimi[sz]er|\badam\w*",
     "precision": r"\bprecision|\bbf16|\bfp8|\bint8|\bquanti", "model": r"\blayers\b|\barchitecture",
-    "remat": r"\bremat\w*|\bcheckpointing",
+    "remat": r"\bremat\w*|\brecomput\w*|\bcheckpointing",
+    "microbatches": r"\bmicro-?batch(?:es|ing)?\b|\baccumulat\w+",
+    MESH: r"\bmesh|\blayout|\bsharding\b|\bparallelism\b",
 }  # fmt: skip
 
 
-def constraint_in(clause: str, refs: References) -> StatedFact | None:
-    """The constraint that a clause states; ``None`` if it states none."""
-    if _RULED_OUT.search(clause) and (named := _degree(clause)) is not None:
-        return StatedFact(claim=Claim.CONSTRAINT, about=named[0], value=float(named[1]), words=clause)
-    if _RULED_OUT.search(clause) and refs.wish is not None:
-        return StatedFact(claim=Claim.CONSTRAINT, about=refs.wish.axis, words=clause)
-    if _RULED_OUT.search(clause) or _FIXED.search(clause):
-        thing = next((thing for thing, words in _THINGS.items() if re.search(words, clause, re.I)), None)
-        if thing is not None:
-            return StatedFact(claim=Claim.CONSTRAINT, about=thing, words=clause)
-    return None
+def constraint_in(clause: str, refs: References, now: Plan | None) -> StatedFact | None:
+    """The constraint that a clause states; ``None`` if it states none.
+
+    Args:
+        clause: no question.
+        refs: the plans and the wish in it.
+        now: what runs, whose settings a constraint may keep.
+    """
+    excludes = _RULED_OUT.search(clause) or _REFUSED.search(clause)
+    stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
+    if excludes and (named := _degree(clause)) is not None:
+        return stated.model_copy(update={"about": named[0], "value": float(named[1])})
+    if excludes and _OFFLOAD.search(clause):
+        return stated.model_copy(update={"about": NO_OFFLOAD})
+    if excludes and refs.wish is not None:
+        return stated.model_copy(update={"about": refs.wish.axis})
+    if not (_RULED_OUT.search(clause) or _FIXED.search(clause)):
+        return None
+    if _FIXED.search(clause) and (kept := _kept_degree(clause, refs, now)) is not None:
+        return stated.model_copy(update={"about": kept[0], "keeps": kept[1]})
+    thing = next((thing for thing, words in _THINGS.items() if re.search(words, clause, re.I)), None)
+    keeps = now if thing in {"remat", "microbatches", MESH} else None
+    return stated.model_copy(update={"about": thing, "keeps": keeps}) if thing is not None else None
+
+
+def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis, Plan] | None:
+    """The one axis that is to stay at the degree that is named, or at that of now."""
+    if (at := _STAYS.search(clause)) and (named := axis_of(at["name"])) is not None:
+        return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
+    if len(refs.written) == 1 and len(axes := named_axes(refs.written[0])) == 1:
+        return axes[0], refs.written[0]
+    return (refs.wish.axis, now) if refs.wish is not None and now is not None and not refs.written else None
 
 
 def _degree(clause: str) -> tuple[Axis, int] | None:

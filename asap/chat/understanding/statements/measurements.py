@@ -69,6 +69,6 @@ def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
         return StatedFact(
             claim=Claim.THROUGHPUT, value=value * study.slice.devices, stated=value, unit=amount.unit, words=clause
         )
-    if not amount.unit and 0 < value <= 1 and _MFU.search(clause):
+    if not amount.unit and 0 < value < 1 and _MFU.search(clause):
         return StatedFact(claim=Claim.MFU, value=value, words=clause)
     return None

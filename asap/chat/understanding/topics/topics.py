@@ -55,6 +55,7 @@ class Topic(StrEnum):
     COMPONENTS = "components"
     FITTING = "fitting"
     SPARE = "spare chips"
+    SEARCH = "search"
     HELP = "help"
     SERVING = "serving"
     LEARNING = "learning"

@@ -60,8 +60,13 @@ _LONG = {"tp": "tensor", "pp": "pipeline", "ep": "expert", "cp": "context"}
 _WRITTEN = re.compile(r"(?<![\w=-])(?P<name>tp|pp|ep|cp)\s*=?\s*(?P<count>\d+)\b(?![.,]?\d)", re.I)
 
 
+_OWN = re.compile(rf"(?<![\w=-])(?P<name>{'|'.join(WORDS)})\s*[=:]?\s*(?:from\s+)?(?P<old>\d+){_ARROW}{_COUNT}", re.I)
+"""Any name of an axis, with the degree that it has now: "seq 8 to 2"."""
+
+
 def with_degrees_written(text: str, study: Study) -> str:
     """The text with each change of a degree as the degree that it leads to; the rest stays as it is."""
+    text = _OWN.sub(lambda match: _from_now(match, study), text)
     text = _OVER.sub(lambda match: _spread(match, study), text)
     text = _SWAPPED.sub(lambda match: _swapped(match, study), text)
     text = _HYBRID.sub(lambda match: f"replica={_count(match[1])} fsdp={_count(match[2])}", text)
@@ -88,6 +93,12 @@ def _spread(match: re.Match[str], study: Study) -> str:
             return match.group()
         count *= each
     return f"{'expert' if name.startswith('expert') else name.removesuffix('s')}={count}"
+
+
+def _from_now(match: re.Match[str], study: Study) -> str:
+    axis = _axis(match["name"], study)
+    is_now = study.plan is not None and study.plan.degree(axis) == int(match["old"][:9])
+    return f"{axis}={_count(match['count'])}" if is_now else match.group()
 
 
 def _scaled(match: re.Match[str], study: Study) -> str:

@@ -38,6 +38,14 @@ _HOW_TO_TELL = re.compile(
 _AS_IT_IS = re.compile(r"\bas (?:it |this )?is\b", re.I)
 
 
+_WHY = re.compile(r"\bwhy\b|\bhow come\b|\b(?:not|n't|dont) (?:understand|get|see)\b|\bexplain\b|\breasons?\b", re.I)
+
+
+def asks_why(text: str) -> bool:
+    """Whether it asks for reasons."""
+    return _WHY.search(text) is not None
+
+
 def asks_how_to_tell(text: str) -> bool:
     """Whether it asks by what something is recognised, or how to find it out."""
     return _HOW_TO_TELL.search(text) is not None

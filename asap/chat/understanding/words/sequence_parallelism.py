@@ -17,6 +17,17 @@ _NAMED = re.compile(
 )
 
 
+def sequence_parallelism_note(text: str, study: Study) -> str | None:
+    """What "sequence parallelism" was taken for where a stack may mean either kind; ``None`` if it is not named."""
+    framework = study.experiment.workload.framework
+    if not _NAMED.search(text) or (framework and stack_of(framework) in STACKS):
+        return None
+    return (
+        "sequence parallelism is read as context parallelism (seq), which splits the sequence; splitting activations"
+        " along the tensor axis, as Megatron does, is no lever here"
+    )
+
+
 def with_sequence_parallelism_named(text: str, study: Study) -> str:
     """The text with :data:`NAME` for it, where the run's stack has it; with a degree, an axis is meant."""
     framework = study.experiment.workload.framework

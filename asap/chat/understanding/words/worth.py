@@ -8,7 +8,8 @@ _PAYS = (
     r"worth (?:it|the\b|having|keeping|using|doing|our while)|pay(?:s|ing)? off|pull(?:s|ing)? its weight"
     r"|earn(?:s|ing)? (?:its|their) keep|(?:buy|bring|gain|giv)(?:s|es?|ing)? (?:us|me) (?:any|some|much)\w*"
     r"|(?:any|much) (?:use|good)\b|help(?:s|ing)? (?:us |me )?(?:at all|here|on this run|in this run)"
-    r"|need(?:ed)?(?! (?:to|from|more|less|fewer)\b)|necessary|required|pointless|overkill|excessive|wasteful"
+    r"|(?:any |much )?(?:sense|point)\b|need(?:ed)?(?! (?:to|from|more|less|fewer)\b)"
+    r"|necessary|required|pointless|overkill|excessive|wasteful"
     r"|useless|too much|(?:a )?(?:mistake|waste)"
     r"|dumb|stupid|silly|nonsense|a bad idea"
 )
@@ -40,7 +41,6 @@ def of_what_was_spoken_of(text: str) -> bool:
     return _THERE.search(text) is not None
 
 
-def axis_in_short(text: str) -> Axis | None:
-    """The axis of the only short name in a text: "does PP buy us anything?"."""
-    named: set[Axis] = {WORDS[name.lower()] for name in _SHORT.findall(text)}
-    return named.pop() if len(named) == 1 else None
+def axes_in_short(text: str) -> tuple[Axis, ...]:
+    """The axes of the short names in a text: "does PP buy us anything?"."""
+    return tuple(dict.fromkeys(WORDS[name.lower()] for name in _SHORT.findall(text)))

@@ -1,0 +1,78 @@
+"""Which axes of a plan stay inside a node of GPUs, or inside a slice of TPUs."""
+
+import re
+
+from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.core.errors import InsufficientEvidenceError
+from asap.hardware.chip import Chip
+from asap.plans import Plan
+from asap.plans.axes import MEANINGS, Axis
+
+INNERMOST: tuple[Axis, ...] = ("model", "seq", "expert", "data", "replica", "stage")
+"""Axes from neighbouring devices outwards, as launchers number the ranks and as predictions take them."""
+_PLACE = re.compile(
+    r"\b(?:inside|within|with-?in|in|to|on|across|cross\w*|leav\w+|span\w*|over|between|fits?)\s+(?:just\s+|only\s+)?"
+    r"(?:(?:one|a|an|the|each|its|single|same|several|two|more)\s+){0,2}"
+    r"(?:nodes?|servers?|hosts?|machines?|box(?:es)?|nvlink(?: domain)?|nvswitch|island|slice|pod)\b"
+    r"|\b(?:intra|inter|cross)[- ]?node\b",
+    re.I,
+)
+_AXIS = re.compile(
+    r"\b(?:(?:tp|pp|cp|ep|dp|fsdp)\d*|tensor|pipeline|context|expert|data)\b|\b(?:model|seq\w*) (?:axis|parallel\w*)"
+    r"|\baxis\b|\baxes\b",
+    re.I,
+)
+
+
+def asks_placement(question: Question) -> bool:
+    """Whether it asks if an axis stays inside a node: "keep tp inside the node?"."""
+    place = _PLACE.search(question.text) is not None and _AXIS.search(question.text) is not None
+    return place and question.change.network is None and question.change.network_factor is None
+
+
+def placement(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Where each axis lies, of the plans that are named, else of what runs now and of the first proposal.
+
+    Raises:
+        InsufficientEvidenceError: the hardware or the plan is not known.
+    """
+    study = conversation.study
+    named = [whole(conversation, plan) for plan in question.plans] or [study.plan, *conversation.order[:1]]
+    plans = list(dict.fromkeys(plan for plan in named if plan is not None))
+    if study.slice is None or not plans:
+        raise InsufficientEvidenceError("hardware and plan are not both on record", where=conversation.id)
+    chip = study.slice.chip
+    for plan in plans:
+        name = "what runs now, " if plan == study.plan else ""
+        answer.add(f"{name}{plan}: {_places(plan, chip)}.")
+    answer.add(
+        f"A node of {chip.title} has {chip.scaleup.domain} of them on its fast links; ranks are numbered from"
+        f" {INNERMOST[0]} outwards ({', '.join(INNERMOST)}), and predictions take each axis where that puts it."
+        if chip.scaleup is not None
+        else "All chips of a slice are joined by ICI, whatever host they belong to: hosts bound no axis. Only what is"
+        " written as dcn.… goes between slices."
+    )
+    answer.focus = plans[0]
+
+
+def _places(plan: Plan, chip: Chip) -> str:
+    """Each axis with where it lies."""
+    if chip.scaleup is None:
+        between = [f"{axis}={degree}" for axis in INNERMOST if (degree := getattr(plan.dcn, axis)) > 1]
+        return f"{' and '.join(between)} between slices" if between else "every axis inside a slice"
+    found, inner = [], 1
+    for axis in INNERMOST:
+        degree = plan.degree(axis)
+        if degree > 1:
+            found.append(f"{axis}={degree} ({MEANINGS[axis]}) {_reach(inner, inner * degree, chip.scaleup.domain)}")
+        inner *= degree
+    return ", ".join(found) or "one device"
+
+
+def _reach(inner: int, outer: int, domain: int) -> str:
+    if outer <= domain and domain % outer == 0:
+        return "inside a node"
+    return "between nodes" if inner >= domain else "inside nodes and between them"
