@@ -7,8 +7,9 @@ from asap.prediction.step_model.device_parameters import layer_parameters
 from asap.prediction.step_model.inputs import StepInputs
 
 COPY_PASSES = 2.0
-"""Each weight of a layer is read and written once a step. In programs that jax 0.10 compiled for five small decoders
-under seven meshes, copies and transposes of weights before their products move 1.6 to 3.5 times what is gathered."""
+"""The least that a copy takes: each weight of a layer is read and written. In programs that jax 0.10 compiled for two
+small decoders under seven meshes, slices, copies and transposes of weights move 3.7 to 6.6 times what is gathered, some
+of it in cache; 2 to 4 did about as well on five decoders, between whose meshes it was chosen."""
 
 
 def weight_copies(inputs: StepInputs, constants: Constants) -> float:
