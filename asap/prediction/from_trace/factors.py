@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from asap.plans.axes import Axis
-from asap.prediction.evaluate_plans import evaluate_plans
+from asap.prediction.evaluate_plans import Evaluation, evaluate_plans
 from asap.prediction.from_trace.run import Run, Schedule
+from asap.prediction.from_trace.virtual_devices import VIRTUAL_DEVICE
+from asap.prediction.from_trace.weight_copies import weight_copies
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
+from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import infer_remat
 from asap.prediction.uncertainty.calibration import load_calibration
@@ -126,13 +130,23 @@ def modelled(run: Run) -> Modelled:
     step, layout = found.step, found.inputs.plan
     return Modelled(
         products=_one(step.compute),
-        memory=_one(step.hbm) + _one(step.optimizer),
+        memory=_memory(found, run),
         bubble=_one(step.bubble) * _BUBBLE.get(run.schedule, 1.0),
         launches=_one(found.inputs.layers_per_stage) * _one(layout.microbatches) * (3 + _one(layout.recompute_layer)),
         total=_one(step.total),
         axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
         exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
     )
+
+
+def _memory(found: Evaluation, run: Run) -> float:
+    """Seconds of what is bound by HBM. The step model takes activations for bf16; in fp32 they are twice as large."""
+    width = max(_one(found.inputs.workload.operand_bytes) / ACTIVATION_BYTES, 1.0)
+    seconds = width * _one(found.step.hbm) + _one(found.step.optimizer)
+    if run.hardware.chip is not VIRTUAL_DEVICE:
+        return seconds
+    constants = load_calibration().full.resolve_one(Groups.of(run.hardware, run.workload))
+    return seconds + weight_copies(found.inputs, constants)
 
 
 def _one(value: Number) -> float:
