@@ -104,9 +104,6 @@ def _dispatch(
     elif asks_placement(question):
         answer.topic = Topic.SHARDING
         placement(conversation, answer, question)
-    elif figures := figures_named(question):
-        answer.topic = Topic.MEMORY if all(figure.title == "host memory" for figure in figures) else Topic.BOTTLENECK
-        say_figures(conversation, answer, question, figures)
     elif asks_choice(question):
         answer.topic = Topic.RANK_BY
         rank_by(conversation, answer, question)
@@ -116,6 +113,9 @@ def _dispatch(
     elif (symptom := symptom_in(question)) is not None:
         answer.topic = Topic.BOTTLENECK
         symptoms(conversation, answer, question, symptom)
+    elif figures := figures_named(question):
+        answer.topic = Topic.MEMORY if all(figure.title == "host memory" for figure in figures) else Topic.BOTTLENECK
+        say_figures(conversation, answer, question, figures)
     elif (rate := rate_wanted(question)) is not None:
         answer.topic = Topic.LARGEST
         chips_for_rate(conversation, answer, rate)
