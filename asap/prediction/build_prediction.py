@@ -7,6 +7,7 @@ import numpy as np
 
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import format_bytes, format_percent
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.prediction.evaluate_plans import Evaluation
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
@@ -24,8 +25,6 @@ MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
 TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
-STEP_VARIATION = 0.03
-"""Half-width of ln(step) of a measured plan: what steps of an undisturbed run vary by."""
 WIDE = 0.35
 """Half-width of ln(step) from which an interval is called wide: 42 % more."""
 ANCHORED = "analytic step model, anchored to the measured step"
@@ -124,7 +123,7 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     missed, widths = math.log(anchor.step_time / before), fit.anchored_widths.of(mixture)
     seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
     relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, distance)
-    width = math.hypot(STEP_VARIATION, widths.at(distance))
+    width = math.hypot(STEP_TIME_VARIATION, widths.at(distance))
     return _Estimate("anchored_architecture", seconds, width, ANCHORED, relative)
 
 

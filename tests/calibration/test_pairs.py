@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from asap.calibration.dataset.pairs import OTHER_RUN, pairs_of
+from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.plans import Plan
+from asap.prediction.uncertainty.residual_transfer import OTHER_RUN
 
 MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
 

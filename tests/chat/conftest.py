@@ -94,6 +94,12 @@ def megatron(start):
 
 
 @pytest.fixture
+def dense(start):
+    """A fresh chat over the dense decoder."""
+    return start("dense")
+
+
+@pytest.fixture
 def too_large(start):
     """A batch that does not fit."""
     ExperimentStore().add(Experiment.model_validate({

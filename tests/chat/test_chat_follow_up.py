@@ -7,11 +7,6 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def dense(start):
-    return start("dense")
-
-
 def ask(chat, text):
     answer = chat.turn(text, lambda piece: None)
     assert answer is not None

@@ -13,11 +13,6 @@ def ask(chat, text):
     return answer
 
 
-@pytest.fixture
-def dense(start):
-    return start("dense")
-
-
 def test_the_largest_batch_fits_and_the_next_one_does_not(dense):
     said = ask(dense, "what is the largest batch that fits?").text
     (largest,) = re.findall(r"what runs now \([^)]*\): (\d+) \(", said)

@@ -17,11 +17,6 @@ NARROW = 80
 
 
 @pytest.fixture
-def dense(start):
-    return start("dense")
-
-
-@pytest.fixture
 def megatron(start):
     """The dense decoder under Megatron-LM with its sequence parallelism, on GPUs."""
     ExperimentStore().add(Experiment.model_validate({

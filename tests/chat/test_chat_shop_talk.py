@@ -9,11 +9,6 @@ pytestmark = pytest.mark.slow
 MEGATRON_STEP = " iteration  {step}/ 1000 | elapsed time per iteration (ms): {ms} | lm loss: 2.1E+00 |"
 
 
-@pytest.fixture
-def dense(start):
-    return start("dense")
-
-
 def ask(chat: Chat, text: str):
     answer = chat.turn(text, lambda piece: None)
     assert answer is not None

@@ -13,11 +13,6 @@ RUN = "replica=4 model=4 microbatches=16 remat=full"
 
 
 @pytest.fixture
-def dense(start):
-    return start("dense")
-
-
-@pytest.fixture
 def megatron(start):
     ExperimentStore().add(Experiment.model_validate({
         "id": "techniques", "model": LLAMA,

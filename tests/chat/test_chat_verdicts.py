@@ -8,11 +8,6 @@ from asap.sharding_memory import new_session_name
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def dense(start):
-    return start("dense")
-
-
 def ask(chat: Chat, text: str):
     answer = chat.turn(text, lambda piece: None)
     assert answer is not None

@@ -107,6 +107,8 @@ def test_version_2_has_sizes(read):
     }  # fmt: skip
     with pytest.raises(ConfigError, match="the other sizes leave 16 devices"):
         read("fsdp2.yaml", SECOND.replace("num_processes: 16", "num_processes: 32"), *ARGUMENTS)
+    with pytest.raises(ConfigError, match="fsdp_config is not a mapping"):
+        read("fsdp.yaml", "distributed_type: FSDP\nnum_processes: 16\nfsdp_config: [1, 2]\n", *ARGUMENTS)
 
 
 def test_replicas_become_fsdp_and_back(read):

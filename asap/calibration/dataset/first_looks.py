@@ -6,7 +6,7 @@ it. First looks say how far a prediction lies off for the next source.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from asap.core.text import plain
 from asap.prediction.uncertainty.step_interval import Doubts
 
 Vector = NDArray[np.float64]
+Kind = Literal["chip", "vendor", "framework", "precision"]
 
 
 class FirstLook(BaseModel):
@@ -29,9 +30,7 @@ class FirstLook(BaseModel):
     id: str = Field(description="of the run")
     source: str
     predicted_s: float = Field(gt=0, description="the step time, predicted by the code and fit of that day")
-    new: tuple[Literal["chip", "vendor", "framework", "precision"], ...] = Field(
-        description="what no source of that fit had"
-    )
+    new: tuple[Kind, ...] = Field(description="what no source of that fit had")
 
 
 def read_first_looks(path: Path) -> dict[str, FirstLook]:
@@ -61,6 +60,6 @@ def as_first_seen(
     for row, run in enumerate(runs):
         if (look := looks.get(run.id)) is not None and run.step_time is not None:
             found[row] = np.log(run.step_time / look.predicted_s)
-            for kind in ("chip", "vendor", "framework", "precision"):
+            for kind in get_args(Kind):
                 changed[kind][row] = float(kind in look.new)
     return found, changed

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.calibration.dataset.runs import PublishedRun
-from asap.prediction.uncertainty.residual_transfer import plan_distance
-
-OTHER_RUN = 1.0
-"""Doublings that runs with another batch, sequence, model or machine are apart at least."""
+from asap.prediction.uncertainty.residual_transfer import plan_distance, run_distance
 
 
 @dataclass(frozen=True)
@@ -22,7 +19,7 @@ class Pairs:
         known: of the measured runs.
         other: of those that are predicted from them.
         distance: between their plans, doublings.
-        apart: the same, and at least :data:`OTHER_RUN` where more than the plan differs.
+        apart: between the runs (:func:`run_distance`).
     """
 
     known: NDArray[np.int64]
@@ -45,11 +42,10 @@ def pairs_of(runs: Sequence[PublishedRun]) -> Pairs:
     for members in grouped(runs):
         for i in members:
             for j in members:
-                distance = plan_distance(runs[i].plan, runs[j].plan)
-                if further := max(distance, 0.0 if _alike(runs[i], runs[j]) else OTHER_RUN):
+                if further := run_distance(runs[i].plan, runs[j].plan, _alike(runs[i], runs[j])):
                     known.append(i)
                     other.append(j)
-                    distances.append(distance)
+                    distances.append(plan_distance(runs[i].plan, runs[j].plan))
                     apart.append(further)
     return Pairs(np.array(known, dtype=int), np.array(other, dtype=int), np.array(distances), np.array(apart))
 

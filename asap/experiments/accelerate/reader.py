@@ -58,6 +58,9 @@ def read_accelerate(
         ConfigError: a value of the wrong kind, not all parameters are trained, or a file that it names is not there.
         UsageError: an override is not ``key=value``.
     """
+    for section in (accelerate.FSDP, accelerate.SIZES, inline.CONFIG):
+        if not isinstance(values.get(section) or {}, Mapping):
+            raise ConfigError(f"{section} is not a mapping", where=str(path))
     own, arguments, rest = split_overrides(overrides)
     return read_started(dotted(values) | own, arguments, path, experiment, overrides=rest)
 

@@ -15,7 +15,7 @@ from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import infer_remat
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.residual_transfer import plan_distance
+from asap.prediction.uncertainty.residual_transfer import run_distance
 
 AXES_BEHIND: Mapping[str, tuple[Axis, ...]] = {
     "all-reduce": ("model", "replica"),
@@ -118,7 +118,7 @@ def factors(before: Modelled, traced: Run, target: Run) -> Factors:
         target.workload,
         target.hardware,
     )
-    distance = plan_distance(target.plan, traced.plan) if same else max(1.0, plan_distance(target.plan, traced.plan))
+    distance = run_distance(target.plan, traced.plan, same)
     doubt = float(np.expm1(widths.at(distance))) if target != traced else 0.0
     return Factors(before, modelled(target), target.hardware.devices / traced.hardware.devices, doubt)
 

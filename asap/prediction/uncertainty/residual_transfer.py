@@ -25,6 +25,8 @@ _REMAT_COST = {
 _OTHER_NUMBERS = 0.25
 """Of another number of parts of the loss, another training state, or another policy that recomputes as much: as much as
 the least recomputation."""
+OTHER_RUN = 1.0
+"""Doublings that runs which differ in more than their plans are apart at least."""
 _OTHER_BATCH = 1.0
 """Of another batch: as much as one degree that is doubled while another is halved."""
 
@@ -32,6 +34,12 @@ _OTHER_BATCH = 1.0
 def plan_distance(plan: Plan, other: Plan) -> float:
     """Doublings by which two plans differ: the sum of :func:`plan_distances`."""
     return sum(plan_distances(plan, other))
+
+
+def run_distance(plan: Plan, other: Plan, alike: bool) -> float:
+    """Doublings between two runs: at least :data:`OTHER_RUN` where they are not ``alike`` in batch, sequence, model and
+    machine."""
+    return max(plan_distance(plan, other), 0.0 if alike else OTHER_RUN)
 
 
 def plan_distances(plan: Plan, other: Plan) -> tuple[float, ...]:

@@ -7,10 +7,9 @@ better odds raise it, so what stands first is never behind in all of them.
 
 import math
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from asap.core.provenance import Quantity
 
@@ -22,10 +21,11 @@ def probability_faster(gain: float, half_width: float) -> float:
     return NormalDist().cdf(gain / (half_width / Z_90)) if half_width > 0 else float(gain > 0) + 0.5 * (gain == 0)
 
 
-def with_precedent(gain: "float | NDArray[np.float64]", added: "float | NDArray[np.float64]") -> Any:
+def with_precedent(gain: ArrayLike, added: ArrayLike) -> NDArray[np.float64]:
     """Gain in ``ln(step time)`` with what precedents add to it: they decide between gains, and turn no predicted loss
     into one."""
-    return gain + np.where(np.asarray(gain) > 0, added, np.minimum(added, 0.0))
+    before = np.asarray(gain, dtype=float)
+    return before + np.where(before > 0, added, np.minimum(added, 0.0))
 
 
 def after_doubt(gain: float, half_width: float, fit_odds: float = 1.0) -> float:

@@ -24,17 +24,16 @@ CHANGEABLE = {
 }  # fmt: skip
 """Topics in which a named change is evaluated."""
 
-_EXPLAINED = {Topic.BOTTLENECK, Topic.OPINION}
-"""Topics in which a change is evaluated where its reasons are asked for."""
+_ASKED = {Topic.BOTTLENECK, Topic.OPINION}
+"""Topics in which a change is evaluated where the line asks something."""
 _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 """Topics in which a number without a place means that the question was not understood."""
 
 
 def wants_change(question: Question) -> bool:
     """Whether a change is named that is to be evaluated."""
-    if question.change.empty or question.topic not in (
-        CHANGEABLE | _EXPLAINED if asks_why(question.text) or is_question(question.text) else CHANGEABLE
-    ):
+    asked = asks_why(question.text) or is_question(question.text)
+    if question.change.empty or question.topic not in (CHANGEABLE | _ASKED if asked else CHANGEABLE):
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
         supposed = question.hypothetical or bool(question.change.state)
