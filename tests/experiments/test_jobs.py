@@ -132,6 +132,10 @@ def test_a_job_set_of_torchtitan_with_the_file_that_a_variable_names(read, tmp_p
     assert run.workload.global_batch == 4 * 8
     script = "CONFIG_FILE=./llama3_8b.toml NGPU=8 ./run_train.sh --training.local_batch_size=1\n"
     assert read("train.sh", script, hardware="h100-8").workload.global_batch == 2
+    unsaid = script.replace("=1\n", "=$BATCH\n")
+    with pytest.raises(ConfigError, match=r"sets training\.local_batch_size by a variable whose value is not said"):
+        read("train.sh", unsaid, hardware="h100-8")
+    assert read("train.sh", unsaid, "training.local_batch_size=1", hardware="h100-8").workload.global_batch == 2
 
 
 def test_counts_that_a_template_leaves_open_stay_unknown(read):

@@ -29,7 +29,7 @@ def read_titan_script(text: str, path: Path, overrides: Iterable[str], experimen
     """``experiment`` with the TOML file that a script names, and the settings of its command.
 
     Raises:
-        ConfigError: the file is not there, or wrong.
+        ConfigError: the file is not there, or wrong, or a variable that is not known decides a setting.
         UsageError: an override is not ``section.key=value``.
     """
     command = next(command for command in read_commands(text) if _starts(command) and _file_of(command))
@@ -43,8 +43,13 @@ def read_titan_script(text: str, path: Path, overrides: Iterable[str], experimen
     if not is_torchtitan(values):
         raise ConfigError("is not a torchtitan configuration", where=str(found))
     said = {key: value or "true" for key, value in _OPTION.findall(command.text) if key not in _CONFIG}
-    known = [f"{key}={value}" for key, value in said.items() if is_setting(key) and not has_substitution(value)]
-    return read_torchtitan(values, found, [*known, *overrides], experiment)
+    given = [*overrides]
+    settled = {override.partition("=")[0] for override in given}
+    known = {key: value for key, value in said.items() if is_setting(key) and key not in settled}
+    if unknown := sorted(key for key, value in known.items() if has_substitution(value)):
+        reason = f"sets {', '.join(unknown)} by a variable whose value is not said"
+        raise ConfigError(reason, where=str(path), hint=f"add {unknown[0]}=…")
+    return read_torchtitan(values, found, [*(f"{key}={value}" for key, value in known.items()), *given], experiment)
 
 
 def _starts(command: Command) -> bool:
