@@ -2,6 +2,7 @@
 
 from asap.levers import (
     attention_blocks,
+    cuda_graphs,
     global_batch,
     loss_chunks,
     microbatches,
@@ -28,7 +29,7 @@ LEVERS: tuple[Lever, ...] = (
     global_batch.LEVER,
 )
 
-TRIALS: tuple[Trial, ...] = (attention_blocks.TRIAL, torch_compile.TRIAL)
+TRIALS: tuple[Trial, ...] = (attention_blocks.TRIAL, torch_compile.TRIAL, cuda_graphs.TRIAL)
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)
 """What a user has to allow by name."""

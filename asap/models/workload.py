@@ -14,6 +14,8 @@ ContextParallel = Literal["all_gather", "ring", "ulysses"]
 """Keys and values are gathered, or passed around a ring; or heads are swapped for tokens by all-to-alls."""
 CudaGraphs = Literal["none", "module", "layer", "step"]
 """What the host of a GPU launches at once."""
+GraphModule = Literal["attn", "mlp", "moe", "moe_router", "moe_preprocess"]
+"""Parts of a layer that Megatron captures as CUDA graphs of their own."""
 FoldedAxis = Literal["model", "seq"]
 """Of what experts may lie over beside their own axis."""
 
@@ -59,6 +61,12 @@ class Workload(BaseModel):
     cuda_graphs: CudaGraphs | None = Field(
         default=None,
         description="what is captured as a CUDA graph: the step, each layer, some modules of a layer, nothing",
+    )
+    graph_modules: tuple[GraphModule, ...] = Field(
+        default=(), description="parts of a layer that are captured, where CUDA graphs capture some modules"
+    )
+    overlaps_experts: bool | None = Field(
+        default=None, description="whether all-to-alls of one microbatch run beside the compute of another"
     )
     compiled: bool | None = Field(
         default=None, description="whether torch.compile fuses the elementwise operations of a layer"

@@ -18,13 +18,8 @@ from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table, mesh_of
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.validity import RULES, Constraints, Degrees
-from asap.prediction.step_model.encoding import (
-    hardware_inputs,
-    model_inputs,
-    plan_inputs,
-    under_meshes,
-    workload_under_plans,
-)
+from asap.prediction.step_model.encoding import hardware_inputs, model_inputs, plan_inputs
+from asap.prediction.step_model.encoding.workload import under_meshes, workload_under_plans
 from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
 from asap.prediction.uncertainty.residual_transfer import plan_distance
 

@@ -165,19 +165,26 @@ def test_experts_that_are_padded_to_their_capacity(read):
 
 
 @pytest.mark.parametrize(
-    ("said", "graphs"),
+    ("said", "graphs", "modules"),
     [
-        ("", None), ("--cuda-graph-impl none", "none"), ("--cuda-graph-impl local", "layer"),
-        ("--cuda-graph-impl full_iteration", "step"), ("--enable-cuda-graph --cuda-graph-scope full_iteration", "step"),
-        ("--external-cuda-graph", "layer"),
-        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp", "layer"),
-        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router", "module"),
+        ("", None, ()), ("--cuda-graph-impl none", "none", ()), ("--cuda-graph-impl local", "layer", ()),
+        ("--cuda-graph-impl full_iteration", "step", ()),
+        ("--enable-cuda-graph --cuda-graph-scope full_iteration", "step", ()),
+        ("--external-cuda-graph", "layer", ()),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp", "layer", ()),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router", "module", ("attn", "moe_router")),
     ],
 )  # fmt: skip
-def test_cuda_graphs_as_megatron_says_them(read, said, graphs):
+def test_cuda_graphs_as_megatron_says_them(read, said, graphs, modules):
     run = read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {said}"))
-    assert run.workload.cuda_graphs == graphs
-    assert any("CUDA graphs of some modules" in note for note in run.notes) == (graphs == "module")
+    assert (run.workload.cuda_graphs, run.workload.graph_modules) == (graphs, modules)
+
+
+def test_all_to_alls_beside_compute_as_megatron_says_them(read):
+    experts = "--num-experts 64 --moe-ffn-hidden-size 1024"
+    assert read("moe.sh", MEGATRON.replace("--bf16", f"--bf16 {experts}")).workload.overlaps_experts is None
+    said = f"--bf16 {experts} --overlap-moe-expert-parallel-comm"
+    assert read("moe.sh", MEGATRON.replace("--bf16", said)).workload.overlaps_experts is True
 
 
 def test_cuda_graphs_in_yaml_and_unknown_ones(read):

@@ -77,7 +77,7 @@ def test_no_more_layers_keep_more_where_that_is_no_faster(study):
 def test_what_layers_keep_is_predicted_and_so_are_splits_the_best_first(study):
     _, layers, *rest = played(ByTensor.of(study, OnePlan(), 1), 0.2)
     assert layers.configuration.startswith("mesh data=16\nremat save_dot_except_mlp\nremat minimal in layers 0..")
-    assert 1.8 < layers.predicted.step_time_s < 2.1
+    assert layers.predicted.low_s < layers.outcome.step_time_s < layers.predicted.high_s
     splits = [each for each in rest if "shard" in each.configuration]
     order = [each.predicted.step_time_s for each in splits]
     assert order == sorted(order)

@@ -78,8 +78,8 @@ def test_cuda_graphs_save_launches_where_the_device_waits_for_the_host(decoder, 
         return float(np.squeeze(evaluated("replica=64 remat=none", model, graphed, h100).total))
 
     assert seconds(small, short, "layer") < 0.8 * seconds(small, short, None)
-    assert seconds(small, short, "module") == seconds(small, short, "none") == seconds(small, short, None)
-    assert seconds(decoder, workload, "step") > 0.99 * seconds(decoder, workload, None)
+    assert seconds(small, short, "none") == seconds(small, short, None)
+    assert 0.9 < seconds(decoder, workload, "step") / seconds(decoder, workload, None) < 1
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_whole_experts_need_no_tensor_parallel_collectives_of_their_own(mixture,
     work = workload.model_copy(update={"framework": "Megatron-Core", "sequence_parallel": True})
     split = evaluated(plan, wide, work, h100)
     whole = evaluated(plan, wide, work.model_copy(update={"experts_over": ("model",)}), h100)
-    assert whole.tensor == pytest.approx(split.tensor / 2)
+    assert whole.tensor == pytest.approx(split.tensor / (1 + wide.experts_per_token))
     assert whole.expert > split.expert  # to eight devices instead of two
     assert whole.compute < split.compute  # products as wide as an expert
 

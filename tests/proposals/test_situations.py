@@ -210,7 +210,9 @@ def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
     study = run("replica=8 microbatches=16 remat=none", "llama3.1-8b", "h100-8", 128, 8192, "Megatron-LM")
     ranked = rank_candidates(study, priors={})
     assert not ranked.incumbent.memory.fits
-    assert {option.changes for option in options(study, ranked.incumbent)} == {"numerics", "chips"}
+    changes = {option.changes for option in options(study, ranked.incumbent)}
+    assert "chips" in changes
+    assert "batch" not in changes
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,14 @@ def compiled_of(row: Mapping[str, Any]) -> bool | None:
     return True if re.search(r"\bcompiled?\b(?! not stated)", notes) else None
 
 
+def overlaps_experts_of(row: Mapping[str, Any]) -> bool | None:
+    """Whether all-to-alls run beside the compute of another microbatch, where the row tells."""
+    said = row.get("overlaps_experts")
+    if isinstance(said, bool):
+        return said
+    return True if re.search(r"overlap of expert communication", str(row.get("notes") or "").casefold()) else None
+
+
 def padded_capacity_of(row: Mapping[str, Any]) -> float | None:
     """The capacity factor to which experts are padded: MaxText's. That of Megatron drops tokens and pads nothing."""
     padded = framework_class(framework_of(row)) == "maxtext"

@@ -18,6 +18,7 @@ from asap.calibration.dataset.run_text import (
     context_parallel_of,
     family_of,
     framework_of,
+    overlaps_experts_of,
     padded_capacity_of,
     remat_of,
     year_of,
@@ -203,7 +204,8 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
         attention=attention_of(row), framework=framework_of(row), zero_stage=zero_stage_of(row),
         context_parallel=context_parallel_of(row), capacity_factor=padded_capacity_of(row), compiled=compiled_of(row),
         sequence_parallel=sharding if isinstance(sharding, bool) else None,
-        experts_over=experts_over(row, ici),
+        experts_over=experts_over(row, ici), overlaps_experts=overlaps_experts_of(row),
+        cuda_graphs=row.get("cuda_graphs"), graph_modules=tuple(row.get("cuda_graph_modules") or ()),
     )  # fmt: skip
     return plan, workload
 

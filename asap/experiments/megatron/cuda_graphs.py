@@ -1,7 +1,9 @@
 """What Megatron captures as CUDA graphs (``megatron/core/transformer/cuda_graph_config.py``)."""
 
+from typing import get_args
+
 from asap.experiments.stack_settings import StackSettings
-from asap.models.workload import CudaGraphs
+from asap.models.workload import CudaGraphs, GraphModule
 
 _IMPLEMENTATIONS = ("none", "local", "transformer_engine", "full_iteration")
 _WHOLE_STEP = "full_iteration"
@@ -25,6 +27,14 @@ def cuda_graphs(settings: StackSettings) -> CudaGraphs | None:
         return "step"
     whole = not modules or modules == {"full"} or ("attn" in modules and modules & _MLPS)
     return "layer" if whole else "module"
+
+
+def graph_modules(settings: StackSettings) -> tuple[GraphModule, ...]:
+    """The parts of a layer that are captured, where that is not the whole layer."""
+    if cuda_graphs(settings) != "module":
+        return ()
+    captured = _modules(settings)
+    return tuple(module for module in get_args(GraphModule) if module in captured)
 
 
 def _modules(settings: StackSettings) -> set[str]:

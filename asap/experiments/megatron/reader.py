@@ -9,7 +9,7 @@ from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
-from asap.experiments.megatron.cuda_graphs import cuda_graphs
+from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
 from asap.experiments.named_model import NO_MODEL
@@ -199,8 +199,6 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
             notes.append(f"{count} of {each} layers of a stage are recomputed; all are taken as recomputed")
     if "a2a+p2p" in settings.words("cp_comm_type"):
         notes.append("cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence")
-    if cuda_graphs(settings) == "module":
-        notes.append("CUDA graphs of some modules: predicted as if the host launched every kernel")
     modules = [m for m in settings.words("recompute_modules") if m != "core_attn"]
     if modules and settings.text("recompute_granularity") == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
@@ -225,6 +223,8 @@ def _workload(settings: StackSettings, framework: str, batch: int | None) -> Wor
         context_parallel=_context_parallel(settings),
         capacity_factor=_capacity_factor(settings),
         cuda_graphs=cuda_graphs(settings),
+        graph_modules=graph_modules(settings),
+        overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
         experts_over=experts_over(settings),
     )

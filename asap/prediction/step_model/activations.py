@@ -42,7 +42,8 @@ def activations(inputs: StepInputs) -> Activations:
     gathered = np.where(work.xla > 0, split + (1 - split) * model.moe_share / model.sequential_blocks, gathered)
     quantized = work.kept_input_bytes / ACTIVATION_BYTES
     context = model.out_width * np.where(quantized < 1, 1 + quantized, 1.0)
-    hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree + _routed(inputs)
+    hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree
+    hidden = hidden + _routed(inputs, quantized + work.keeps_expert_outputs)
     residual = model.sequential_blocks * ((1 + NORM_TENSORS * work.unfused_norm) * split + gathered * quantized)
     qkv = inputs.held_qkv_width
     whole = size * (residual * model.width + qkv + context / degree + hidden)
@@ -105,7 +106,8 @@ def _hidden(inputs: StepInputs, tensors: Number) -> Number:
     return tensors * (dense + model.moe_share * inputs.computed_experts * model.expert_mlp_width)
 
 
-def _routed(inputs: StepInputs) -> Number:
-    """Width of a token's copies on their way to its experts and back; XLA's tensor ranks hold the same ones."""
+def _routed(inputs: StepInputs, tensors: Number) -> Number:
+    """Width of so many tensors of a token's copies, sent to its experts and back; XLA's tensor ranks hold the same
+    ones."""
     model, split = inputs.model, np.where(inputs.workload.xla > 0, 1.0, inputs.plan.model)
-    return 2 * model.moe_share * inputs.computed_experts * model.width / split
+    return tensors * model.moe_share * inputs.computed_experts * model.width / split

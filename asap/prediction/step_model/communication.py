@@ -70,12 +70,12 @@ def _tensor_passes(inputs: StepInputs) -> Number:
     does not keep what sequence parallelism gathered gathers it once more (arXiv:2205.05198, section 4.2.2).
     """
     work, layout = inputs.workload, inputs.plan
-    blocks = _reduced_blocks(inputs)
+    blocks, copies = _reduced_blocks(inputs), _reduced_copies(inputs)
     between = np.maximum(blocks - 1, 0.0) * layout.recompute_out
     xla = np.where(work.sequence_parallel > 0, (blocks + between) / 2, between)
     regathered = np.where(work.sequence_parallel > 0, work.regathers_activations, 0.0)
-    whole = blocks * (layout.recompute_out + layout.recompute_mlp + regathered) / 2
-    return 2 * blocks + np.where(work.xla > 0, xla, whole)
+    whole = (blocks + copies) * (layout.recompute_out + layout.recompute_mlp + regathered) / 2
+    return 2 * (blocks + copies) + np.where(work.xla > 0, xla, whole)
 
 
 def _reduced_blocks(inputs: StepInputs) -> Number:
@@ -83,6 +83,14 @@ def _reduced_blocks(inputs: StepInputs) -> Number:
     all-to-alls bring the tokens, unless shared experts beside them are split."""
     model, whole = inputs.model, inputs.workload.experts_over_model > 0
     return model.sequential_blocks - np.where(whole & (model.shared_mlp_width == 0), model.moe_share, 0.0)
+
+
+def _reduced_copies(inputs: StepInputs) -> Number:
+    """Activations beyond one that a layer reduces where the tensor axis splits its experts: each writes one for every
+    token it is sent, and they are reduced before a token's are added up (MaxText, ``layers/moe.py``; Megatron Core,
+    ``moe/token_dispatcher.py``)."""
+    split = inputs.workload.experts_over_model == 0
+    return np.where(split, inputs.model.moe_share * np.maximum(inputs.computed_experts - 1, 0.0), 0.0)
 
 
 def _routed(inputs: StepInputs, activation: Number) -> Number:

@@ -10,10 +10,8 @@ from asap.prediction.step_model.compute import compute
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.launches import launches
 
-GRAPH_LAUNCH = 2.5e-6
-"""Seconds of the host for a CUDA graph; each of its kernels adds a nanosecond (NVIDIA, "Constant Time Launch for
-Straight-Line CUDA Graphs", CUDA 12.6, 2024)."""
 STACK_PASSES = 2.0
 """HBM passes over what a layer keeps, to copy it into the stack of a loop over layers: it is read and written once. In
 compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 times (experts) what they keep."""
@@ -69,12 +67,14 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     tensor_exposed = constants.tensor_exposure * tensor
     around = exposed(sequence, layers * comp.layer_attention, constants.gather_exposure, constants)
     sequence_exposed = np.where(inputs.workload.rings_context > 0, around, constants.tensor_exposure * sequence)
-    expert_exposed = constants.expert_exposure * expert
+    beside = exposed(expert, busy, constants.gather_exposure, constants)
+    expert_exposed = np.where(inputs.workload.overlaps_experts > 0, beside, constants.expert_exposure * expert)
     device = comp.layer_matmul + comp.layer_attention + comp.layer_hbm + stacked
     device = device + (tensor_exposed + sequence_exposed + expert_exposed) / layers
-    launch = _launch(inputs, constants)
-    fixed = constants.layer_overhead * (3 + layout.recompute_layer)
-    overhead = layers * (fixed + longer(launch, device) - device) + constants.microbatch_overhead
+    launched = launches(inputs, constants)
+    fixed = constants.layer_overhead * (3 + layout.recompute_layer) * _between_kernels(inputs)
+    late = longer(launched.ahead, device) - device + launched.awaited
+    overhead = layers * (fixed + late) + constants.microbatch_overhead
     data_exposed = exposed(comm.gather_microbatch, busy, constants.gather_exposure, constants)
     stage_exposed = constants.stage_exposure * comm.stage_microbatch
     slowest = busy + overhead + tensor_exposed + sequence_exposed + expert_exposed + data_exposed + stage_exposed
@@ -94,7 +94,7 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
         hbm=count * hbm,
         hbm_again=count * layers * comp.layer_hbm_again,
         overhead=count * overhead + constants.step_overhead,
-        launches=count * layers * launch,
+        launches=count * layers * (launched.ahead + launched.awaited),
         tensor=count * tensor,
         tensor_exposed=count * tensor_exposed,
         sequence=count * sequence,
@@ -135,18 +135,9 @@ def longer(first: Number, second: Number) -> Number:
     return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
 
 
-def _launch(inputs: StepInputs, constants: Constants) -> Number:
-    """Seconds of the host to launch the kernels of a layer, hidden behind what the device does or not.
-
-    Small models are launch-bound: the device waits for the host (PyTorch CUDA semantics, asynchronous execution). A
-    layer that is a CUDA graph is one launch.
-    """
-    layout = inputs.plan
-    passes, moe_share = 3 + layout.recompute_layer, inputs.model.moe_share
-    launch = constants.kernel_floor * (1 - moe_share) + constants.expert_floor * moe_share
-    launch = launch + constants.collective_floor * (layout.model > 1)
-    launch = np.where(inputs.workload.graphs_layers > 0, GRAPH_LAUNCH, launch)
-    return np.asarray(launch * passes * (1 - inputs.hardware.tpu), dtype=np.float64)
+def _between_kernels(inputs: StepInputs) -> Number:
+    """Share of a layer's passes whose kernels are launched one by one, with gaps between them."""
+    return 1 - (inputs.workload.graphed_attention + inputs.workload.graphed_mlp) / 2
 
 
 def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) -> Number:

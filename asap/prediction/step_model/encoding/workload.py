@@ -1,0 +1,155 @@
+"""What a step works on, and how the training stack stores and computes it, in numbers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.plans.deepspeed.settings import shards_parameters
+from asap.plans.launchers import stack_of
+from asap.plans.workload import workload_under
+from asap.prediction.step_model.context_parallelism import context_parallel_kind
+from asap.prediction.step_model.encoding.stack import (
+    TRAINER_FSDP,
+    gathers_logits,
+    has_fused_norm,
+    is_xla,
+    layers_together,
+    reduces_in_buckets,
+    scans_layers,
+)
+from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
+from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
+from asap.prediction.step_model.launches import graphed_shares
+
+FP32_MASTER = 4.0
+OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
+"""Optimizers whose state is known; those of Adam's kind keep two moments."""
+STATE_BYTES = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes")
+"""Fields that follow from the training state."""
+OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer")
+"""What a plan says of the training state."""
+HALF = 2.0
+DDP_BUCKET = 25 * 2.0**20
+"""Bytes (``bucket_cap_mb`` of PyTorch's DistributedDataParallel, ``ddp_bucket_cap_mb`` of nanotron)."""
+OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
+LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
+EAGER_LOGIT_BYTES = 12.0
+"""Bytes per logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron-Core
+takes bf16 logits, and softmax and gradient share one fp32 copy (``core/tensor_parallel/cross_entropy.py``);
+older Megatron keeps bf16 logits and gradients and fp32 copies of both."""
+GATHERED_LOGIT_BYTES = 16.0
+"""PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
+SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
+SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
+"""Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
+unfused, three fp32 copies and a bf16 one."""
+
+
+def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
+    """Bytes of operands and of the training state.
+
+    JAX keeps fp32 parameters, or all of its state in bf16 where the workload says so; PyTorch stacks keep bf16
+    parameters with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
+    """
+    framework = framework_class(w.framework)
+    operands = OPERAND_BYTES[precision_class(w.precision)]
+    master = framework in (None, "megatron", "nemo") or (stack_of(w.framework) == "deepspeed" and operands <= HALF)
+    kernel = attention_class(w.attention) or "flash"
+    name = (w.framework or "").casefold()
+    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp") and not w.compiled
+    gathers = gathers_logits(w)
+    accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
+    reduced = OPERAND_BYTES[
+        w.gradient_precision
+        if master and w.gradient_precision
+        else "fp32"
+        if framework == "megatron" and "deepspeed" not in name
+        else "bf16"
+    ]
+    context = context_parallel_kind(w)
+    over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
+    narrow = not master and w.weight_precision == "bf16"
+    parameter = 2.0 if master or narrow else 4.0
+    graphed_attention, graphed_mlp = graphed_shares(w)
+    sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
+    return WorkloadInputs(
+        batch=w.global_batch or 0,
+        sequence=w.sequence_length or 0,
+        operand_bytes=operands,
+        kept_input_bytes=operands if framework == "nemo" and operands < HALF else HALF,
+        parameter_bytes=parameter,
+        gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
+        reduce_bytes=reduced,
+        gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
+        reduction_bucket=DDP_BUCKET if reduces_in_buckets(w) else np.inf,
+        logit_bytes=GATHERED_LOGIT_BYTES if gathers else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        loss_chunks=w.loss_chunks or 1,
+        vocab_parallel_loss=float(not gathers),
+        xla=float(is_xla(w)),
+        scans_layers=float(scans_layers(w)),
+        layers_together=float(layers_together(w, architecture)),
+        overlaps_reduction=float(framework != "megatron"),
+        regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
+        optimizer_bytes=_moment_bytes(w, HALF if narrow else FP32_MASTER) + (FP32_MASTER if master else 0.0),
+        fused_attention=float(kernel == "flash"),
+        score_passes=SCORE_PASSES[kernel],
+        score_bytes=SCORE_BYTES[kernel],
+        unfused_norm=float(gated_eager and not has_fused_norm(w)),
+        unfused_glu=float(gated_eager),
+        forwards_tokens=float(framework == "nemo"),
+        zero_stage=float(over_replicas),
+        weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
+        gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
+        updates_on_host=float(framework == "fsdp"),
+        accumulates_whole=float(name in TRAINER_FSDP),
+        keeps_expert_outputs=float(framework != "nemo"),
+        capacity_factor=w.capacity_factor or 1.0,
+        graphed_attention=graphed_attention,
+        graphed_mlp=graphed_mlp,
+        counts_tokens=float(not is_xla(w) and w.capacity_factor is None),
+        overlaps_experts=float(bool(w.overlaps_experts)),
+        rings_context=float(context == "ring"),
+        swaps_heads=float(context == "ulysses"),
+        sequence_parallel=float(sharded),
+        experts_over_model=float("model" in w.experts_over),
+        experts_over_seq=float("seq" in w.experts_over),
+    )
+
+
+def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
+    """The workload's numbers, as arrays of shape (plans,) where plans say another batch, loss or training state."""
+    inputs = workload_inputs(w, architecture)
+    if any(plan.loss_chunks for plan in plans):
+        chunks = np.array([plan.loss_chunks or w.loss_chunks or 1 for plan in plans], dtype=float)
+        inputs = replace(inputs, loss_chunks=chunks)
+    if any(plan.global_batch for plan in plans):
+        batch = np.array([plan.global_batch or w.global_batch or 0 for plan in plans], dtype=float)
+        inputs = replace(inputs, batch=batch)
+    if any(getattr(plan, name) for plan in plans for name in OF_STATE):
+        each = [workload_inputs(workload_under(plan, w), architecture) for plan in plans]
+        sizes = {name: np.array([getattr(one, name) for one in each], dtype=float) for name in STATE_BYTES}
+        inputs = replace(inputs, **sizes)
+    return inputs
+
+
+def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload) -> WorkloadInputs:
+    """With what of ZeRO a mesh decides: DeepSpeed has one stage, and with its third one replicas hold copies."""
+    if stack_of(w.framework) != "deepspeed":
+        return work
+    sharded = shards_parameters(layout.fsdp, layout.replica * layout.dcn_replica, layout.model, w.zero_stage or 0)
+    stage = np.where(sharded, 0.0, min(w.zero_stage or 0, 2))
+    gathered = np.where(stage > 0, work.parameter_bytes, work.reduce_bytes)
+    return replace(work, zero_stage=stage, weights_over_tokens=1.0 * sharded, gather_bytes=gathered)
+
+
+def _moment_bytes(w: Workload, usual: float) -> float:
+    """Bytes a parameter of an optimizer that keeps ``usual`` bytes a moment where nothing else is said of it."""
+    said_of_all = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold())
+    if said_of_all is not None:
+        return said_of_all * usual / FP32_MASTER
+    moments = (w.first_moment_precision, w.second_moment_precision)
+    return sum(usual if said is None else min(OPERAND_BYTES[precision_class(said)], usual) for said in moments)

@@ -1,0 +1,89 @@
+"""One training step in numbers: what every formula of the step model reads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asap.prediction.step_model.inputs.hardware import HardwareInputs
+from asap.prediction.step_model.inputs.model import ModelInputs
+from asap.prediction.step_model.inputs.number import Number
+from asap.prediction.step_model.inputs.plan import PlanInputs
+from asap.prediction.step_model.inputs.workload import WorkloadInputs
+
+
+@dataclass(frozen=True, slots=True)
+class StepInputs:
+    """Model, workload, hardware and plan of one step, or of many at once."""
+
+    model: ModelInputs
+    workload: WorkloadInputs
+    hardware: HardwareInputs
+    plan: PlanInputs
+
+    @property
+    def layers_per_stage(self) -> Number:
+        """Layers of the fullest pipeline stage."""
+        return np.ceil(self.model.layers / self.plan.stages)
+
+    @property
+    def computed_experts(self) -> Number:
+        """Routed experts that compute a token: those it visits, and a share of the slots that stay empty (GShard,
+        arXiv:2006.16668, section 2.2; Switch Transformers, arXiv:2101.03961, section 2.2)."""
+        return self.model.experts_per_token * self.workload.capacity_factor
+
+    @property
+    def expert_devices(self) -> Number:
+        """Devices over which the experts of a layer lie whole: the expert axis, and those that are folded into it
+        (Liu et al., arXiv:2504.14960, section 3.2)."""
+        work, layout = self.workload, self.plan
+        over_model = np.where(work.experts_over_model > 0, layout.model, 1.0)
+        return layout.expert * over_model * np.where(work.experts_over_seq > 0, layout.seq, 1.0)
+
+    @property
+    def expert_parts(self) -> Number:
+        """Parts into which the tensor axis splits an expert."""
+        return np.where(self.workload.experts_over_model > 0, 1.0, self.plan.model)
+
+    @property
+    def replicas(self) -> Number:
+        """Devices that hold the same shard of the parameters; ZeRO shards the state over them."""
+        same_tokens = np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.seq)
+        return self.plan.replica * self.plan.dcn_replica * same_tokens
+
+    @property
+    def expert_replicas(self) -> Number:
+        """The same for experts, of which devices that share a sequence hold copies unless experts lie over them."""
+        shared = np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.seq)
+        return self.replicas / np.where(self.workload.experts_over_seq > 0, shared, 1.0)
+
+    @property
+    def dense_replicas(self) -> Number:
+        """The same for parameters of no expert: unless they are sharded over the expert axis, it holds copies."""
+        return self.replicas * np.where(self.workload.weights_over_tokens > 0, 1.0, self.plan.expert)
+
+    @property
+    def key_value_parts(self) -> Number:
+        """Parts into which the tensor axis divides keys and values, and their weights.
+
+        Beyond the number of their heads Megatron repeats heads; XLA leaves an axis out that does not divide a
+        dimension, so each device computes and keeps all of them.
+        """
+        heads, degree = self.model.kv_heads, self.plan.model
+        return np.where(heads % degree == 0, degree, np.where(self.workload.xla > 0, 1.0, np.minimum(heads, degree)))
+
+    @property
+    def qkv_width_per_device(self) -> Number:
+        """Width of queries, keys and values that one device computes."""
+        queries = self.model.qkv_width - self.model.key_value_width
+        return queries / self.plan.model + self.model.key_value_width / self.key_value_parts
+
+    @property
+    def held_key_value_width(self) -> Number:
+        """Width of keys and values that one device holds: those of its own heads, of one at least."""
+        heads, degree = self.model.kv_heads, self.plan.model
+        return self.model.key_value_width / np.where(heads < degree, heads, degree)
+
+    @property
+    def held_qkv_width(self) -> Number:
+        """The same, with its queries."""
+        return (self.model.qkv_width - self.model.key_value_width) / self.plan.model + self.held_key_value_width
