@@ -3,8 +3,10 @@
     python scripts/trace_meshes.py build/meshes --size wide deep
 
 Each mesh is recorded by scripts/record_run.py, three times in turn, unless it lies there already. Other work on the
-machine only adds time, so the fastest recording counts, and pairs that differ by less than the two fastest recordings
-of one mesh are not ranked. Each trace then predicts every other mesh. The allocator keeps what is freed, like those of
+machine only adds time, so the fastest recording counts. Two meshes are ranked if every recording of one is faster than
+every recording of the other: three and three of the same lie apart so in one case of ten (Mann & Whitney, "On a Test of
+Whether one of Two Random Variables is Stochastically Larger than the Other", 1947). Each trace then predicts every
+other mesh. The allocator keeps what is freed, like those of
 accelerators: glibc returns buffers above 32 MiB to Linux, which then clears all their pages again in every step.
 """
 
@@ -43,12 +45,20 @@ KEEPS_MEMORY = f"glibc.malloc.mmap_threshold={2**32}:glibc.malloc.trim_threshold
 
 
 class Recorded(NamedTuple):
-    """The fastest recording of a mesh, and how much slower the next one was."""
+    """The fastest recording of a mesh, and the seconds of a step in each, ascending."""
 
     run: Run
     graph: Graph
-    seconds: float
-    noise: float
+    steps: Sequence[float]
+
+    @property
+    def seconds(self) -> float:
+        """Of the fastest."""
+        return self.steps[0]
+
+    def lies_apart(self, other: "Recorded") -> bool:
+        """Whether no recording of one is as fast as any of the other."""
+        return self.steps[-1] < other.steps[0] or other.steps[-1] < self.steps[0]
 
 
 @dataclass
@@ -91,16 +101,16 @@ def main() -> None:
         for number, mesh in itertools.product(range(RECORDINGS), MESHES):
             _record(folder / str(number) / mesh, size, mesh)
         meshes = {mesh: _recorded(folder, SIZES[size], mesh) for mesh in MESHES}
-        noise = statistics.median(each.noise for each in meshes.values())
-        compared = compare(list(meshes.values()), noise)
+        noise = statistics.median(each.steps[1] / each.seconds - 1 for each in meshes.values())
+        compared = compare(list(meshes.values()))
         together.add(compared)
         measured = {mesh: round(each.seconds, 4) for mesh, each in meshes.items()}
         found[size] = {"measured_s": measured, "recorded_again_median_difference": noise, **compared.figures()}
     print(json.dumps({"sizes": found, "together": together.figures()}, indent=2))
 
 
-def compare(meshes: Sequence[Recorded], noise: float) -> Compared:
-    """All predictions of one decoder against all measurements; what differs by no more than ``noise`` is not ranked."""
+def compare(meshes: Sequence[Recorded]) -> Compared:
+    """All predictions of one decoder against all measurements."""
     found = Compared()
     for base in meshes:
         others = [each for each in meshes if each is not base]
@@ -111,7 +121,7 @@ def compare(meshes: Sequence[Recorded], noise: float) -> Compared:
             found.if_nothing_changed.append(abs(base.seconds / other.seconds - 1))
             found.inside.append(answer.low <= other.seconds <= answer.high)
         for (one, first), (two, second) in itertools.combinations(zip(others, answers, strict=True), 2):
-            if abs(one.seconds / two.seconds - 1) > noise:
+            if one.lies_apart(two):
                 found.ranked.append((first.value < second.value) == (one.seconds < two.seconds))
     return found
 
@@ -144,9 +154,12 @@ def _recorded(folder: Path, size: Size, mesh: str) -> Recorded:
     plan = Plan.parse(" ".join(f"{axis}={degree}" for axis, degree in known["plan"].items()) + " remat=none")
     run = Run(Architecture(**known["model"]), Workload(**known["workload"]), virtual_devices(CPU_DEVICES), plan)
     graphs = [build_graph(load_trace([log / mesh])) for log in sorted(folder.iterdir())]
-    fastest, second, *_ = sorted(graphs, key=lambda graph: step_time(graph).measured_s)
-    seconds = step_time(fastest).measured_s
-    return Recorded(run, fastest, seconds, step_time(second).measured_s / seconds - 1)
+    graphs.sort(key=_seconds)
+    return Recorded(run, graphs[0], [_seconds(graph) for graph in graphs])
+
+
+def _seconds(graph: Graph) -> float:
+    return step_time(graph).measured_s
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import pytest
 from asap.core.errors import UsageError
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
-from asap.prediction.from_trace.factors import modelled
 from asap.prediction.from_trace.predict import predict_run, what_if
 from asap.prediction.from_trace.run import Run, changed_run
 from asap.prediction.from_trace.virtual_devices import virtual_devices
@@ -74,23 +73,6 @@ def test_products_and_gradients_follow_the_batch_and_the_plan(graph, traced):
     (alone,) = {found.modelled for found in (predict_run(graph, traced, sharded),)}
     assert alone == 0
     assert predict_run(graph, sharded, traced).modelled > 0
-
-
-def test_gathered_weights_are_copied_by_every_device(traced):
-    model, work = traced.architecture.model_copy(update={"vocab": 64}), traced.workload
-    short = replace(traced, architecture=model, workload=work.model_copy(update={"sequence_length": 16}))
-    plans = [replace(short, plan=Plan.parse(f"{axes} remat=none")) for axes in ("data=8", "data=4 model=2")]
-    whole, halves = (modelled(run).memory for run in plans)
-    assert halves < whole
-
-
-def test_activations_in_fp32_move_twice_the_bytes(traced):
-    narrow = replace(traced, workload=traced.workload.model_copy(update={"precision": "bf16"}))
-    long = [
-        replace(run, workload=run.workload.model_copy(update={"sequence_length": 8192})) for run in (traced, narrow)
-    ]
-    wide, half = (modelled(run).memory for run in long)
-    assert wide == pytest.approx(2 * half, rel=0.15)
 
 
 def test_a_run_of_a_cpu_needs_no_chip_on_record(graph):

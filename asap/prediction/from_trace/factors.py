@@ -1,15 +1,15 @@
 """How the time of each class of kernels changes from one run to another, by the step model."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from asap.plans.axes import Axis
 from asap.prediction.evaluate_plans import Evaluation, evaluate_plans
+from asap.prediction.from_trace.cpu_programs import memory_seconds, unfused_sum_seconds
 from asap.prediction.from_trace.run import Run, Schedule
 from asap.prediction.from_trace.virtual_devices import VIRTUAL_DEVICE
-from asap.prediction.from_trace.weight_copies import weight_copies
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number
@@ -128,25 +128,33 @@ def modelled(run: Run) -> Modelled:
     plan = infer_remat(run.plan, run.architecture, run.workload, run.hardware)
     found = evaluate_plans([plan], run.architecture, run.workload, run.hardware, load_calibration().full)
     step, layout = found.step, found.inputs.plan
-    return Modelled(
+    on_accelerator = Modelled(
         products=_one(step.compute),
-        memory=_memory(found, run),
+        memory=_memory(found),
         bubble=_one(step.bubble) * _BUBBLE.get(run.schedule, 1.0),
         launches=_one(found.inputs.layers_per_stage) * _one(layout.microbatches) * (3 + _one(layout.recompute_layer)),
         total=_one(step.total),
         axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
         exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
     )
+    return _on_cpu(on_accelerator, found, run) if run.hardware.chip is VIRTUAL_DEVICE else on_accelerator
 
 
-def _memory(found: Evaluation, run: Run) -> float:
+def _memory(found: Evaluation) -> float:
     """Seconds of what is bound by HBM. The step model takes activations for bf16; in fp32 they are twice as large."""
     width = max(_one(found.inputs.workload.operand_bytes) / ACTIVATION_BYTES, 1.0)
-    seconds = width * _one(found.step.hbm) + _one(found.step.optimizer)
-    if run.hardware.chip is not VIRTUAL_DEVICE:
-        return seconds
+    return width * _one(found.step.hbm) + _one(found.step.optimizer)
+
+
+def _on_cpu(modelled: Modelled, found: Evaluation, run: Run) -> Modelled:
+    """With what XLA compiles for a CPU; YNN, which computes products there, computes sums as well."""
     constants = load_calibration().full.resolve_one(Groups.of(run.hardware, run.workload))
-    return seconds + weight_copies(found.inputs, constants)
+    again = 1 + _one(found.step.hbm_again) / _one(found.step.hbm - found.step.hbm_again)
+    return replace(
+        modelled,
+        products=modelled.products + _one(unfused_sum_seconds(found.inputs, constants)),
+        memory=again * _one(memory_seconds(found.inputs, constants)),
+    )
 
 
 def _one(value: Number) -> float:
