@@ -63,14 +63,18 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
 
 def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     """What a job of MaxText, or of another stack, starts."""
-    started = next((document for document in found if starts_maxtext(document)), None)
-    if started is not None:
+    if any(starts_maxtext(document) for document in found):
         maxtext, fields = _split(overrides, with_maxtext=True)
-        experiment = read_manifested(started, maxtext, experiment)
+        experiment = read_manifested(found, maxtext, experiment)
         return apply_field_overrides(experiment, fields) if fields else experiment
-    read = read_job(found, lambda text, path, known: read_script(text, path, overrides, known), experiment)
+    read = read_job(
+        found,
+        lambda text, path, known, brought: read_script(text, path, overrides, known, brought),
+        lambda document, known: read_as_document(document, overrides, known),
+        experiment,
+    )
     if read is None:
-        raise refuse_job(found[-1])
+        raise refuse_job(found)
     return read
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
@@ -19,6 +20,7 @@ from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import bridge_script, nemo
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.record_file import FIELDS, apply_field_overrides
@@ -28,6 +30,7 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
+from asap.experiments.yaml_script import started_document
 
 _TOML = ".toml"
 
@@ -36,10 +39,13 @@ _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
 
-_SCRIPTS: tuple[
-    tuple[Callable[[str], bool], Callable[[str, Path, Iterable[str], Experiment], Experiment], Callable[[str], bool]],
-    ...,
-] = (
+class _ReadScript(Protocol):
+    def __call__(
+        self, text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+    ) -> Experiment: ...
+
+
+_SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
@@ -72,14 +78,26 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     return None
 
 
-def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """``experiment`` with what commands of a shell start; ``None`` where none is of another stack. Raises likewise."""
+def read_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment | None:
+    """``experiment`` with what commands of a shell start; ``None`` where none is of another stack. Raises likewise.
+
+    Args:
+        text: the commands.
+        path: the file that has them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+        brought: files that they find beside themselves.
+    """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    if (document := started_document(text, path, brought)) is not None:
+        return read_as_document(document, overrides, experiment)
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
-            return _read(partial(read, text, path), is_setting, overrides, experiment)
+            return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
     return None
 
 

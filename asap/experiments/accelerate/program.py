@@ -7,8 +7,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.documents import read_document
-from asap.experiments.named_file import find_named
+from asap.experiments.named_file import Brought, find_named
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
@@ -47,7 +46,7 @@ def check_program(program: str, path: Path) -> None:
             )
 
 
-def with_file(arguments: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None = None) -> dict[str, Any]:
     """Arguments over those of the YAML that they name.
 
     Raises:
@@ -56,11 +55,11 @@ def with_file(arguments: Mapping[str, Any], path: Path) -> dict[str, Any]:
     named = arguments.get(CONFIG)
     if not isinstance(named, str) or not named.endswith((".yaml", ".yml", ".json")):
         return dict(arguments)
-    found = find_named(named, path)
+    found = find_named(named, path, brought)
     if found is None:
         reason = f"names the arguments in {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the file")
-    return {**read_document(found).values, **{key: value for key, value in arguments.items() if key != CONFIG}}
+    return {**found.document().values, **{key: value for key, value in arguments.items() if key != CONFIG}}
 
 
 def check_method(arguments: Mapping[str, Any], path: Path) -> None:

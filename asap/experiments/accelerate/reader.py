@@ -13,6 +13,7 @@ from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.experiment import Experiment
+from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
@@ -82,6 +83,7 @@ def read_started(
     *,
     overrides: Iterable[str] = (),
     unsaid: frozenset[str] = frozenset(),
+    brought: Brought | None = None,
 ) -> Experiment:
     """``experiment`` with a program under a configuration.
 
@@ -92,11 +94,12 @@ def read_started(
         experiment: what is known besides.
         overrides: ``key=value`` of DeepSpeed's settings.
         unsaid: arguments whose value only a run can tell.
+        brought: files that come along with it.
 
     Raises:
         ConfigError: like :func:`read_accelerate`.
     """
-    told = with_file(arguments, path)
+    told = {key: value for key, value in with_file(arguments, path, brought).items() if key not in unsaid}
     check_method(told, path)
     said = StackSettings(told, str(path))
     settings = StackSettings(dict(configuration), str(path))
@@ -104,7 +107,7 @@ def read_started(
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()
     if kind == "DEEPSPEED":
-        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid)
+        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought)
     elif kind in ("FSDP", *_REPLICATED):
         read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid)
     else:
@@ -181,10 +184,11 @@ def _with_deepspeed(
     overrides: Iterable[str],
     experiment: Experiment,
     unsaid: frozenset[str],
+    brought: Brought | None,
 ) -> Experiment:
     named, computed = settings.get(inline.IN_FILE), terms.precision(said, settings)
     if named is not None:
-        configuration = read_named_configuration(named, path)
+        configuration = read_named_configuration(named, path, brought)
         decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
     else:
         stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)

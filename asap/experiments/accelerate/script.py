@@ -10,12 +10,10 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.program import check_program
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
+from asap.experiments.named_file import Brought, find_named
+from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import dotted
-from asap.experiments.yaml_text import parse_yaml
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.accelerate.trainer_option import OPTION, of_option
@@ -37,7 +35,9 @@ def is_accelerate_script(text: str) -> bool:
     return bool(found) and any(_starts(command) for command in read_commands(text))
 
 
-def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_accelerate_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
@@ -45,12 +45,11 @@ def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], expe
             decoder on tokens.
         UsageError: an override is not ``key=value``.
     """
-    commands = read_commands(with_sources(text, path.parent))
-    written: dict[str, str] = {}
+    commands = read_commands(with_sources(text, path.parent, brought))
+    files = dict(brought or {})
     start = None
     for command in commands:
-        if command.document and ">" in command.text:
-            written[command.text.partition(">")[2].lstrip("> ").split()[0]] = command.document
+        files |= written_file(command)
         if _starts(command):
             start = command.text
             break
@@ -63,7 +62,7 @@ def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], expe
     said, arguments = _said(before), _said(after)
     known = {key: value for key, value in said.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
-        configuration = _configured(known, said, written, path) | _of_command(known)
+        configuration = _configured(known, said, files, path) | _of_command(known)
         if accelerate.MACHINES not in known and _is_multiplied(start):
             configuration.pop(accelerate.PROCESSES, None)
     else:
@@ -73,7 +72,13 @@ def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], expe
     own, more, rest = split_overrides(overrides)
     configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
     return read_started(
-        configuration | own, given | more, path, experiment, overrides=rest, unsaid=unsaid - more.keys()
+        configuration | own,
+        given | more,
+        path,
+        experiment,
+        overrides=rest,
+        unsaid=unsaid - more.keys(),
+        brought=files,
     )
 
 
@@ -109,9 +114,7 @@ def _said(text: str) -> dict[str, Any]:
     return {option.name: " ".join(option.words) if option.words else True for option in options(text)}
 
 
-def _configured(
-    known: Mapping[str, Any], said: Mapping[str, Any], written: Mapping[str, str], path: Path
-) -> dict[str, Any]:
+def _configured(known: Mapping[str, Any], said: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
     """Settings of the file that Accelerate is told to take, by dotted key."""
     named = known.get(_FILE)
     if named is None and _FILE in said:
@@ -122,14 +125,11 @@ def _configured(
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
-    if str(named) in written:
-        values, _ = parse_yaml(written[str(named)], str(path))
-        return dotted(values) if isinstance(values, dict) else {}
-    found = find_named(str(named), path)
+    found = find_named(str(named), path, files)
     if found is None:
         reason = f"starts Accelerate with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the script")
-    return dotted(read_document(found).values)
+    return dotted(found.document().values)
 
 
 def _of_command(known: Mapping[str, Any]) -> dict[str, Any]:

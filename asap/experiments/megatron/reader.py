@@ -12,6 +12,7 @@ from asap.experiments.megatron.arguments import READ, script_arguments, with_ove
 from asap.experiments.megatron.cuda_graphs import cuda_graphs
 from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
+from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
@@ -45,9 +46,11 @@ _DEGREES = frozenset(
 ) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
 
 
-def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_megatron_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    script = script_arguments(with_sources(text, path.parent), path)
+    script = script_arguments(with_sources(text, path.parent, brought), path)
     environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
     experiment = experiment.model_copy(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}

@@ -8,10 +8,9 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
-from asap.experiments.documents import read_text
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, words
+from asap.experiments.named_file import Brought, find_named
+from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 
 _START = re.compile(r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b")
@@ -25,23 +24,29 @@ def is_titan_script(text: str) -> bool:
     return any(_file_of(command) is not None for command in read_commands(text) if _starts(command))
 
 
-def read_titan_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_titan_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with the TOML file that a script names, and the settings of its command.
 
     Raises:
         ConfigError: the file is not there, or wrong, or a variable that is not known decides a setting.
         UsageError: an override is not ``section.key=value``.
     """
-    command = next(command for command in read_commands(text) if _starts(command) and _file_of(command))
+    files = dict(brought or {})
+    for command in read_commands(text):
+        files |= written_file(command)
+        if _starts(command) and _file_of(command):
+            break
     named = _file_of(command) or ""
     experiment = _with_devices(command, experiment)
-    found = None if has_substitution(named) else find_named(named, path)
+    found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the file, or give it as --config")
-    values = parse_toml(read_text(found), str(found))
+    values = parse_toml(found.text, str(found.path))
     if not is_torchtitan(values):
-        raise ConfigError("is not a torchtitan configuration", where=str(found))
+        raise ConfigError("is not a torchtitan configuration", where=str(found.path))
     said = {key: value or "true" for key, value in _OPTION.findall(command.text) if key not in _CONFIG}
     given = [*overrides]
     settled = {override.partition("=")[0] for override in given}
@@ -49,7 +54,9 @@ def read_titan_script(text: str, path: Path, overrides: Iterable[str], experimen
     if unknown := sorted(key for key, value in known.items() if has_substitution(value)):
         reason = f"sets {', '.join(unknown)} by a variable whose value is not said"
         raise ConfigError(reason, where=str(path), hint=f"add {unknown[0]}=…")
-    return read_torchtitan(values, found, [*(f"{key}={value}" for key, value in known.items()), *given], experiment)
+    return read_torchtitan(
+        values, found.path, [*(f"{key}={value}" for key, value in known.items()), *given], experiment
+    )
 
 
 def _starts(command: Command) -> bool:
