@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
@@ -19,6 +19,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import bridge_script, nemo
 from asap.experiments.megatron.bridge_reader import read_bridge_script
+from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
@@ -128,12 +129,16 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := nemo.dialect(values):
-        return partial(read_nemo, values, kind, path), megatron.is_argument
+        return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if (found := megatron.mapping_arguments(values, path, document.lines)) is not None:
         return partial(_read_arguments, found), megatron.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None
+
+
+def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
+    return is_hydra_key(values, key) or ("." not in key and megatron.is_argument(key))
 
 
 def _read_arguments(settings: StackSettings, overrides: list[str], experiment: Experiment) -> Experiment:

@@ -78,9 +78,9 @@ def _model_of(recipe: str, size: str | None) -> str:
     return _VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name)
 
 
-def hardware_of(settings: StackSettings) -> str | None:
-    """``gb200-64``: the GPUs that the options name."""
-    chip, count = settings.text("gpu"), digits(str(settings.get("world_size")))
+def hardware_of(settings: StackSettings, devices: int | None) -> str | None:
+    """``gb200-64``: the GPUs that the options name, so many as are known besides."""
+    chip, count = settings.text("gpu"), devices or digits(str(settings.get("world_size")))
     return f"{chip}-{count}" if chip and count else None
 
 

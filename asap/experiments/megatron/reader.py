@@ -11,6 +11,7 @@ from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs
 from asap.experiments.megatron.deepspeed import of_deepspeed
+from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
@@ -67,6 +68,7 @@ def read_nemo(
     values: Mapping[str, Any], kind: str, path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
+    values, overrides = laid_over(values, overrides)
     settings, notes = nemo_arguments(values, kind, path)
     unsettled = frozenset[str]()
     if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():

@@ -34,12 +34,15 @@ def read_titan_script(
         UsageError: an override is not ``section.key=value``.
     """
     files = dict(brought or {})
+    start, named = None, ""
     for command in read_commands(text):
         files |= written_file(command)
-        if _starts(command) and _file_of(command):
+        if _starts(command) and (named := _file_of(command) or ""):
+            start = command
             break
-    named = _file_of(command) or ""
-    experiment = _with_devices(command, experiment)
+    if start is None:
+        raise ConfigError("starts nothing that is read", where=str(path))
+    experiment = _with_devices(start, experiment)
     found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
@@ -47,7 +50,7 @@ def read_titan_script(
     values = parse_toml(found.text, str(found.path))
     if not is_torchtitan(values):
         raise ConfigError("is not a torchtitan configuration", where=str(found.path))
-    said = {key: value or "true" for key, value in _OPTION.findall(command.text) if key not in _CONFIG}
+    said = {key: value or "true" for key, value in _OPTION.findall(start.text) if key not in _CONFIG}
     given = [*overrides]
     settled = {override.partition("=")[0] for override in given}
     known = {key: value for key, value in said.items() if is_setting(key) and key not in settled}
