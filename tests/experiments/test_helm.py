@@ -29,7 +29,8 @@ parse_args() {
   while [ "$1" != "" ]; do overrides+=("$1"); shift; done
 }
 parse_args "$@"
-python MaxText/train.py ${RUN_CONFIG} ${overrides[*]} run_name=${JOB_IDENTIFIER} dcn_data_parallelism=1 dcn_fsdp_parallelism=8 ici_fsdp_parallelism=8
+DCN="dcn_data_parallelism=1 dcn_fsdp_parallelism=8"
+python MaxText/train.py ${RUN_CONFIG} ${overrides[*]} run_name=${JOB_IDENTIFIER} $DCN ici_fsdp_parallelism=8
 """
 BRIDGE_LAUNCHER = """
 command=$(cat <<- EOM
