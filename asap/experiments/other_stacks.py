@@ -10,6 +10,7 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
+from asap.experiments.accelerate import trl
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -122,6 +123,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(axolotl.read_axolotl, values, path), axolotl.is_setting
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
+    if trl.is_trl_file(values):
+        return partial(trl.read_trl_file, values, path), accelerate.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):

@@ -25,9 +25,9 @@ _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|pr
 _OWN_PARALLELISM = re.compile(
     r"(?:tensor|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|(?:tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
-_OF_OTHER_METHODS = frozenset(
-    ("max_prompt_length", "num_generations", "reward_funcs", "beta", "loss_type", "vllm_mode")
-)
+_OF_OTHER_METHODS = frozenset(("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
+_LOSSES, _LOSS = ("nll", "chunked_nll", "dft"), "loss_type"
+"""Of supervised fine-tuning (trl, ``SFTConfig``); others compare answers."""
 
 
 def check_program(program: str, path: Path) -> None:
@@ -70,6 +70,8 @@ def check_method(arguments: Mapping[str, Any], path: Path) -> None:
         reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
     found = sorted(_OF_OTHER_METHODS & set(arguments))
+    if str(arguments.get(_LOSS) or _LOSSES[0]) not in _LOSSES:
+        found.append(_LOSS)
     if found:
         reason = f"{found[0]} is an argument of training on preferences or rewards, which is not modelled"
         raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")

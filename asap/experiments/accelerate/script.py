@@ -8,30 +8,28 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.program import check_program
+from asap.experiments.accelerate.launcher import KINDS, of_command, said
+from asap.experiments.accelerate.program import check_program, with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
+from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import dotted
-from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate
-from asap.plans.accelerate.trainer_option import OPTION, of_option
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.]+)|['\"]?(\S+\.py)\b)")
 _FILE = "config_file"
-_KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
-_OF_DEEPSPEED = frozenset(
-    word.partition(".")[2] for word in (*inline.WORDS.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
-)
 
 
 def is_accelerate_script(text: str) -> bool:
     """Whether a script starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    found = _ACCELERATE.search(text) or (_TORCHRUN.search(text) and f"--{TRAINER_MICRO_BATCH}" in text)
+    asked = _TORCHRUN.search(text) and f"--{TRAINER_MICRO_BATCH}" in text
+    found = _ACCELERATE.search(text) or is_trl_command(text) or asked
     return bool(found) and any(_starts(command) for command in read_commands(text))
 
 
@@ -55,18 +53,20 @@ def read_accelerate_script(
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
+    if is_trl_command(start):
+        return read_trl_command(start, path, overrides, experiment, files)
     before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path)
-    said, arguments = _said(before), _said(after)
-    known = {key: value for key, value in said.items() if not has_substitution(str(value))}
+    launched, arguments = said(before), said(after)
+    known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
-        configuration = _configured(known, said, files, path) | _of_command(known)
+        configuration = _configured(known, launched, files, path) | of_command(known)
         if accelerate.MACHINES not in known and _is_multiplied(start):
             configuration.pop(accelerate.PROCESSES, None)
     else:
-        configuration = _of_torchrun(known) | of_option(arguments.get(OPTION))
+        configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
     given = {key: value for key, value in arguments.items() if key not in unsaid}
     own, more, rest = split_overrides(overrides)
@@ -79,13 +79,14 @@ def read_accelerate_script(
         overrides=rest,
         unsaid=unsaid - more.keys(),
         brought=files,
+        defaults=defaults_of(program),
     )
 
 
 def _starts(command: Command) -> bool:
     if command.assigns or not command.certain:
         return False
-    if _ACCELERATE.search(command.text):
+    if _ACCELERATE.search(command.text) or is_trl_command(command.text):
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
     return asked and _TORCHRUN.search(command.text) is not None
@@ -105,23 +106,18 @@ def _parts(start: str) -> tuple[str, str | None, str]:
 def _is_multiplied(start: str) -> bool:
     """Whether a launcher around Accelerate starts it on several nodes, and changes its options for it."""
     launcher = _ACCELERATE.search(start)
-    around = _said(start[: launcher.start()]) if launcher else {}
+    around = said(start[: launcher.start()]) if launcher else {}
     return str(around.get("num_nodes", "1")) != "1"
 
 
-def _said(text: str) -> dict[str, Any]:
-    """Options by name; several words as a text."""
-    return {option.name: " ".join(option.words) if option.words else True for option in options(text)}
-
-
-def _configured(known: Mapping[str, Any], said: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
+def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
     """Settings of the file that Accelerate is told to take, by dotted key."""
     named = known.get(_FILE)
-    if named is None and _FILE in said:
-        reason = f"starts Accelerate with {plain(said[_FILE], 60)}, which a variable names"
+    if named is None and _FILE in launched:
+        reason = f"starts Accelerate with {plain(launched[_FILE], 60)}, which a variable names"
         raise ConfigError(reason, where=str(path), hint="give Accelerate's YAML as --config, with the arguments")
     if named is None:
-        if not (_KINDS.keys() | {"num_processes"}) & known.keys():
+        if not (KINDS.keys() | {"num_processes"}) & known.keys():
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
@@ -130,23 +126,6 @@ def _configured(known: Mapping[str, Any], said: Mapping[str, Any], files: Brough
         reason = f"starts Accelerate with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the script")
     return dotted(found.document().values)
-
-
-def _of_command(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of Accelerate's own command, which win over the file."""
-    found: dict[str, Any] = {
-        key: known[key] for key in (accelerate.PROCESSES, accelerate.MACHINES, "mixed_precision") if key in known
-    }
-    if kind := next((kind for option, kind in _KINDS.items() if option in known), None):
-        found[accelerate.KIND] = kind
-    for key, value in known.items():
-        if key.startswith("fsdp_"):
-            found[f"{accelerate.FSDP}.{key}"] = value
-        elif key.startswith(accelerate.SIZES):
-            found[f"{accelerate.SIZES}.{key}"] = value
-        elif key in _OF_DEEPSPEED:
-            found[f"{inline.CONFIG}.{key}"] = value
-    return found
 
 
 def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:
