@@ -25,7 +25,7 @@ _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|pr
 _OWN_PARALLELISM = re.compile(
     r"(?:tensor|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|(?:tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
-_OF_OTHER_METHODS = frozenset(("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
+_OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
 _LOSSES, _LOSS = ("nll", "chunked_nll", "dft"), "loss_type"
 """Of supervised fine-tuning (trl, ``SFTConfig``); others compare answers."""
 
