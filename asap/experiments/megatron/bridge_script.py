@@ -87,9 +87,9 @@ def hardware_of(settings: StackSettings, devices: int | None) -> str | None:
 def left_to_recipe(settings: StackSettings, model: Architecture | None) -> frozenset[str]:
     """Arguments that decide the plan and the precision, and that the recipe decides."""
     wanted = [*_DECIDED, _RECOMPUTATION]
-    if settings.get("pipeline_model_parallel_size") not in (None, "1"):
+    if str(settings.get("pipeline_model_parallel_size", 1)) != "1":
         wanted.append("num_virtual_stages_per_pipeline_rank")
-    if settings.get("tensor_model_parallel_size") != "1":
+    if str(settings.get("tensor_model_parallel_size")) != "1":
         wanted.append("sequence_parallel")
     if model is not None and (model.is_moe or model.layers is None):
         wanted.append("expert_model_parallel_size")
