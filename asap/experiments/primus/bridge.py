@@ -39,7 +39,7 @@ def read_bridge(
         ConfigError: adapters are trained, or a value is of the wrong kind.
         UsageError: an override is not ``key=value``.
     """
-    given = dict(override.partition("=")[::2] for override in overrides)
+    given = {key: value for key, _, value in (override.partition("=") for override in overrides)}
     said = said | {key: value for key, value in given.items() if key in OWN}
     rest = [override for override in overrides if override.partition("=")[0] not in OWN]
     recipe = str(said.get("recipe") or said.get("flavor") or "")
