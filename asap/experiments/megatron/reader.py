@@ -8,10 +8,12 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
-from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
+from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs
 from asap.experiments.megatron.deepspeed import of_deepspeed
+from asap.experiments.megatron.forks import of_forks
 from asap.experiments.megatron.hydra import laid_over
+from asap.experiments.megatron.names import READ
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
@@ -57,7 +59,8 @@ def read_megatron_script(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
     )
     deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings = of_deepspeed(script.settings) if deepspeed else script.settings
+    settings = of_forks(script.settings)
+    settings = of_deepspeed(settings) if deepspeed else settings
     unsettled = set(script.unsettled)
     if script.sourced:
         unsettled |= {key for key in (*_PRECISION, *_RECOMPUTATION) if key not in settings}

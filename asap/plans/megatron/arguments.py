@@ -10,6 +10,7 @@ from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
+from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
@@ -139,7 +140,9 @@ def to_arguments(
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
     changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
-    return in_words_of_deepspeed(plan, current, changed) if is_megatron_deepspeed(current) else changed
+    if is_megatron_deepspeed(current):
+        changed = in_words_of_deepspeed(plan, current, changed)
+    return in_words_of_version(changed, current)
 
 
 def command_line(arguments: Mapping[str, str | bool]) -> str:
@@ -202,7 +205,7 @@ def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> di
     if current.get(LAYOUT) is not None:
         kept = stages == degree(current, PIPELINE) and repeats == repeats_of(current[LAYOUT], stages)
         return {} if kept else {LAYOUT: False, VIRTUAL: str(repeats) if repeats > 1 else False}
-    if LAYERS_EACH in current and layers is not None:
+    if (LAYERS_EACH in current or lacks(current, VIRTUAL)) and layers is not None:
         each, rest = divmod(layers, stages * repeats)
         if rest:
             raise PlanError(f"{layers} layers do not divide into {stages} stages x {repeats}")
