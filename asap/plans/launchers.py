@@ -18,6 +18,7 @@ from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.megatron.sections import hydra_overrides, primus_values, yaml_values
+from asap.plans.megatron.versions import JOINT
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
@@ -133,7 +134,9 @@ def launch_lines(
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
     if stack == "megatron":
-        return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
+        return command_line(arguments, str(current.get(JOINT, "-"))) + (
+            reminder(arguments) if is_megatron_deepspeed(current) else ""
+        )
     overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
     return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
 

@@ -1,5 +1,7 @@
 """Earlier versions and forks of Megatron-LM: their words are read, and none that they lack is proposed."""
 
+import re
+
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
@@ -66,6 +68,13 @@ def test_recomputation_by_the_switches_of_before(read):
     assert line(kept, "replica=8 model=4 stage=2 remat=full") == "--checkpoint-activations"
     with pytest.raises(PlanError, match="has no --ds-sequence-parallel-size"):
         line(kept, "replica=32 seq=2")
+
+
+def test_options_are_joined_as_the_script_joins_them(read):
+    underscored = re.sub(r"--[a-z-]+", lambda option: f"--{option[0][2:].replace('-', '_')}", PLAIN)
+    run = read("train.sh", underscored)
+    assert str(run.plan) == str(read("train.sh", PLAIN).plan)
+    assert line(run, "replica=4 model=8 stage=2 microbatches=32") == "--tensor_model_parallel_size 8"
 
 
 def test_a_model_in_the_words_of_forks(read):

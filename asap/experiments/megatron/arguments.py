@@ -14,6 +14,7 @@ from asap.core.text import plain
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
+from asap.plans.megatron.versions import JOINT
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
 """Two of these make a script or a file one of Megatron-LM."""
@@ -23,7 +24,7 @@ _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess)[\w-]*\.py|tasks/[\w/-]*main\.py"
+    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
@@ -31,7 +32,11 @@ _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
 def is_megatron_script(text: str) -> bool:
     """Whether a script launches Megatron-LM, by its arguments."""
-    return sum(f"--{sign.replace('_', '-')}" in text for sign in SIGNS) >= 2
+    return max(_signs(text, "-"), _signs(text, "_")) >= 2
+
+
+def _signs(text: str, joint: str) -> int:
+    return sum(f"--{sign.replace('_', joint)}" in text for sign in SIGNS)
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
+    if _signs(text, "_") > _signs(text, "-"):
+        values[JOINT] = "_"
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},

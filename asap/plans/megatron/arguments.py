@@ -145,13 +145,13 @@ def to_arguments(
     return in_words_of_version(changed, current)
 
 
-def command_line(arguments: Mapping[str, str | bool]) -> str:
+def command_line(arguments: Mapping[str, str | bool], joint: str = "-") -> str:
     """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
     words = []
     for key, value in arguments.items():
-        name = f"--{key.replace('_', '-')}"
+        name = f"--{key.replace('_', joint)}"
         words += [] if value is False else [name] if value is True else [f"{name} {value}"]
-    dropped = [f"--{key.replace('_', '-')}" for key, value in arguments.items() if value is False]
+    dropped = [f"--{key.replace('_', joint)}" for key, value in arguments.items() if value is False]
     return " ".join(words) + (f"{' ' if words else ''}# without {' '.join(dropped)}" if dropped else "")
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.plans.megatron.deepspeed import RECOMPUTATION, RECOMPUTES_ALL, ULYSSES
 
+JOINT = "joint_of_options"
+"""Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
 _METHOD = "activations_checkpoint_method"
 _UNTIL_2022 = frozenset(
     [
