@@ -13,7 +13,9 @@ from asap.experiments.named_file import Brought, find_named
 from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 
-_START = re.compile(r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b")
+_START = re.compile(
+    r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|\.py\s(?:.*\s)?--job\.config[_-]file\b"
+)
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
 _VARIABLE = "CONFIG_FILE"
