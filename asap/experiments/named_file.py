@@ -1,6 +1,7 @@
 """A file that another one names: one that it brings along, or one by a path that may begin at the root of its
 repository."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -8,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from asap.core.files import is_file
 from asap.experiments.documents import Document, parse_document, read_text
 
+_BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
 Brought = Mapping[str, str]
 """Texts by the path that a program finds them under: files of a ConfigMap, or those that a script writes."""
 
@@ -37,6 +39,11 @@ def find_named(named: str, path: Path, brought: Brought | None = None) -> NamedF
     places = (folder / name for folder in folders for name in (below, Path(named).name))
     found = next((place for place in places if is_file(place)), None)
     return None if found is None else NamedFile(found, read_text(found))
+
+
+def below_variable(named: str) -> str:
+    """What follows a variable or a substitution that a path begins with: ``$REPO/configs/run.yaml``."""
+    return _BELOW_VARIABLE.sub("", named)
 
 
 def find_brought(named: str, brought: Brought) -> str | None:

@@ -94,13 +94,21 @@ def read_script(
     """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
-    if (document := started_document(text, path, brought)) is not None:
-        return read_as_document(document, overrides, experiment)
+    if (started := started_document(text, path, brought)) is not None:
+        document, processes = started
+        return read_as_document(document, overrides, _with_devices(processes, experiment))
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
             return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
     return None
+
+
+def _with_devices(processes: int | None, experiment: Experiment) -> Experiment:
+    """``experiment`` with the processes that a launcher starts, where no hardware is said."""
+    if processes is None or experiment.hardware.devices is not None:
+        return experiment
+    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": processes})})
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

@@ -111,3 +111,48 @@ def test_gradients_that_are_scattered_in_every_microbatch_are_not_kept_whole(rea
     sometimes = told.replace("true", '"sometimes"')
     with pytest.raises(ConfigError, match="sync_each_batch must be true or false, not 'sometimes'"):
         read("run.sh", f"{TORCHRUN} --fsdp full_shard --accelerator_config '{sometimes}'")
+
+
+def test_a_command_in_the_quotes_of_another_ends_with_its_line(read):
+    text = (
+        'srun --nodes=2 bash -c "\n'
+        "export MODEL=Qwen/Qwen3-8B\n"
+        "accelerate launch --use_fsdp --num_processes 16 sft.py --model_name_or_path \\$MODEL --bf16 true \\\n"
+        "    --per_device_train_batch_size 2 --max_length 4096\n"
+        'lm_eval --model hf --batch_size 4\n"\n'
+    )
+    run = read("run.sh", text)
+    assert (run.model.name, run.workload.global_batch, run.plan.devices) == ("Qwen/Qwen3-8B", 32, 16)
+    assert "TrainingArguments.batch_size" not in run.hyperparameters
+
+
+def test_arguments_in_a_form_of_their_own_are_named_and_decide_nothing(read):
+    start = "accelerate launch --use_fsdp --num_processes 4 launch.py loss=sft ++model.name_or_path=Qwen/Qwen3-8B\n"
+    run = read("run.sh", start)
+    assert (run.workload.precision, run.model, str(run.plan)) == (None, None, "data=4")
+    assert any(note.startswith("not read: loss=sft, ++model.name_or_path=Qwen/Qwen3-8B, which") for note in run.notes)
+    with pytest.raises(ConfigError, match="loss is an argument of training on preferences"):
+        read("run.sh", start.replace("loss=sft", "loss=dpo"))
+
+
+def test_a_yaml_that_a_script_names_below_a_variable_and_the_processes_of_its_launcher(read, tmp_path):
+    (tmp_path / "run.yml").write_text(
+        "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 2\nsequence_len: 4096\nsample_packing: true\nbf16: true\n"
+        "fsdp_version: 2\nfsdp_config: {reshard_after_forward: true}\nliger_fused_linear_cross_entropy: true\n"
+    )
+    start = "torchrun --nnodes=4 --nproc-per-node=8 -m axolotl.cli.train $REPO/configs/run.yml\n"
+    run = read("run.sh", start)
+    assert (str(run.plan.ici.data), run.workload.global_batch) == ("32", 64)
+    assert any("liger_fused_linear_cross_entropy: logits" in note for note in run.notes)
+    assert read("run.sh", start, hardware="h100-8").plan.devices == 8
+    with pytest.raises(ConfigError, match="is a script of Axolotl, which is not read"):
+        read("run.sh", start.replace("run.yml", "$NAME.yml"))
+
+
+def test_a_program_of_any_name_is_told_by_its_folder(read):
+    start = "deepspeed --num_gpus 8 step2_reward_model/main.py --deepspeed --zero_stage 2 --model_name_or_path x"
+    with pytest.raises(
+        ConfigError, match=r"starts step2_reward_model/main.py, which by its name trains by another method"
+    ):
+        read("run.sh", start)
+    assert read("run.sh", start.replace("step2_reward_model", "step1_supervised")).plan.devices == 8

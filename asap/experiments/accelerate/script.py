@@ -9,14 +9,16 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
-from asap.experiments.accelerate.program import check_program, with_file
+from asap.experiments.accelerate.program import METHODS, check_method, with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
-from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, written_file
+from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
+from asap.experiments.shell.words import unquoted, written_words
 from asap.experiments.stack_settings import dotted
+from asap.experiments.training_program import check_program
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
@@ -24,6 +26,7 @@ _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.co
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.]+)|['\"]?(\S+\.py)\b)")
 _FILE = "config_file"
+_ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 
 def is_accelerate_script(text: str) -> bool:
@@ -49,7 +52,7 @@ def read_accelerate_script(
     for command in commands:
         files |= written_file(command)
         if _starts(command):
-            start = command.text
+            start = _innermost(command).text
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
@@ -69,9 +72,12 @@ def read_accelerate_script(
         configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
     given = {key: value for key, value in arguments.items() if key not in unsaid}
+    strays = [word for word in words(after) if _ASSIGNED.match(word)]
+    named = (stray.lstrip("+").partition("=") for stray in strays)
+    check_method({key: value for key, _, value in named if key in METHODS}, path)
     own, more, rest = split_overrides(overrides)
     configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
-    return read_started(
+    read = read_started(
         configuration | own,
         given | more,
         path,
@@ -81,6 +87,8 @@ def read_accelerate_script(
         brought=files,
         defaults=defaults_of(program),
     )
+    note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
+    return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
 
 
 def _starts(command: Command) -> bool:
@@ -90,6 +98,18 @@ def _starts(command: Command) -> bool:
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
     return asked and _TORCHRUN.search(command.text) is not None
+
+
+def _innermost(command: Command) -> Command:
+    """The command that starts the program, where another one has it in quotes: ``srun bash -c "accelerate …"``."""
+    known = {name: value for name, value in command.scope.variables.items() if value is not None}
+    nested = (unquoted(word) for word in written_words(command.text) if word[:1] in "\"'" and _starts_in(word))
+    found = (inner for script in nested for inner in read_commands(script, known) if _starts(inner))
+    return next(found, command)
+
+
+def _starts_in(text: str) -> bool:
+    return any(pattern.search(text) for pattern in (_ACCELERATE, _TORCHRUN)) or is_trl_command(text)
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:

@@ -13,13 +13,14 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
-from asap.experiments.accelerate.program import check_program, with_file
+from asap.experiments.accelerate.program import with_file
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
 from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import dotted
+from asap.experiments.training_program import check_program
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH

@@ -18,10 +18,12 @@ from asap.experiments.named_file import Brought, find_named
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import StackSettings, dotted
+from asap.experiments.training_program import check_program
 from asap.plans.deepspeed.chat import MARK
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
+_PROGRAM = re.compile(r"[\w./-]+\.py\b")
 _CONFIG = ("deepspeed_config", "deepspeed")
 _OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
 """Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
@@ -48,6 +50,8 @@ def read_deepspeed_script(
     """
     commands = list(read_commands(with_sources(text, path.parent, brought)))
     start = next(command for command in commands if _is_start(command))
+    if (program := _PROGRAM.search(start.text)) is not None:
+        check_program(program[0], path)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     chat = _is_chat(said)
     told = {**(_OF_CHAT if chat else {}), **said}

@@ -8,7 +8,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.helm.release import is_helm_values, is_value
 from asap.experiments.helm.set_values import with_set, with_value
-from asap.experiments.named_file import NamedFile, find_named
+from asap.experiments.named_file import NamedFile, below_variable, find_named
 from asap.experiments.shell import has_substitution, read_commands
 from asap.experiments.shell.words import unquoted, written_words
 
@@ -17,7 +17,6 @@ _SETS = ("--set", "--set-string")
 _FROM_FILE = "--set-file"
 _VALUES = ("-f", "--values")
 _OPTION = re.compile(r"(--?[a-z-]+)(?:=(.*))?", re.DOTALL)
-_BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
 
 
 def released_values(text: str, path: Path) -> dict[str, Any] | None:
@@ -66,7 +65,7 @@ def _options(said: list[str]) -> list[tuple[str, str]]:
 
 def _found(named: str, path: Path) -> NamedFile:
     """A file from the folder of the script or one above it; what a variable begins is looked for below both."""
-    below = _BELOW_VARIABLE.sub("", named)
+    below = below_variable(named)
     found = None if has_substitution(below) else find_named(below, path)
     if found is None:
         reason = f"gives Helm {plain(named, 80)}, which is not there"
