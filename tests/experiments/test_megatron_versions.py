@@ -28,6 +28,8 @@ def line(run, plan: str) -> str:
         ("--retro-workdir x", "replica=8 model=4 stage=2 offload=optimizer", "--optimizer-cpu-offload"),
         ("--retro-workdir x", "data=8 model=4 stage=2", "--use-megatron-fsdp"),
         ("--activations-checkpoint-method block", "replica=8 model=4 stage=2 remat=selective", "--recompute-gran"),
+        ("--checkpoint-activations", "replica=8 model=4 stage=2 remat=selective", "--recompute-granularity"),
+        ("--checkpoint-activations", "replica=4 seq=2 model=4 stage=2", "--context-parallel-size"),
         ("--pad-vocab-size-to 128256", "replica=8 model=4 stage=2 remat=selective", "--recompute-granularity"),
     ],
 )

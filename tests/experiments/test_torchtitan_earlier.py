@@ -71,7 +71,9 @@ def test_a_plan_is_said_under_the_names_of_the_configuration(read):
 
 def test_what_that_version_lacks_is_not_proposed(read):
     run = read("train.toml", OF_2024, hardware="h100-32")
-    with pytest.raises(PlanError, match=r"has no training.global_batch_size"):
+    with pytest.raises(
+        PlanError, match=r"torchtitan that has experimental.context_parallel_degree has no training.global"
+    ):
         line(run, "replica=2 data=4 model=4 microbatches=2")
     with pytest.raises(PlanError, match=r"has no training.enable_cpu_offload"):
         line(run, "replica=2 data=4 model=4 microbatches=1 offload=optimizer+parameters")

@@ -7,14 +7,16 @@ arguments of bigscience-workshop/Megatron-DeepSpeed, bigcode-project/Megatron-LM
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.megatron.deepspeed import RECOMPUTATION, RECOMPUTES_ALL, ULYSSES
+from asap.plans.megatron.deepspeed import RECOMPUTATION, RECOMPUTES_ALL, ULYSSES, is_megatron_deepspeed
 
 JOINT = "joint_of_options"
 """Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
 _METHOD = "activations_checkpoint_method"
+_SWITCH = RECOMPUTES_ALL[0]
+"""Megatron-LM refuses it since 2022; Megatron-DeepSpeed takes it."""
 _UNTIL_2022 = frozenset(
     [
-        _METHOD, "activations_checkpoint_num_layers", "override_lr_scheduler", "use_checkpoint_lr_scheduler",
+        _METHOD, _SWITCH, "activations_checkpoint_num_layers", "override_lr_scheduler", "use_checkpoint_lr_scheduler",
         "use_contiguous_buffers_in_ddp", "fp32_allreduce", "pad_vocab_size_to", "embed_layernorm", "kill_switch_path",
         "codecarbon_dir", "skip_train_iteration_range", "abort_on_unmet_fused_kernel_constraints",
         "pp_partition_method", "use_bnb_optimizer", "sync_tp_duplicated_parameters",
@@ -58,8 +60,10 @@ _VERSIONS = (
 
 def lacks(current: Mapping[str, object], key: str) -> str | None:
     """An argument on record that no version takes which has ``key``; ``None`` where none tells."""
+    of_deepspeed = is_megatron_deepspeed(current)
     for signs, missing in _VERSIONS:
-        sign = next((sign for sign in signs if current.get(sign) not in (None, False)), None)
+        said = (sign for sign in signs if current.get(sign) not in (None, False))
+        sign = next((sign for sign in said if not (of_deepspeed and sign == _SWITCH)), None)
         if sign is not None:
             return sign if key in missing else None
     return None
@@ -87,7 +91,7 @@ def _recomputing(arguments: Mapping[str, str | bool], current: Mapping[str, obje
     if granularity is None:
         return rest
     if granularity == "full":
-        return {**rest, RECOMPUTES_ALL[0]: True}
+        return {**rest, _SWITCH: True}
     if granularity is not False:
         return dict(arguments)
     return rest | {key: False for key in (*RECOMPUTES_ALL, _METHOD) if current.get(key) not in (None, False)}

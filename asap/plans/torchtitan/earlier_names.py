@@ -58,7 +58,8 @@ def in_earlier_names(changed: Mapping[str, str], settings: Mapping[str, object])
     of_sections = any(key in settings for key in _OF_SECTIONS)
     missing = {*_LATER, *((_REPLICATE, _CONTEXT) if _FIRST in settings else ())}
     if unsaid := next((key for key in changed if key in missing), None):
-        raise PlanError(f"the torchtitan of {_BATCH} and its like has no {unsaid}", hint="a later version has it")
+        sign = min(EARLIER & settings.keys())
+        raise PlanError(f"a version of torchtitan that has {sign} has no {unsaid}", hint="a later version has it")
     names = {today: key for key, today in _OF_SECTIONS.items() if key != _FIRST or key in settings}
     found = {
         _BATCH if key == LOCAL_BATCH else names.get(key, key) if of_sections else key: value
