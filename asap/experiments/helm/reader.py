@@ -59,7 +59,7 @@ def read_helm(
         else:
             said = with_file(said, override, path) if "." not in key else with_set(said, override, "override")
     release = release_of(said, path)
-    known = _with_environment(release, path, with_devices(release.gpus or 0, release.chip, experiment))
+    known = _with_environment(release, path, with_devices(release.gpus or 0, release.chip, experiment, str(path)))
     given = {override.partition("=")[0] for override in others}
     arguments = [argument for argument in release.arguments if argument.partition("=")[0] not in given]
     return _read_launcher(release, arguments, others, known, read_start) or _read_configuration(

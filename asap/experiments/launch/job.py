@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
@@ -131,14 +132,20 @@ def _with_gpus(document: Document, all_: list[Container], experiment: Experiment
     known = [each.gpus for each in all_ if each.gpus is not None]
     if len(known) < len(all_):
         return experiment
-    return with_devices(sum(known), chip_of(document.values), experiment)
+    return with_devices(sum(known), chip_of(document.values), experiment, str(document.path))
 
 
-def with_devices(devices: int, chip: str | None, experiment: Experiment) -> Experiment:
-    """``experiment`` with so many GPUs, where no hardware is said."""
+def with_devices(devices: int, chip: str | None, experiment: Experiment, where: str) -> Experiment:
+    """``experiment`` with so many GPUs, where no hardware is said.
+
+    Raises:
+        ConfigError: no run has so many.
+    """
     given = experiment.hardware
     if not devices or given.name or given.devices:
         return experiment
+    if not 0 < devices <= LARGEST_COUNT:
+        raise ConfigError(f"asks for {devices:,} GPUs", where=where, hint="say the hardware with --hardware")
     reference, notes = refer_to_hardware(f"{chip}-{devices}" if chip else None, devices=devices)
     update = {"hardware": reference, "notes": (*experiment.notes, *notes)}
     return experiment.model_copy(update=update)
