@@ -26,8 +26,8 @@ from asap.experiments.shell import SCRIPTS
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
 _READ = (
-    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, Primus"
-    " and config.json"
+    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
+    " Primus and config.json"
 )
 
 

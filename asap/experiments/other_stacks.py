@@ -132,7 +132,7 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if trl.is_trl_file(values):
-        return partial(trl.read_trl_file, values, path), accelerate.is_setting
+        return partial(trl.read_trl_file, values, path), trl.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):

@@ -65,6 +65,9 @@ def test_a_yaml_also_says_how_accelerate_starts_it(read, tmp_path):
     assert (str(alone.plan), alone.workload.global_batch) == ("data=16 microbatches=4 remat=full", 128)
     with pytest.raises(ConfigError, match=r"does not say how its program is started.*accelerate_config=FILE.yaml"):
         read("alone.yaml", YAML)
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"}')
+    zero = read("alone.yaml", YAML, "deepspeed=ds.json", hardware="h100-8")
+    assert (zero.workload.framework, zero.workload.zero_stage) == ("DeepSpeed", 2)
     written = f"cat > /tmp/sft.yaml <<EOF\n{YAML}EOF\ntrl sft --config /tmp/sft.yaml --accelerate_config fsdp2\n"
     assert read("run.sh", written).workload.global_batch == 2 * 4 * 8
 

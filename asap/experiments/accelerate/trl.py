@@ -15,7 +15,9 @@ from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
+from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.deepspeed.llama_factory import read_training_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
 from asap.experiments.shell import has_substitution
@@ -29,7 +31,8 @@ _START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
 _SFT, _MODEL = "sft", "model_name_or_path"
 _OTHER_COMMANDS = ("env", "chat", "skills", "vllm-serve", "completion")
-_OF_FACTORY = frozenset(("stage", "finetuning_type", "cutoff_len", "deepspeed"))
+_DEEPSPEED = "deepspeed"
+_OF_FACTORY = frozenset(("stage", "finetuning_type", "cutoff_len", _DEEPSPEED))
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, TRAINER_ACCUMULATION: 1, "max_length": 1024, "bf16": True, RECOMPUTE: True}
 """Of ``SFTConfig`` and ``TrainingArguments`` (trl, commit f2cd5771); earlier versions recompute only if told to."""
 _ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
@@ -77,6 +80,11 @@ def is_trl_file(values: Mapping[str, Any]) -> bool:
     return _MODEL in values and TRAINER_MICRO_BATCH in values and not _OF_FACTORY & values.keys()
 
 
+def is_setting(key: str) -> bool:
+    """Whether an override of such a mapping is one of its arguments, or of how it is started."""
+    return key == _DEEPSPEED or is_accelerate_setting(key)
+
+
 def read_trl_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
@@ -84,6 +92,8 @@ def read_trl_file(
     program is started."""
     overrides = list(overrides)
     given = {*values, *(override.partition("=")[0] for override in overrides)}
+    if _DEEPSPEED in given:
+        return read_training_file(values, path, overrides, experiment)
     if not given & {LAUNCH_FILE, OPTION, accelerate.KIND, accelerate.PROCESSES}:
         hint = f"add {LAUNCH_FILE}=FILE.yaml or one of TRL's ({', '.join(_PROFILES)}), or deepspeed=FILE.json"
         raise ConfigError("does not say how its program is started, and sharded", where=str(path), hint=hint)
