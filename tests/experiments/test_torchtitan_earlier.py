@@ -94,6 +94,11 @@ def test_settings_that_only_the_devices_would_use_are_not_called_misspelt(read):
     assert any("did you mean parallelism.tensor_parallel_degree" in note for note in misspelt.notes)
 
 
+def test_models_of_that_time(read):
+    llama2 = OF_2024.replace('"llama3"', '"llama2"').replace('"8B"', '"13B"')
+    assert read("train.toml", llama2).model.layers == 40
+
+
 def test_a_program_that_takes_the_file_by_its_option(read, tmp_path):
     (tmp_path / "llama.toml").write_text(OF_2024)
     start = 'torchrun --nproc_per_node=8 --nnodes 4 train.py --job.config_file "./configs/llama.toml"'

@@ -92,6 +92,12 @@ def test_what_is_not_read_is_refused_by_name(read, command, said):
         read("run.sh", command)
 
 
+def test_a_model_in_the_cache_of_the_hub_is_known_by_its_folder(read):
+    path = "/data/hub/models--meta-llama--Meta-Llama-3.1-405B/snapshots/222de096204587406c7cadb3e0a101aa"
+    run = read("args.yaml", YAML.replace("Qwen/Qwen3-8B", path), "accelerate_config=fsdp2")
+    assert (run.model.name, run.model.layers) == ("meta-llama/Meta-Llama-3.1-405B", 126)
+
+
 def test_arguments_of_the_trainer_say_how_fsdp_shards(read, tmp_path):
     assert read("run.sh", f"{TORCHRUN} --fsdp True").plan.degree("data") == 8
     assert read("run.sh", TORCHRUN).plan.degree("replica") == 8

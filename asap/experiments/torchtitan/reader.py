@@ -25,6 +25,7 @@ SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", 
 """Two of these make a TOML file one of torchtitan."""
 
 FLAVORS = {
+    "llama2": "llama2-{}",
     "llama3": "llama3.1-{}",
     "llama4": "llama4-{}",
     "qwen3": "qwen3-{}",
