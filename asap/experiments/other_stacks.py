@@ -18,7 +18,7 @@ from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo
+from asap.experiments.megatron import bridge_script, nemo, nemo_script
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
@@ -51,6 +51,7 @@ _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]]
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
+    (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
 """Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""

@@ -82,6 +82,13 @@ def test_arguments_of_the_launcher_are_overrides_of_the_configuration(chart):
     assert chart("model.micro_batch_size=4", values=stated, **nemo).plan.microbatches == 16
 
 
+def test_a_launcher_of_nemo_hands_the_arguments_on(chart):
+    launcher = "torchrun ${LAUNCH} --config-path=/workload/configs --config-name=run.yaml ++trainer.num_nodes=$N $@\n"
+    values = VALUES.replace("envs:", "envs:\n    - {name: LAUNCH, value: /opt/megatron_gpt_pretraining.py}")
+    run = chart("workload.arguments[0]=model.micro_batch_size=2", values=values, run__yaml=NEMO, launcher__sh=launcher)
+    assert (run.plan.microbatches, run.hardware.devices) == (32, 64)
+
+
 def test_the_launcher_is_read_with_the_variables_and_the_mounted_file(chart):
     files = {"run__yaml": MAXTEXT, "launcher__sh": MAXTEXT_LAUNCHER}
     run = chart("workload.arguments[0]=per_device_batch_size=4", **files)

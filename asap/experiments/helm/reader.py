@@ -36,7 +36,9 @@ def read_helm(
     read_start: ReadStart,
     read_document: ReadDocument,
 ) -> Experiment:
-    """``experiment`` with what the launcher of a chart starts, or else its configuration.
+    """``experiment`` with the configuration of a chart, or with what its launcher starts.
+
+    MaxText's launcher says more than the configuration that it takes; others hand arguments on to it alone.
 
     Args:
         values: of the chart.
@@ -82,6 +84,8 @@ def _read_launcher(
         more = (argument for argument in arguments if argument.partition("=")[0] not in own)
         launch = replace(launch, overrides=(*launch.overrides, *more), unknown=handed_on)
         return read(launch, release.launcher.path, overrides, experiment, brought)
+    if release.configuration is not None and release.configuration.path.suffix in _DOCUMENTS:
+        return None
     found = read(script, release.launcher.path, overrides, experiment, brought)
     if found is None or not arguments:
         return found

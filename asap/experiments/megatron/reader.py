@@ -68,12 +68,16 @@ def read_megatron_script(
 
 
 def read_nemo(
-    values: Mapping[str, Any], kind: str, path: Path, overrides: Iterable[str], experiment: Experiment
+    values: Mapping[str, Any],
+    kind: str,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    unsettled: frozenset[str] = frozenset(),
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = laid_over(values, overrides)
     settings, notes = nemo_arguments(values, kind, path)
-    unsettled = frozenset[str]()
     if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():
         notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
         said = {key for key in settings if settings[key] not in (None, False)}
