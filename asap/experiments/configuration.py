@@ -5,23 +5,29 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
-from asap.experiments.documents import Document, read_document
+from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.helm.command import released_values
+from asap.experiments.helm.reader import read_helm
+from asap.experiments.helm.release import is_helm_values
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.launch.job import manifests, read_job, refuse_job
+from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
-from asap.experiments.launch.reader import is_launch, read_launched, read_manifested
+from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.named_file import Brought
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
+from asap.experiments.shell import SCRIPTS
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
 _READ = (
-    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, Primus"
-    " and config.json"
+    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
+    " Primus and config.json"
 )
 
 
@@ -37,40 +43,64 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         UsageError: an override is not ``key=value``, or repeated.
     """
     overrides = tuple(overrides)
-    if path and (other := read_as_text(path, overrides, experiment)):
-        return other
-    if path is not None and is_launch(path):
+    if path is None:
         maxtext, fields = _split(overrides, with_maxtext=True)
-        experiment = read_launched(path, maxtext, experiment)
-        return apply_field_overrides(experiment, fields) if fields else experiment
-    if path is not None and (found := manifests(path)):
-        return _read_manifests(found, overrides, experiment)
-    document = read_document(path) if path else None
-    if document and (other := read_as_document(document, overrides, experiment)):
-        return other
-    maxtext, fields = _split(overrides, document is None or _is_maxtext(document))
-    if document is None:
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
-    elif _is_maxtext(document):
+        return _with_fields(experiment, fields)
+    if path.suffix in SCRIPTS and (values := released_values(read_text(path), path)) is not None:
+        return read_helm(values, path, overrides, experiment, _read_start, _read_document)
+    if other := read_as_text(path, overrides, experiment):
+        return other
+    if is_launch(path):
+        maxtext, fields = _split(overrides, with_maxtext=True)
+        return _with_fields(read_launched(path, maxtext, experiment), fields)
+    if found := manifests(path):
+        return _read_manifests(found, overrides, experiment)
+    document = read_document(path)
+    if is_helm_values(document.values):
+        return read_helm(document.values, path, overrides, experiment, _read_start, _read_document)
+    return _read_document(document, overrides, experiment)
+
+
+def _read_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """What a YAML or JSON file of any stack says."""
+    overrides = tuple(overrides)
+    if other := read_as_document(document, overrides, experiment):
+        return other
+    maxtext, fields = _split(overrides, _is_maxtext(document))
+    if _is_maxtext(document):
         experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
     elif any(key in document.values for key in _HUGGING_FACE):
         experiment = read_huggingface(document, experiment)
     else:
         experiment = read_record_file(document, experiment)
-    return apply_field_overrides(experiment, fields) if fields else experiment
+    return _with_fields(experiment, fields)
+
+
+def _read_start(
+    start: str | Launch, path: Path, overrides: list[str], experiment: Experiment, brought: Brought
+) -> Experiment | None:
+    """What the launcher of a chart starts."""
+    if isinstance(start, str):
+        return read_script(start, path, overrides, experiment, brought)
+    maxtext, fields = _split(overrides, with_maxtext=True)
+    return _with_fields(read_started(start, path, maxtext, experiment, brought), fields)
 
 
 def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     """What a job of MaxText, or of another stack, starts."""
-    started = next((document for document in found if starts_maxtext(document)), None)
-    if started is not None:
+    if any(starts_maxtext(document) for document in found):
         maxtext, fields = _split(overrides, with_maxtext=True)
-        experiment = read_manifested(started, maxtext, experiment)
-        return apply_field_overrides(experiment, fields) if fields else experiment
-    read = read_job(found, lambda text, path, known: read_script(text, path, overrides, known), experiment)
+        return _with_fields(read_manifested(found, maxtext, experiment), fields)
+    read = read_job(
+        found,
+        lambda text, path, known, brought: read_script(text, path, overrides, known, brought),
+        lambda document, known: read_as_document(document, overrides, known),
+        experiment,
+    )
     if read is None:
-        raise refuse_job(found[-1])
+        raise refuse_job(found)
     return read
 
 
@@ -84,6 +114,10 @@ def _is_maxtext(document: Document) -> bool:
         reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
         raise ConfigError(reason, where=str(document.path), hint=_READ)
     return theirs >= ours
+
+
+def _with_fields(experiment: Experiment, fields: dict[str, str]) -> Experiment:
+    return apply_field_overrides(experiment, fields) if fields else experiment
 
 
 def _from_command_line(overrides: Iterable[str]) -> list[tuple[str, str]]:

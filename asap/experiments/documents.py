@@ -61,7 +61,11 @@ def read_document(path: Path) -> Document:
         NotFoundError: there is no such file.
         ConfigError: it is not text, malformed, hostile, or not a mapping.
     """
-    text = read_text(path)
+    return parse_document(read_text(path), path)
+
+
+def parse_document(text: str, path: Path) -> Document:
+    """The text of a YAML or JSON file, told apart by its name; raises like :func:`read_document`."""
     if path.suffix in (".json", ".conf"):
         return Document(path, _parse_json(text, path), {})
     values, lines = parse_yaml(text, str(path))

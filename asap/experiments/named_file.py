@@ -1,13 +1,55 @@
-"""A file that another one names, by a path that may begin at the root of its repository."""
+"""A file that another one names: one that it brings along, or one by a path that may begin at the root of its
+repository."""
 
-from pathlib import Path
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from asap.core.files import is_file
+from asap.experiments.documents import Document, parse_document, read_text
+
+_BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
+Brought = Mapping[str, str]
+"""Texts by the path that a program finds them under: files of a ConfigMap, or those that a script writes."""
 
 
-def find_named(named: str, path: Path) -> Path | None:
-    """The file of that name from the folder of ``path`` or one above it; ``None`` if it is not there."""
+@dataclass(frozen=True)
+class NamedFile:
+    """Its text, and what to call it in errors and provenance."""
+
+    path: Path
+    text: str
+
+    def document(self) -> Document:
+        """The mapping that it holds; raises like :func:`asap.experiments.documents.read_document`."""
+        return parse_document(self.text, self.path)
+
+
+def find_named(named: str, path: Path, brought: Brought | None = None) -> NamedFile | None:
+    """The file of that name among those that are brought along, else in the folder of ``path`` or one above it.
+
+    Raises:
+        ConfigError: it is there, and too large, not text, or cannot be read.
+    """
+    if (text := find_brought(named, brought or {})) is not None:
+        return NamedFile(path / PurePosixPath(named).name, text)
     below = named.lstrip("/")
     folders = (path.parent, *path.absolute().parents)
     places = (folder / name for folder in folders for name in (below, Path(named).name))
-    return next((place for place in places if is_file(place)), None)
+    found = next((place for place in places if is_file(place)), None)
+    return None if found is None else NamedFile(found, read_text(found))
+
+
+def below_variable(named: str) -> str:
+    """What follows a variable or a substitution that a path begins with: ``$REPO/configs/run.yaml``."""
+    return _BELOW_VARIABLE.sub("", named)
+
+
+def find_brought(named: str, brought: Brought) -> str | None:
+    """The text under that path, or under the only one with the same name; ``None`` if there is none."""
+    if named in brought:
+        return brought[named]
+    name = PurePosixPath(named).name
+    same = [text for path, text in brought.items() if PurePosixPath(path).name == name]
+    return same[0] if len(same) == 1 else None

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
+from asap.experiments.accelerate import trl
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -16,9 +18,11 @@ from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo
+from asap.experiments.megatron import bridge_script, nemo, nemo_script
 from asap.experiments.megatron.bridge_reader import read_bridge_script
+from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.record_file import FIELDS, apply_field_overrides
@@ -28,6 +32,7 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
+from asap.experiments.yaml_script import started_document
 
 _TOML = ".toml"
 
@@ -36,13 +41,17 @@ _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
 
-_SCRIPTS: tuple[
-    tuple[Callable[[str], bool], Callable[[str, Path, Iterable[str], Experiment], Experiment], Callable[[str], bool]],
-    ...,
-] = (
+class _ReadScript(Protocol):
+    def __call__(
+        self, text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+    ) -> Experiment: ...
+
+
+_SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
+    (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
 """Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""
@@ -72,15 +81,35 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     return None
 
 
-def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """``experiment`` with what commands of a shell start; ``None`` where none is of another stack. Raises likewise."""
+def read_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment | None:
+    """``experiment`` with what commands of a shell start; ``None`` where none is of another stack. Raises likewise.
+
+    Args:
+        text: the commands.
+        path: the file that has them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+        brought: files that they find beside themselves.
+    """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    if (started := started_document(text, path, brought)) is not None:
+        document, processes = started
+        return read_as_document(document, overrides, _with_devices(processes, experiment))
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
-            return _read(partial(read, text, path), is_setting, overrides, experiment)
+            return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
     return None
+
+
+def _with_devices(processes: int | None, experiment: Experiment) -> Experiment:
+    """``experiment`` with the processes that a launcher starts, where no hardware is said."""
+    if processes is None or experiment.hardware.devices is not None:
+        return experiment
+    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": processes})})
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -103,6 +132,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(axolotl.read_axolotl, values, path), axolotl.is_setting
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
+    if trl.is_trl_file(values):
+        return partial(trl.read_trl_file, values, path), trl.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):
@@ -110,12 +141,16 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := nemo.dialect(values):
-        return partial(read_nemo, values, kind, path), megatron.is_argument
+        return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if (found := megatron.mapping_arguments(values, path, document.lines)) is not None:
         return partial(_read_arguments, found), megatron.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None
+
+
+def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
+    return is_hydra_key(values, key) or ("." not in key and megatron.is_argument(key))
 
 
 def _read_arguments(settings: StackSettings, overrides: list[str], experiment: Experiment) -> Experiment:

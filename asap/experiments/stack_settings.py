@@ -88,14 +88,12 @@ class StackSettings(Mapping[str, Any]):
         return number
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """True or false, also as text, 1 or 0; raises like :meth:`count`."""
-        value = self.get(key, default)
-        if str(value) in ("0", "1"):
-            return str(value) == "1"
-        if isinstance(value, str) and value.casefold() in ("true", "false"):
-            return value.casefold() == "true"
-        if isinstance(value, bool):
-            return value
+        """True or false, also as text, 1 or 0, yes or no; raises like :meth:`count`."""
+        text = str(self.get(key, default)).casefold()
+        if text in ("1", "true", "yes"):
+            return True
+        if text in ("0", "false", "no"):
+            return False
         raise self.wrong(key, "true or false")
 
     def text(self, key: str, default: str | None = None) -> str | None:

@@ -19,9 +19,6 @@ _TRAINER = {
 }  # fmt: skip
 
 
-_OF_HELM = {"queue", "volumes", "network", "tasSettings", "dwsSettings", "gcsSidecarMemoryLimit"}
-
-
 @dataclass(frozen=True)
 class Unread:
     """A mapping of a stack that is not read.
@@ -80,11 +77,6 @@ _MAPPINGS = (
         "LLaMA-Factory configuration of version 1",
         f"give the DeepSpeed JSON of dist_config.config_file if there is one; else {_INSTEAD}",
         lambda v: "micro_batch_size" in v and bool({"dist_config", "train_dataset"} & v.keys()),
-    ),
-    Unread(
-        "values file of a Helm chart",
-        "give what its command passes with --set-file: the YAML of workload_config, or the script of workload_launcher",
-        lambda v: isinstance(v.get("workload"), dict) and len(_OF_HELM & v.keys()) >= 2,
     ),
 )
 

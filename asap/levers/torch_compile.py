@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from asap.levers.lever import Run, Trial
 from asap.plans.primus import is_primus
 
+_EARLIER = "training.compile"
+"""Until the autumn of 2025."""
+
 
 def _settings(run: Run) -> Mapping[str, str]:
     off = run.stack == "torchtitan" and run.workload.compiled is False and not is_primus(run.settings)
-    return {"compile.enable": "true"} if off else {}
+    key = _EARLIER if _EARLIER in run.settings else "compile.enable"
+    return {key: "true"} if off else {}
 
 
 TRIAL = Trial(

@@ -74,6 +74,11 @@ class Workload(BaseModel):
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"
     )
+    sync_each_batch: bool | None = Field(
+        default=None,
+        description="whether FSDP scatters gradients in every microbatch; None: as the framework does, Hugging Face's"
+        " Trainer in the last alone",
+    )
     experts_over: tuple[FoldedAxis, ...] = Field(
         default=(),
         description="axes beside expert over which experts lie whole (parallel folding, arXiv:2504.14960): model where"

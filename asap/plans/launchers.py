@@ -14,9 +14,11 @@ from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.plans.megatron.arguments import command_line, hydra_overrides, to_arguments, yaml_values
+from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
+from asap.plans.megatron.sections import hydra_overrides, primus_values, yaml_values
+from asap.plans.megatron.versions import JOINT
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
@@ -129,9 +131,12 @@ def launch_lines(
         return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if primus.is_primus(current):
-        return primus.lines_to_paste(yaml_values(arguments), current)
+        changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
+        return primus.lines_to_paste(changed, current)
     if stack == "megatron":
-        return command_line(arguments) + (reminder(arguments) if is_megatron_deepspeed(current) else "")
+        return command_line(arguments, str(current.get(JOINT, "-"))) + (
+            reminder(arguments) if is_megatron_deepspeed(current) else ""
+        )
     overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
     return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
 

@@ -65,7 +65,7 @@ torchrun --nproc_per_node=8 --master_port=1234 train.py --model_name_or_path met
 """
 POWERS = st.sampled_from((1, 2, 4))
 
-WHOLE = "gradients are taken as kept whole between microbatches"
+WHOLE = "gradients are kept whole between microbatches"
 
 
 def line(run, plan: str) -> str:
@@ -162,7 +162,7 @@ def test_deepspeed_of_a_file_and_sequences_over_processes(read, tmp_path):
 
 def test_a_script_and_the_options_of_its_command_win_over_the_file(read, tmp_path):
     (tmp_path / "accelerate_configs").mkdir()
-    (tmp_path / "accelerate_configs" / "fsdp.yaml").write_text(FIRST.replace("16", "8").replace(": 2", ": 1"))
+    (tmp_path / "accelerate_configs" / "fsdp.yaml").write_text(FIRST.replace(": 16", ": 8").replace(": 2", ": 1"))
     run = read("train.sh", COMMAND)
     assert (str(run.plan), run.hardware.devices) == ("data=16 microbatches=4 remat=full", 16)
     assert (run.workload.global_batch, run.workload.sequence_length) == (128, 4096)
@@ -287,3 +287,33 @@ def test_a_launcher_around_accelerate_that_starts_it_on_nodes_leaves_devices_ope
 def test_an_optimizer_by_the_name_that_the_program_gives_it(read):
     run = read("train.sh", "accelerate launch --num_processes 8 train.py --customized_optim muon --bf16\n")
     assert run.workload.optimizer == "muon"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("num_processes: eight", r"num_processes must be a whole number up to .*, not 'eight'"),
+        ("num_processes: [8]", "num_processes must be"),
+        ("num_processes: -8", "num_processes must be a whole number above zero, not -8"),
+        (f"num_processes: {'9' * 25}", "cannot be read|must be a whole number"),
+        ("num_processes: 8\nnum_machines: two", "num_machines must be a whole number"),
+        ("num_processes: 8\nmixed_precision: bf17", "mixed_precision must be one of no, fp16, bf16, fp8"),
+        ("num_processes: 8\nparallelism_config: {tp_size: two}", "parallelism_config.tp_size must be a whole number"),
+        ("num_processes: 8\nfsdp_config: {fsdp_offload_params: perhaps}", "fsdp_offload_params must be true or false"),
+        ("num_processes: 8\nfsdp_config: {fsdp_version: 3}", "fsdp_version must be one of 1, 2"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused(read, said, reason):
+    with pytest.raises(ConfigError, match=reason):
+        read("fsdp.yaml", f"distributed_type: FSDP\n{said}\n")
+
+
+def test_a_number_of_processes_that_is_left_open_says_nothing(read):
+    for text in ("", "null", "'{{ gpus }}'", "$GPUS"):
+        run = read("fsdp.yaml", f"distributed_type: FSDP\nmixed_precision: no\nnum_processes: {text}\n")
+        assert (run.hardware.devices, run.plan) == (None, None)
+
+
+def test_an_argument_of_the_wrong_kind_is_refused(read):
+    with pytest.raises(ConfigError, match="packing must be true or false, not 'perhaps'"):
+        read("fsdp.yaml", FIRST, *ARGUMENTS[:-1], "packing=perhaps")

@@ -131,7 +131,7 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
             r"starts DeepSpeed with there/ds.json, which is not beside",
         ),
         ("deepspeed train.py --epochs 3", "without naming its configuration"),
-        ("cat <<E > ds.json\n{oops\nE\ndeepspeed train.py --deepspeed ds.json", "writes a DeepSpeed configuration"),
+        ("cat <<E > ds.json\n{oops\nE\ndeepspeed train.py --deepspeed ds.json", r"/ds.json:1: is not JSON"),
         (MEGATRON.replace("--bf16", "--bf16 --deepspeed --zero-stage 2"), "ZeRO stage 2 is not read"),
     ],
 )

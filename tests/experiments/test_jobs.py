@@ -138,6 +138,12 @@ def test_a_job_set_of_torchtitan_with_the_file_that_a_variable_names(read, tmp_p
     assert read("train.sh", unsaid, "training.local_batch_size=1", hardware="h100-8").workload.global_batch == 2
 
 
+@pytest.mark.parametrize("count", ["-3", "999999999"])
+def test_pods_that_no_cluster_has_are_refused(read, count):
+    with pytest.raises(ConfigError, match=r"job.yaml: asks for .* GPUs"):
+        read("job.yaml", MEGATRON_JOB.replace("replicas: 3", f"replicas: {count}"))
+
+
 def test_counts_that_a_template_leaves_open_stay_unknown(read):
     run = read("job.yaml-template", MEGATRON_JOB.replace("replicas: 3", "replicas: ${NODES}"))
     assert run.hardware.devices == 32  # what torchrun is told

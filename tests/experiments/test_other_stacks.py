@@ -67,7 +67,7 @@ def test_without_hardware_that_is_said(read):
         ("slurm.sh", "srun uv run python scripts/training/run_recipe.py --recipe x", "give run_config.yaml"),
         ("serve.yaml", "MODE: rl\nMODEL_ARGS: {--micro-batch-size: 1, --num-attention-heads: 8}", "no pre-training"),
         ("serve.sh", MEGATRON.replace("pretrain_gpt.py", "tools/run_text_generation_server.py"), "does not train"),
-        ("values.yaml", "queue: a\nvolumes: {}\nworkload: {gpus: 8}", "a values file of a Helm chart.*--set-file"),
+        ("values.yaml", "queue: a\nvolumes: {}\nworkload: {gpus: 8}", "the values of a Helm chart.*--set-file"),
         ("v1.yaml", "model: x\nmicro_batch_size: 1\ntrain_dataset: y", "a LLaMA-Factory configuration of version 1"),
         ("run.sh", "if [ -f a ]; then deepspeed train.py --deepspeed b.json\nfi", "under a condition"),
         ("asr.yaml", "name: asr\nmodel: {sample_rate: 16000}\ntrainer: {devices: 1}", "a NeMo configuration"),

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, PlanError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.plans.launchers import launch_lines, stack_of
 from tests.experiments.stack_configurations import read
 
@@ -27,7 +27,15 @@ MEGATRON = """{seq_length: "${PRIMUS_SEQ_LENGTH:8192}", micro_batch_size: 2, glo
 TITAN = "{sink_level: null, training: {local_batch_size: 6, seq_len: 8192}, parallelism: {tensor_parallel_degree: 2}}"
 MAXTEXT = """{stderr_sink_level: DEBUG, per_device_batch_size: 5, max_target_length: 8192, dcn_data_parallelism: 1,
         dcn_fsdp_parallelism: -1}"""
+BRIDGE = """{precision_config: bf16_with_fp8_current_scaling_mixed, peft: none, tensor_model_parallel_size: 4,
+        pipeline_model_parallel_size: 1, context_parallel_size: 1, use_megatron_fsdp: false, sequence_parallel: false,
+        virtual_pipeline_model_parallel_size: null, global_batch_size: 128, micro_batch_size: 1, seq_length: 2048,
+        recompute_granularity: full}"""
 PRESETS = {
+    "modules/megatron_bridge/pre_trainer.yaml": "stage: sft\nenable_primus_turbo: true",
+    "models/megatron_bridge/llama.yaml": "recipe: llama.llama3\nflavor: llama31_8b_finetune_config\n"
+    "hf_path: meta-llama/Llama-3.1-8B",
+    "models/megatron_bridge/zebra.yaml": "recipe: zebra_llama.zebra_llama",
     "modules/megatron/pre_trainer.yaml": "extends: [trainer_base.yaml]\nglobal_batch_size: 16\nbf16: true",
     "modules/megatron/trainer_base.yaml": "micro_batch_size: 2\nseq_length: 4096\nuse_distributed_optimizer: true",
     "models/megatron/tiny.yaml": "extends: base.yaml\nnum_layers: 4\nhidden_size: 512\nnum_attention_heads: 8",
@@ -108,10 +116,51 @@ def test_maxtext_with_overrides_of_its_keys(read):
     assert pasted(line) == {"ici_tensor_parallelism": 2}
 
 
+def test_megatron_bridge_takes_parameters_of_its_recipe_and_sections(primus):
+    run = primus(experiment("megatron_bridge", "llama.yaml", BRIDGE), "recompute_granularity=none")
+    assert (run.model.name, run.workload.framework) == ("meta-llama/Llama-3.1-8B", "Megatron-Bridge")
+    assert (str(run.plan), run.workload.precision) == ("replica=2 model=4 microbatches=64 remat=none", "fp8")
+    assert (run.workload.global_batch, run.workload.sequence_length) == (128, 2048)
+    dropped = primus(experiment("megatron_bridge", "llama.yaml", BRIDGE))
+    assert dropped.plan.remat is None
+    assert any(note.startswith("recompute_granularity: recipes of Megatron-Bridge have no") for note in dropped.notes)
+    sections = BRIDGE.replace("recompute_granularity: full", "model: {recompute_granularity: full}, peft: None")
+    sections = sections.replace("peft: none, ", "")
+    assert primus(experiment("megatron_bridge", "llama.yaml", sections)).plan.remat is Remat.FULL
+
+
+def test_megatron_bridge_alone_has_the_model_of_its_presets_name(read):
+    alone = read("run.yaml", experiment("megatron_bridge", "llama31_70b.yaml", BRIDGE), hardware="mi355x-8")
+    assert (alone.model.layers, alone.plan.degree("model")) == (80, 4)
+
+
+def test_a_plan_of_megatron_bridge_is_said_by_parameters_and_sections(primus):
+    run = primus(experiment("megatron_bridge", "llama.yaml", BRIDGE))
+    assert stack_of(run.workload.framework) == "bridge"
+    line = launch_lines(
+        Plan.parse("replica=4 model=2 microbatches=16"), "bridge", run.hyperparameters, global_batch=128
+    )
+    assert pasted(line) == {"tensor_model_parallel_size": 2, "micro_batch_size": 2}
+    line = launch_lines(Plan.parse("data=2 model=4"), "bridge", run.hyperparameters)
+    assert pasted(line)["use_megatron_fsdp"] is True
+    assert pasted(line)["ddp"]["data_parallel_sharding_strategy"] == "optim_grads_params"
+    with pytest.raises(PlanError, match="Primus hands no recomputation on"):
+        launch_lines(Plan.parse("replica=2 model=4 remat=selective"), "bridge", run.hyperparameters)
+
+
+def test_adapters_of_megatron_bridge_are_refused_also_where_they_are_the_default(primus):
+    for said, reason in (("peft: lora", "peft=lora: training a part"), ("peft: null", "does not say peft")):
+        with pytest.raises(ConfigError, match=reason):
+            primus(experiment("megatron_bridge", "llama.yaml", BRIDGE.replace("peft: none", said)))
+    unsaid = experiment("megatron_bridge", "llama.yaml", BRIDGE.replace("peft: none, ", ""))
+    assert primus(unsaid, "peft=none").plan.degree("model") == 4
+
+
 @pytest.mark.parametrize(
     ("framework", "model", "overrides", "said"),
     [
-        ("megatron_bridge", "x", "{}", "trains with megatron_bridge, which is not read"),
+        ("maxdiffusion", "x", "{}", "trains with maxdiffusion, which is not read"),
+        ("megatron_bridge", "zebra.yaml", "{peft: none}", "the recipe zebra_llama.zebra_llama; only decoders"),
         ("megatron", "tiny.yaml", "{model_type: mamba}", "a model of the kind mamba"),
         ("megatron", "other.yaml", "{}", "names the preset other.yaml, which is not in"),
         ("megatron", "../../../../etc/passwd", "{}", "which is not in"),

@@ -116,6 +116,8 @@ def test_torch_compile_is_offered_where_it_is_off():
     (settings,) = (trial.settings for trial in TRIALS if trial.name == "torch_compile")
     run = Run(NOW, WORK.model_copy(update={"compiled": False}), "torchtitan", xla=False)
     assert settings(run) == {"compile.enable": "true"}
+    earlier = replace(run, settings={"training.compile": False})
+    assert settings(earlier) == {"training.compile": "true"}
     assert not settings(replace(run, workload=WORK.model_copy(update={"compiled": True})))
     assert not settings(replace(run, workload=WORK))
     assert not settings(replace(run, stack="megatron"))

@@ -366,3 +366,5 @@ def test_the_trainer_keeps_whole_gradients_from_microbatch_to_microbatch_under_f
     assert np.array_equal(*replicas)
     titan = work.model_copy(update={"framework": "torchtitan"})
     assert np.array_equal(held("data=64 remat=full microbatches=4", work=titan).gradients, one.gradients)
+    each = work.model_copy(update={"sync_each_batch": True})
+    assert np.array_equal(held("data=64 remat=full microbatches=4", work=each).gradients, one.gradients)

@@ -6,18 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
-from asap.core.text import plain
 from asap.experiments.accelerate import workload as terms
+from asap.experiments.accelerate.checks import check_values, is_said
 from asap.experiments.accelerate.program import CONFIG, check_method, with_file
+from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR, syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.experiment import Experiment
+from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate
+from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
 from asap.plans.deepspeed.trainer import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.plans.degrees import InexpressiblePlanError
@@ -29,13 +32,27 @@ _OWN = frozenset(
         "mixed_precision",
     ]
 )  # fmt: skip
-_ARGUMENTS = frozenset([*terms.READ, *trainer.READ, TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION, RECOMPUTE, CONFIG])
+LAUNCH_FILE = "accelerate_config"
+"""TRL's argument that names a configuration of Accelerate."""
+_ARGUMENTS = frozenset(
+    [
+        LAUNCH_FILE,
+        OPTION,
+        ACCELERATOR,
+        *terms.READ,
+        *trainer.READ,
+        TRAINER_MICRO_BATCH,
+        TRAINER_ACCUMULATION,
+        RECOMPUTE,
+        CONFIG,
+    ]
+)
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
 _NO_BATCH = f"the batch is not said: add the program's arguments, {TRAINER_MICRO_BATCH}=… or {CONFIG}=FILE.yaml"
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
 _WHOLE_GRADIENTS = (
-    "gradients are taken as kept whole between microbatches, as the Trainer does by default: sync_each_batch"
-    " (accelerator_config) keeps them sharded, and is not modelled"
+    "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
+    " gradient_accumulation_kwargs of accelerator_config keeps them sharded"
 )
 
 
@@ -82,6 +99,8 @@ def read_started(
     *,
     overrides: Iterable[str] = (),
     unsaid: frozenset[str] = frozenset(),
+    brought: Brought | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Experiment:
     """``experiment`` with a program under a configuration.
 
@@ -92,35 +111,51 @@ def read_started(
         experiment: what is known besides.
         overrides: ``key=value`` of DeepSpeed's settings.
         unsaid: arguments whose value only a run can tell.
+        brought: files that come along with it.
+        defaults: what the program takes where it is told nothing.
 
     Raises:
         ConfigError: like :func:`read_accelerate`.
     """
-    told = with_file(arguments, path)
+    told = {key: value for key, value in with_file(arguments, path, brought).items() if key not in unsaid}
     check_method(told, path)
+    assumed = {key: value for key, value in (defaults or {}).items() if key not in told and key not in unsaid}
+    if "fp16" in told:
+        assumed.pop("bf16", None)
+    told |= assumed
     said = StackSettings(told, str(path))
     settings = StackSettings(dict(configuration), str(path))
     trainer.check_trains_all(said)
+    check_values(settings)
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()
     if kind == "DEEPSPEED":
-        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid)
+        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought)
     elif kind in ("FSDP", *_REPLICATED):
-        read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid)
+        each = syncs_each_batch(said, path, brought or {})
+        read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
     notes = [f"set by a variable whose value is not said: {', '.join(sorted(unsaid))}"] if unsaid & _ARGUMENTS else []
+    if assumed:
+        listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
+        notes.append(f"not said, and taken as the program has it today: {listed}")
     if read.model is None and kind != "DEEPSPEED":
         notes.append(NO_MODEL)
     return read.model_copy(update={"notes": (*read.notes, *notes, *terms.notes_on(said))})
 
 
 def _with_torch(
-    settings: StackSettings, said: StackSettings, path: Path, experiment: Experiment, unsaid: frozenset[str]
+    settings: StackSettings,
+    said: StackSettings,
+    path: Path,
+    experiment: Experiment,
+    unsaid: frozenset[str],
+    syncs_each: bool | None,
 ) -> Experiment:
     recorded = settings.harmless() | {f"{SECTION}.{key}": value for key, value in _of_trainer(said, unsaid).items()}
     try:
-        plan, batch, notes = _plan_and_batch(recorded, experiment.hardware.devices)
+        plan, batch, notes = _plan_and_batch(recorded, experiment.hardware.devices, syncs_each)
         sharded = accelerate.shards(recorded)
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
@@ -132,6 +167,7 @@ def _with_torch(
         weight_precision=terms.weight_precision(said, settings, sharded),
         framework="Accelerate FSDP" if accelerate.is_fsdp(recorded) else "Accelerate DDP",
         zero_stage=3 if sharded else 0,
+        sync_each_batch=syncs_each if sharded else None,
         context_parallel="ring" if plan and plan.degree("seq") > 1 else None,
         **terms.of_program(said),
     )
@@ -157,7 +193,7 @@ def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
 
 
 def _plan_and_batch(
-    recorded: Mapping[str, object], devices: int | None
+    recorded: Mapping[str, object], devices: int | None, syncs_each: bool | None
 ) -> tuple[Plan | None, int | None, tuple[str, ...]]:
     if devices is None:
         return None, None, ("how many devices there are is not said: add --hardware, such as h100-64",)
@@ -167,7 +203,7 @@ def _plan_and_batch(
         return None, None, (f"the plan is unknown: {error.message}",)
     batch = accelerate.global_batch_of(recorded, plan)
     notes = [note for note, holds in ((_NO_BATCH, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
-    if accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1:
+    if accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1 and not syncs_each:
         notes.append(_WHOLE_GRADIENTS)
     if accelerate.keeps_gathered(recorded):
         notes.append("weights that stay gathered until the backward pass are not modelled: taken as gathered twice")
@@ -181,10 +217,11 @@ def _with_deepspeed(
     overrides: Iterable[str],
     experiment: Experiment,
     unsaid: frozenset[str],
+    brought: Brought | None,
 ) -> Experiment:
     named, computed = settings.get(inline.IN_FILE), terms.precision(said, settings)
     if named is not None:
-        configuration = read_named_configuration(named, path)
+        configuration = read_named_configuration(named, path, brought)
         decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
     else:
         stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)
@@ -211,13 +248,12 @@ def _with_deepspeed(
 
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
-    text = str(settings.get(accelerate.PROCESSES, "")).strip()
-    processes = settings.count(accelerate.PROCESSES) if text.isdecimal() else None
+    processes = settings.count(accelerate.PROCESSES) if is_said(settings, accelerate.PROCESSES) else None
     known = experiment.hardware.devices
     if processes is None or known == processes:
         return experiment
     if known is not None:
-        note = f"{accelerate.PROCESSES} is {plain(text, 10)}; the plan is for the {known} devices that were said"
+        note = f"{accelerate.PROCESSES} is {processes}; the plan is for the {known} devices that were said"
         return experiment.model_copy(update={"notes": (*experiment.notes, note)})
     hardware = experiment.hardware.model_copy(update={"devices": processes})
     return experiment.model_copy(update={"hardware": hardware})

@@ -8,36 +8,37 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.program import check_program
+from asap.experiments.accelerate.launcher import KINDS, of_command, said
+from asap.experiments.accelerate.program import METHODS, check_method, with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.documents import read_document
+from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
+from asap.experiments.named_file import Brought, find_named
+from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
+from asap.experiments.shell.words import unquoted, written_words
 from asap.experiments.stack_settings import dotted
-from asap.experiments.yaml_text import parse_yaml
-from asap.plans.accelerate import deepspeed as inline
+from asap.experiments.training_program import check_program
 from asap.plans.accelerate import settings as accelerate
-from asap.plans.accelerate.trainer_option import OPTION, of_option
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.]+)|['\"]?(\S+\.py)\b)")
 _FILE = "config_file"
-_KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
-_OF_DEEPSPEED = frozenset(
-    word.partition(".")[2] for word in (*inline.WORDS.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
-)
+_ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 
 def is_accelerate_script(text: str) -> bool:
     """Whether a script starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    found = _ACCELERATE.search(text) or (_TORCHRUN.search(text) and f"--{TRAINER_MICRO_BATCH}" in text)
+    asked = _TORCHRUN.search(text) and f"--{TRAINER_MICRO_BATCH}" in text
+    found = _ACCELERATE.search(text) or is_trl_command(text) or asked
     return bool(found) and any(_starts(command) for command in read_commands(text))
 
 
-def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_accelerate_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
@@ -45,45 +46,70 @@ def read_accelerate_script(text: str, path: Path, overrides: Iterable[str], expe
             decoder on tokens.
         UsageError: an override is not ``key=value``.
     """
-    commands = read_commands(with_sources(text, path.parent))
-    written: dict[str, str] = {}
+    commands = read_commands(with_sources(text, path.parent, brought))
+    files = dict(brought or {})
     start = None
     for command in commands:
-        if command.document and ">" in command.text:
-            written[command.text.partition(">")[2].lstrip("> ").split()[0]] = command.document
+        files |= written_file(command)
         if _starts(command):
-            start = command.text
+            start = _innermost(command).text
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
+    if is_trl_command(start):
+        return read_trl_command(start, path, overrides, experiment, files)
     before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path)
-    said, arguments = _said(before), _said(after)
-    known = {key: value for key, value in said.items() if not has_substitution(str(value))}
+    launched, arguments = said(before), said(after)
+    known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
-        configuration = _configured(known, said, written, path) | _of_command(known)
+        configuration = _configured(known, launched, files, path) | of_command(known)
         if accelerate.MACHINES not in known and _is_multiplied(start):
             configuration.pop(accelerate.PROCESSES, None)
     else:
-        configuration = _of_torchrun(known) | of_option(arguments.get(OPTION))
+        configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
     given = {key: value for key, value in arguments.items() if key not in unsaid}
+    strays = [word for word in words(after) if _ASSIGNED.match(word)]
+    named = (stray.lstrip("+").partition("=") for stray in strays)
+    check_method({key: value for key, _, value in named if key in METHODS}, path)
     own, more, rest = split_overrides(overrides)
     configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
-    return read_started(
-        configuration | own, given | more, path, experiment, overrides=rest, unsaid=unsaid - more.keys()
+    read = read_started(
+        configuration | own,
+        given | more,
+        path,
+        experiment,
+        overrides=rest,
+        unsaid=unsaid - more.keys(),
+        brought=files,
+        defaults=defaults_of(program),
     )
+    note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
+    return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
 
 
 def _starts(command: Command) -> bool:
     if command.assigns or not command.certain:
         return False
-    if _ACCELERATE.search(command.text):
+    if _ACCELERATE.search(command.text) or is_trl_command(command.text):
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
     return asked and _TORCHRUN.search(command.text) is not None
+
+
+def _innermost(command: Command) -> Command:
+    """The command that starts the program, where another one has it in quotes: ``srun bash -c "accelerate …"``."""
+    known = {name: value for name, value in command.scope.variables.items() if value is not None}
+    nested = (unquoted(word) for word in written_words(command.text) if word[:1] in "\"'" and _starts_in(word))
+    found = (inner for script in nested for inner in read_commands(script, known) if _starts(inner))
+    return next(found, command)
+
+
+def _starts_in(text: str) -> bool:
+    return any(pattern.search(text) for pattern in (_ACCELERATE, _TORCHRUN)) or is_trl_command(text)
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:
@@ -100,53 +126,26 @@ def _parts(start: str) -> tuple[str, str | None, str]:
 def _is_multiplied(start: str) -> bool:
     """Whether a launcher around Accelerate starts it on several nodes, and changes its options for it."""
     launcher = _ACCELERATE.search(start)
-    around = _said(start[: launcher.start()]) if launcher else {}
+    around = said(start[: launcher.start()]) if launcher else {}
     return str(around.get("num_nodes", "1")) != "1"
 
 
-def _said(text: str) -> dict[str, Any]:
-    """Options by name; several words as a text."""
-    return {option.name: " ".join(option.words) if option.words else True for option in options(text)}
-
-
-def _configured(
-    known: Mapping[str, Any], said: Mapping[str, Any], written: Mapping[str, str], path: Path
-) -> dict[str, Any]:
+def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
     """Settings of the file that Accelerate is told to take, by dotted key."""
     named = known.get(_FILE)
-    if named is None and _FILE in said:
-        reason = f"starts Accelerate with {plain(said[_FILE], 60)}, which a variable names"
+    if named is None and _FILE in launched:
+        reason = f"starts Accelerate with {plain(launched[_FILE], 60)}, which a variable names"
         raise ConfigError(reason, where=str(path), hint="give Accelerate's YAML as --config, with the arguments")
     if named is None:
-        if not (_KINDS.keys() | {"num_processes"}) & known.keys():
+        if not (KINDS.keys() | {"num_processes"}) & known.keys():
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
-    if str(named) in written:
-        values, _ = parse_yaml(written[str(named)], str(path))
-        return dotted(values) if isinstance(values, dict) else {}
-    found = find_named(str(named), path)
+    found = find_named(str(named), path, files)
     if found is None:
         reason = f"starts Accelerate with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the script")
-    return dotted(read_document(found).values)
-
-
-def _of_command(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of Accelerate's own command, which win over the file."""
-    found: dict[str, Any] = {
-        key: known[key] for key in (accelerate.PROCESSES, accelerate.MACHINES, "mixed_precision") if key in known
-    }
-    if kind := next((kind for option, kind in _KINDS.items() if option in known), None):
-        found[accelerate.KIND] = kind
-    for key, value in known.items():
-        if key.startswith("fsdp_"):
-            found[f"{accelerate.FSDP}.{key}"] = value
-        elif key.startswith(accelerate.SIZES):
-            found[f"{accelerate.SIZES}.{key}"] = value
-        elif key in _OF_DEEPSPEED:
-            found[f"{inline.CONFIG}.{key}"] = value
-    return found
+    return dotted(found.document().values)
 
 
 def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:

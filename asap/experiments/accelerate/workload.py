@@ -52,7 +52,7 @@ def of_program(said: StackSettings) -> dict[str, Any]:
     return {
         "optimizer": optimizer_family(named),
         "attention": _attention(said),
-        "compiled": True if _is_on(said, "torch_compile") else None,
+        "compiled": True if said.flag("torch_compile") else None,
         **narrow_moments(named),
     }
 
@@ -61,9 +61,9 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     """What is modelled otherwise than it runs."""
     notes = []
     key = next((key for key in ("max_seq_length", "max_length", "model_max_length", "cutoff_len") if key in said), None)
-    if key and not _is_on(said, "packing"):
+    if key and not said.flag("packing"):
         notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
-    if _is_on(said, "use_liger_kernel"):
+    if said.flag("use_liger_kernel"):
         notes.append(
             "use_liger_kernel: logits are predicted as if they were written, which takes more HBM than it does"
         )
@@ -71,8 +71,9 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
 
 
 def _mixed(said: StackSettings, settings: StackSettings) -> str:
-    own = next((kind for kind in ("fp8", "bf16", "fp16") if _is_on(said, kind)), None)
-    return own or str(said.get("mixed_precision", settings.get("mixed_precision", "no"))).casefold()
+    own = next((kind for kind in ("bf16", "fp16") if said.flag(kind)), None)
+    mixed = said.get("mixed_precision", settings.get("mixed_precision"))
+    return "fp8" if _is_on(said, "fp8") else own or ("no" if mixed in (None, False) else str(mixed).casefold())
 
 
 def _loaded_in_bf16(said: StackSettings) -> bool:
@@ -87,4 +88,4 @@ def _attention(said: StackSettings) -> str | None:
 
 
 def _is_on(said: StackSettings, key: str) -> bool:
-    return str(said.get(key)).casefold() in ("true", "1")
+    return str(said.get(key)).casefold() in ("true", "1", "yes")

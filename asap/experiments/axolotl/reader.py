@@ -179,6 +179,8 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
         notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
     if (optimizer := settings.text("optimizer", "") or "").endswith("bit") and not narrow_moments(optimizer):
         notes.append(f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32")
+    if axolotl.is_on(settings, "liger_fused_linear_cross_entropy"):
+        notes.append("liger_fused_linear_cross_entropy: logits are predicted as if they were written")
     if any(key.startswith("overrides_of_model_config.") for key in settings):
         notes.append("overrides_of_model_config is not read: the model is taken as published")
     if axolotl.keeps_gathered(settings):

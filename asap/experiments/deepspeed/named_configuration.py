@@ -5,13 +5,13 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.documents import read_document
-from asap.experiments.named_file import find_named
+from asap.experiments.named_file import Brought, find_named
 from asap.experiments.stack_settings import dotted
 
 
-def read_named_configuration(named: Any, path: Path) -> dict[str, Any]:
-    """DeepSpeed's settings by dotted key, of the file that is named, from the folder of ``path`` or one above it.
+def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
+    """DeepSpeed's settings by dotted key, of the file that is named, among those that are brought along, or from the
+    folder of ``path`` or one above it.
 
     Raises:
         ConfigError: none is named, or it is not there or malformed.
@@ -22,8 +22,8 @@ def read_named_configuration(named: Any, path: Path) -> dict[str, Any]:
         reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
         hint = "add deepspeed=FILE.json, or give the model's config.json, --hardware, --batch, --sequence and --plan"
         raise ConfigError(reason, where=str(path), hint=hint)
-    found = find_named(named, path)
+    found = find_named(named, path, brought)
     if found is None:
         reason = f"names {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the file")
-    return dotted(read_document(found).values)
+    return dotted(found.document().values)

@@ -5,7 +5,6 @@ DeepSpeed-Chat's arguments; what it leaves to the launcher (``auto``) is what Hu
 (``TrainingArguments``, huggingface.co/docs/transformers/main_classes/deepspeed).
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,15 +13,17 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
-from asap.experiments.documents import read_document
 from asap.experiments.experiment import Experiment
+from asap.experiments.named_file import Brought, find_named
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
+from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import StackSettings, dotted
+from asap.experiments.training_program import check_program
 from asap.plans.deepspeed.chat import MARK
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
+_PROGRAM = re.compile(r"[\w./-]+\.py\b")
 _CONFIG = ("deepspeed_config", "deepspeed")
 _OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
 """Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
@@ -38,15 +39,19 @@ def starts_under_condition(text: str) -> bool:
     return any(_starts(command) and not command.certain for command in read_commands(text))
 
 
-def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_deepspeed_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
         ConfigError: the configuration is not beside the script, malformed, or none.
         UsageError: an override is not ``key=value``.
     """
-    commands = list(read_commands(with_sources(text, path.parent)))
+    commands = list(read_commands(with_sources(text, path.parent, brought)))
     start = next(command for command in commands if _is_start(command))
+    if (program := _PROGRAM.search(start.text)) is not None:
+        check_program(program[0], path)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     chat = _is_chat(said)
     told = {**(_OF_CHAT if chat else {}), **said}
@@ -54,7 +59,7 @@ def read_deepspeed_script(text: str, path: Path, overrides: Iterable[str], exper
         {key: value for key, value in told.items() if not has_substitution(str(value))}, str(path)
     )
     experiment = _with_devices(arguments, experiment)
-    configuration = _configuration(said, commands, path)
+    configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
     if not chat:
         return found
@@ -74,7 +79,9 @@ def _unsaid(said: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(key for key, value in said.items() if has_substitution(str(value)))
 
 
-def _configuration(arguments: Mapping[str, Any], commands: list[Command], path: Path) -> dict[str, Any]:
+def _configuration(
+    arguments: Mapping[str, Any], commands: list[Command], path: Path, brought: Brought
+) -> dict[str, Any]:
     """The settings of the file that the command names, by dotted key."""
     name = _named(arguments)
     if _is_chat(arguments):
@@ -82,16 +89,14 @@ def _configuration(arguments: Mapping[str, Any], commands: list[Command], path: 
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    written = next((c for c in commands if c.document and name in c.text.partition(">")[2].split()), None)
-    if written is not None:
-        return dotted(_parsed(written, path))
-    beside = path.parent / Path(name).name
-    if not beside.is_file():
+    files = {name: text for command in commands for name, text in written_file(command).items()}
+    found = find_named(name, path, {**brought, **files})
+    if found is None:
         hint = f"lay it there, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise ConfigError(
             f"starts DeepSpeed with {plain(name, 80)}, which is not beside it", where=str(path), hint=hint
         )
-    return dotted(read_document(beside).values)
+    return dotted(found.document().values)
 
 
 def _named(arguments: Mapping[str, Any]) -> str | None:
@@ -109,17 +114,6 @@ def _of_deepspeed_chat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     precision = {"fp16.enabled": "auto"} if has_substitution(dtype) else {f"{dtype}.enabled": True}
     device = "cpu" if "offload" in arguments else "none"
     return precision | {f"zero_optimization.offload_{what}.device": device for what in ("optimizer", "param")}
-
-
-def _parsed(written: Command, path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(written.document)
-    except (ValueError, RecursionError) as error:
-        where = f"{path}:{written.line}"
-        raise ConfigError("writes a DeepSpeed configuration that cannot be read", where=where) from error
-    if not isinstance(values, dict):
-        raise ConfigError("writes a DeepSpeed configuration that is no mapping", where=f"{path}:{written.line}")
-    return values
 
 
 def _with_devices(arguments: StackSettings, experiment: Experiment) -> Experiment:

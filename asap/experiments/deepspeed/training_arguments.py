@@ -83,7 +83,7 @@ def read_with_arguments(
         UsageError: an override is not ``key=value``.
     """
     check_trains_all(arguments)
-    values = {**configuration, **_fillings(arguments, unsaid)}
+    values = {**configuration, **_fillings(configuration, arguments, unsaid)}
     found = read_deepspeed(values, path, overrides, with_model(arguments, experiment))
     if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
         keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
@@ -123,8 +123,11 @@ def _recorded(
     return {**read, **left_open, **{f"{SECTION}.{key}": value for key, value in said.items()}}
 
 
-def _fillings(arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
-    filled = {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
+def _fillings(configuration: Mapping[str, Any], arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
+    """What arguments fill; gradients of one microbatch, the Trainer's default, where none says accumulation."""
+    once = TRAINER_MICRO_BATCH in arguments and TRAINER_ACCUMULATION not in (*arguments, *unsaid)
+    default = {ACCUMULATION: 1} if once and configuration.get(ACCUMULATION) == AUTO else {}
+    filled = default | {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
     return filled | {key: "auto" for key, name in _FILLED.items() if name in unsaid and key not in filled}
 
 

@@ -7,10 +7,11 @@ Pods of a container are the product of the counts above it (``replicas``, ``para
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asap.core.numbers import digits
+from asap.experiments.launch.config_maps import ConfigMaps, mounted_files, variables_of, volumes_of
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
 _GPU = re.compile(r"(?:nvidia\.com|amd\.com)/gpu|habana\.ai/gaudi")
@@ -37,16 +38,26 @@ class Container:
         variables: that it is given, as a line of a shell.
         command: as lines of a shell.
         gpus: of all its pods; 0 if it asks for none, ``None`` if a number is not said.
+        files: of ConfigMaps that it mounts, by the path that it finds them under.
     """
 
     variables: str
     command: str
     gpus: int | None
+    files: Mapping[str, str]
 
 
-def containers(values: Mapping[str, Any]) -> list[Container]:
+@dataclass(frozen=True)
+class _Pods:
+    """How many there are, and the files of their volumes."""
+
+    count: int | None
+    volumes: Mapping[str, Mapping[str, str]]
+
+
+def containers(values: Mapping[str, Any], maps: ConfigMaps) -> list[Container]:
     """Those of a manifest, in their order."""
-    return list(_within(values, 1))
+    return list(_within(values, _Pods(1, {}), maps))
 
 
 def chip_of(value: Any) -> str | None:
@@ -59,29 +70,32 @@ def chip_of(value: Any) -> str | None:
     return next((found for item in items if (found := chip_of(item)) is not None), None)
 
 
-def _within(value: Any, pods: int | None) -> Iterator[Container]:
+def _within(value: Any, pods: _Pods, maps: ConfigMaps) -> Iterator[Container]:
     if isinstance(value, list):
         for item in value:
-            yield from _within(item, pods)
+            yield from _within(item, pods, maps)
     if not isinstance(value, Mapping):
         return
     for key in _COUNTS:
         if key in value:
             count = digits(str(value[key]))
-            pods = None if count is None or pods is None else pods * count
+            pods = replace(pods, count=None if count is None or pods.count is None else pods.count * count)
+    if "volumes" in value:
+        pods = replace(pods, volumes=volumes_of(value["volumes"], maps))
     resources = value.get("resources") or value.get("resourcesPerNode")
     if "command" in value or "args" in value or isinstance(resources, Mapping):
-        yield _container(value, resources, pods)
+        yield _container(value, resources, pods, maps)
         return
     for item in value.values():
-        yield from _within(item, pods)
+        yield from _within(item, pods, maps)
 
 
-def _container(value: Mapping[str, Any], resources: Any, pods: int | None) -> Container:
+def _container(value: Mapping[str, Any], resources: Any, pods: _Pods, maps: ConfigMaps) -> Container:
     said = [str(number) for number in _found(resources)]
     each = digits(said[0]) if said else 0
-    gpus = 0 if each == 0 else None if pods is None or each is None else pods * each
-    return Container("; ".join(_variables(value.get("env"))), _command(value), gpus)
+    gpus = 0 if each == 0 else None if pods.count is None or each is None else pods.count * each
+    variables = "; ".join(_variables(_environment(value, maps)))
+    return Container(variables, _command(value), gpus, mounted_files(value, pods.volumes))
 
 
 def _found(resources: Any) -> Iterator[Any]:
@@ -92,9 +106,16 @@ def _found(resources: Any) -> Iterator[Any]:
         yield from _found(value)
 
 
-def _variables(env: Any) -> Iterator[str]:
-    for each in env if isinstance(env, list) else ():
-        name, value = (str(each.get(key, "\n")) for key in ("name", "value")) if isinstance(each, Mapping) else ("", "")
+def _environment(value: Mapping[str, Any], maps: ConfigMaps) -> dict[str, str]:
+    env = value.get("env")
+    own = [each for each in env if isinstance(each, Mapping)] if isinstance(env, list) else []
+    return variables_of(value, maps) | {
+        str(each.get("name")): str(each["value"]) for each in own if each.get("value") is not None
+    }
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
         if _NAME.fullmatch(name) and "\n" not in value:
             yield f"export {name}={_quoted(value)}"
 

@@ -1,21 +1,29 @@
 """An experiment from the manifest of a training job on GPUs: the command of its containers, read as a script."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.containers import Container, chip_of, containers
 from asap.experiments.launch.manifest import is_manifest
+from asap.experiments.launch.script import read_call
+from asap.experiments.named_file import Brought, NamedFile, find_brought
 from asap.experiments.yaml_text import parse_yaml
 
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|\$|if|range|include|with|end)")
-ReadScript = Callable[[str, Path, Experiment], Experiment | None]
-"""The reader of a script of any stack: its text, the file that has it, and what is known besides."""
+_CONFIGURATIONS = (".yaml", ".yml", ".json")
+ReadScript = Callable[[str, Path, Experiment, Brought], Experiment | None]
+"""The reader of a script of any stack: its text, the file that has it, what is known besides, and files beside it."""
+ReadFile = Callable[[Document, Experiment], Experiment | None]
+"""The reader of a configuration of any stack that says a whole run."""
 
 
 def manifests(path: Path) -> list[Document]:
@@ -38,39 +46,75 @@ def manifests(path: Path) -> list[Document]:
     return found
 
 
-def read_job(documents: list[Document], read: ReadScript, experiment: Experiment) -> Experiment | None:
-    """``experiment`` with the first container whose command is read; ``None`` if there is none.
+def read_job(
+    documents: list[Document], read: ReadScript, read_file: ReadFile, experiment: Experiment
+) -> Experiment | None:
+    """``experiment`` with the first container whose command is read, or whose mounted configuration; ``None`` if there
+    is none.
 
     Raises:
         ConfigError: what the reader of the command's stack says of it.
     """
+    maps = config_maps([document.values for document in documents])
     for document in documents:
-        all_ = containers(document.values)
-        known = _with_hardware([each.gpus for each in all_], chip_of(document.values), experiment)
+        all_ = containers(document.values, maps)
+        known = _with_gpus(document, all_, experiment)
         for each in all_:
-            script = _at_its_line(each, read_text(document.path))
-            if (found := read(script, document.path, known)) is not None:
+            for script in _scripts_of(each, read_text(document.path)):
+                if (found := read(script, document.path, known, each.files)) is not None:
+                    return found
+        for each in all_:
+            if (found := _read_mounted(each, document.path, read_file, known)) is not None:
                 return found
     return None
 
 
-def refuse_job(document: Document) -> ConfigError:
+def with_gpus(documents: list[Document], experiment: Experiment) -> Experiment:
+    """``experiment`` with the GPUs of the pods of a manifest, where no hardware is said."""
+    for document in documents:
+        experiment = _with_gpus(document, containers(document.values, {}), experiment)
+    return experiment
+
+
+def refuse_job(documents: list[Document]) -> ConfigError:
     """That no command of a manifest is read, with the first of them."""
-    said = (line for each in containers(document.values) for line in each.command.splitlines())
+    maps = config_maps([document.values for document in documents])
+    of_job = next((each for each in reversed(documents) if containers(each.values, maps)), documents[-1])
+    said = (line for each in containers(of_job.values, maps) for line in each.command.splitlines())
     first = next((line.strip() for line in said if line.strip()), None)
     starts = f" and runs {plain(first, 80)}" if first else ""
-    reason = f"is a manifest ({plain(document.values['kind'], 40)}){starts}: no training command that is read"
+    reason = f"is a manifest ({plain(of_job.values['kind'], 40)}){starts}: no training command that is read"
     return ConfigError(
-        reason, where=str(document.path), hint="give the script or the configuration that it starts, with --hardware"
+        reason, where=str(of_job.path), hint="give the script or the configuration that it starts, with --hardware"
     )
 
 
-def _at_its_line(container: Container, text: str) -> str:
-    """A container's script, whose command begins at the line of the manifest that has its first word."""
-    first = container.command.split(maxsplit=1)[:1]
-    lines = (number for number, line in enumerate(text.splitlines(), 1) if first and first[0] in line)
-    before = max(next(lines, 2) - 2, 0)
-    return f"{container.variables}\n{chr(10) * before}{container.command}"
+def _read_mounted(container: Container, path: Path, read: ReadFile, experiment: Experiment) -> Experiment | None:
+    """``experiment`` with the one mounted file that is a configuration of a run; ``None`` if none is, or several."""
+    files = (NamedFile(path / PurePosixPath(name).name, text) for name, text in container.files.items())
+    documents = [file.document() for file in files if file.path.suffix in _CONFIGURATIONS]
+    read_ = [found for document in documents if (found := read(document, experiment)) is not None]
+    return read_[0] if len(read_) == 1 else None
+
+
+def _scripts_of(container: Container, manifest: str) -> Iterator[str]:
+    """A container's command, and the mounted script that it calls, from their first line in the manifest on."""
+    own = f"{container.variables}\n"
+    lines = manifest.splitlines()
+    yield own + _at_its_line(container.command, lines, container.command.partition(" ")[0].strip())
+    call = read_call(own + container.command)
+    called = find_brought(call.script, container.files) if call else None
+    if call is not None and called is not None:
+        places = [place for place in range(1, 10) if str(place) in call.known]
+        given = [call.known.get(str(place), "$unsaid") for place in range(1, max(places, default=0) + 1)]
+        first = next((line.strip() for line in called.splitlines() if line.strip()), "")
+        yield f"{container.variables}; set -- {shlex.join(given)}\n" + _at_its_line(called, lines, first)
+
+
+def _at_its_line(script: str, manifest: list[str], first: str) -> str:
+    """A script after so many empty lines that it begins where the manifest has its first words."""
+    found = (number for number, line in enumerate(manifest, 1) if first and first in line)
+    return "\n" * max(next(found, 2) - 2, 0) + script
 
 
 def _documents(text: str) -> list[str]:
@@ -83,12 +127,25 @@ def _documents(text: str) -> list[str]:
     return ["\n".join(part) for part in parts if any(line.strip() for line in part)]
 
 
-def _with_hardware(gpus: list[int | None], chip: str | None, experiment: Experiment) -> Experiment:
+def _with_gpus(document: Document, all_: list[Container], experiment: Experiment) -> Experiment:
     """The GPUs of all pods, where no hardware is said."""
-    given = experiment.hardware
-    known = [count for count in gpus if count is not None]
-    if len(known) < len(gpus) or not sum(known) or given.name or given.devices:
+    known = [each.gpus for each in all_ if each.gpus is not None]
+    if len(known) < len(all_):
         return experiment
-    reference, notes = refer_to_hardware(f"{chip}-{sum(known)}" if chip else None, devices=sum(known))
+    return with_devices(sum(known), chip_of(document.values), experiment, str(document.path))
+
+
+def with_devices(devices: int, chip: str | None, experiment: Experiment, where: str) -> Experiment:
+    """``experiment`` with so many GPUs, where no hardware is said.
+
+    Raises:
+        ConfigError: no run has so many.
+    """
+    given = experiment.hardware
+    if not devices or given.name or given.devices:
+        return experiment
+    if not 0 < devices <= LARGEST_COUNT:
+        raise ConfigError(f"asks for {devices:,} GPUs", where=where, hint="say the hardware with --hardware")
+    reference, notes = refer_to_hardware(f"{chip}-{devices}" if chip else None, devices=devices)
     update = {"hardware": reference, "notes": (*experiment.notes, *notes)}
     return experiment.model_copy(update=update)

@@ -31,21 +31,25 @@ def starts_maxtext(document: Document) -> bool:
     return any(read_launch(text) is not None for text in _texts(document.values))
 
 
-def read_manifest(document: Document) -> Launch:
-    """The start of MaxText in a manifest.
+def read_manifest(documents: list[Document]) -> Launch:
+    """The start of MaxText in the documents of a manifest, one of which may be a ConfigMap with its script.
 
     Raises:
         ConfigError: there is none.
     """
-    found = next((launch for text in _texts(document.values) if (launch := read_launch(text))), None)
+    texts = (text for document in documents for text in _texts(document.values))
+    found = next((launch for text in texts if (launch := read_launch(text))), None)
     if found is None:
-        reason = f"is a manifest ({plain(document.values['kind'], 40)}) that does not start MaxText"
-        raise ConfigError(reason, where=str(document.path), hint="give the script or the configuration that it starts")
-    chip = _find(document.values, _CHIP)
-    topology = _find(document.values, _TOPOLOGY)
+        reason = f"is a manifest ({plain(documents[-1].values['kind'], 40)}) that does not start MaxText"
+        where = str(documents[-1].path)
+        raise ConfigError(reason, where=where, hint="give the script or the configuration that it starts")
+    everything = [document.values for document in documents]
+    chip = _find(everything, _CHIP)
+    topology = _find(everything, _TOPOLOGY)
     name = _CHIPS.get(str(chip), str(chip) if chip else None)
     hardware = f"{name}-{topology}" if name and topology else None
-    return replace(found, hardware=found.hardware or hardware, slices=found.slices or _slices(document), line=1)
+    slices = next((count for document in documents if (count := _slices(document)) is not None), None)
+    return replace(found, hardware=found.hardware or hardware, slices=found.slices or slices, line=1)
 
 
 def _slices(document: Document) -> int | None:

@@ -11,10 +11,12 @@ from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.deepspeed.script import starts_under_condition
-from asap.experiments.documents import Document, read_document, read_text
+from asap.experiments.documents import Document, parse_document, read_document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
+from asap.experiments.launch.config_maps import config_maps
+from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_call, read_launch
@@ -22,6 +24,7 @@ from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.task import TRAINS
+from asap.experiments.named_file import Brought, find_brought
 from asap.experiments.shell import SCRIPTS, with_sources
 
 DEFINITIONS = (".py",)
@@ -57,14 +60,22 @@ def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) 
     return read_started(_of_script(path), path, overrides, experiment)
 
 
-def read_manifested(document: Document, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+def read_manifested(documents: list[Document], overrides: Sequence[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a manifest starts; raises like :func:`read_launched`."""
-    return read_started(read_manifest(document), document.path, overrides, experiment)
+    launch = read_manifest(documents)
+    if launch.hardware is None:
+        experiment = with_gpus(documents, experiment)
+    maps = config_maps([document.values for document in documents])
+    brought = {key: text for texts in maps.values() for key, text in texts.items()}
+    return read_started(launch, documents[0].path, overrides, experiment, brought)
 
 
-def read_started(launch: Launch, path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with one start of MaxText; raises like :func:`read_launched`."""
-    document, notes = _configuration(launch, path)
+def read_started(
+    launch: Launch, path: Path, overrides: Sequence[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
+    """``experiment`` with one start of MaxText, which may find files beside itself; raises like
+    :func:`read_launched`."""
+    document, notes = _configuration(launch, path, brought or {})
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
     experiment = _with_hardware(launch, experiment, origin)
@@ -121,11 +132,13 @@ def _of_benchmark(runner: Launch, script: Path) -> Launch:
     )
 
 
-def _configuration(launch: Launch, path: Path) -> tuple[Document, tuple[str, ...]]:
-    """The file that MaxText is started with, from the folder of the script or one above it."""
+def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Document, tuple[str, ...]]:
+    """The file that MaxText is started with: brought along, or from the folder of the script or one above it."""
     if launch.config is None:
         return Document(_BASE, {}, {}), ()
     below = Path(launch.config.lstrip("/"))
+    if (text := find_brought(launch.config, brought)) is not None:
+        return parse_document(text, path / below.name), ()
     folders = (path.parent, *path.absolute().parents)
     places = (folder / name for folder in folders for name in (below, Path("src") / below))
     found = next((place for place in places if is_file(place)), None)

@@ -11,146 +11,20 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
+from asap.plans.megatron.versions import JOINT
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
 """Two of these make a script or a file one of Megatron-LM."""
-
-READ = frozenset(
-    [
-        "num_layers",
-        "hidden_size",
-        "ffn_hidden_size",
-        "num_attention_heads",
-        "kv_channels",
-        "group_query_attention",
-        "num_query_groups",
-        "attention_head_type",
-        "num_key_value_heads",
-        "seq_length",
-        "max_position_embeddings",
-        "position_embedding_type",
-        "use_rotary_position_embeddings",
-        "swiglu",
-        "quick_geglu",
-        "squared_relu",
-        "untie_embeddings_and_output_weights",
-        "vocab_size",
-        "padded_vocab_size",
-        "make_vocab_size_divisible_by",
-        "tokenizer_model",
-        "tokenizer_type",
-        "normalization",
-        "qk_layernorm",
-        "window_size",
-        "window_attn_skip_freq",
-        "multi_latent_attention",
-        "q_lora_rank",
-        "kv_lora_rank",
-        "qk_head_dim",
-        "qk_pos_emb_head_dim",
-        "v_head_dim",
-        "num_experts",
-        "moe_router_topk",
-        "moe_ffn_hidden_size",
-        "moe_shared_expert_intermediate_size",
-        "moe_layer_freq",
-        "moe_expert_capacity_factor",
-        "moe_pad_expert_input_to_capacity",
-        "mtp_num_layers",
-        "micro_batch_size",
-        "global_batch_size",
-        "tensor_model_parallel_size",
-        "pipeline_model_parallel_size",
-        "context_parallel_size",
-        "cp_comm_type",
-        "cuda_graph_impl",
-        "cuda_graph_modules",
-        "cuda_graph_scope",
-        "enable_cuda_graph",
-        "external_cuda_graph",
-        "ds_sequence_parallel_size",
-        "expert_model_parallel_size",
-        "expert_tensor_parallel_size",
-        "num_layers_per_virtual_pipeline_stage",
-        "num_virtual_stages_per_pipeline_rank",
-        "virtual_pipeline_model_parallel_size",
-        "sequence_parallel",
-        "use_distributed_optimizer",
-        "use_megatron_fsdp",
-        "use_torch_fsdp2",
-        "use_custom_fsdp",
-        "data_parallel_sharding_strategy",
-        "num_distributed_optimizer_instances",
-        "recompute_granularity",
-        "recompute_method",
-        "recompute_num_layers",
-        "recompute_modules",
-        "recompute_activations",
-        "bf16",
-        "fp16",
-        "grad_reduce_in_bf16",
-        "grad_reduce_in_fp32",
-        "accumulate_allreduce_grads_in_fp32",
-        "main_grads_dtype",
-        "fp8_format",
-        "fp4_format",
-        "optimizer",
-        "use_precision_aware_optimizer",
-        "exp_avg_dtype",
-        "exp_avg_sq_dtype",
-        "optimizer_cpu_offload",
-        "attention_backend",
-        "use_flash_attn",
-        "transformer_impl",
-        "use_legacy_models",
-        "world_size",
-        "nproc_per_node",
-        "nnodes",
-        "pipeline_model_parallel_layout",
-        "language_model_type",
-        "vision_model_type",
-        "retro_add_retriever",
-        "experimental_attention_variant",
-        "linear_attention_freq",
-        "linear_num_key_heads",
-        "linear_key_head_dim",
-        "linear_num_value_heads",
-        "linear_value_head_dim",
-        "linear_conv_kernel_dim",
-        "attention_output_gate",
-        "hybrid_override_pattern",
-        "hybrid_layer_pattern",
-        "is_hybrid_model",
-        "parallel_attention",
-        "num_distributed_optimizer_instances",
-    ]
-)
-"""Arguments that the reader takes; the others are kept as they are."""
-
-FLAGS = frozenset(
-    [
-        "group_query_attention", "swiglu", "quick_geglu", "squared_relu", "untie_embeddings_and_output_weights",
-        "qk_layernorm", "multi_latent_attention", "sequence_parallel", "use_distributed_optimizer", "use_megatron_fsdp",
-        "use_torch_fsdp2", "use_custom_fsdp", "recompute_activations", "bf16", "fp16", "optimizer_cpu_offload",
-        "use_precision_aware_optimizer",
-        "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
-        "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
-        "use_rotary_position_embeddings",
-        "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
-        "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity", "retro_add_retriever",
-        "attention_output_gate",
-    ]
-)  # fmt: skip
-"""Arguments without a value."""
 
 _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess)[\w-]*\.py|tasks/[\w/-]*main\.py"
+    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
@@ -158,7 +32,11 @@ _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
 def is_megatron_script(text: str) -> bool:
     """Whether a script launches Megatron-LM, by its arguments."""
-    return sum(f"--{sign.replace('_', '-')}" in text for sign in SIGNS) >= 2
+    return max(_signs(text, "-"), _signs(text, "_")) >= 2
+
+
+def _signs(text: str, joint: str) -> int:
+    return sum(f"--{sign.replace('_', joint)}" in text for sign in SIGNS)
 
 
 @dataclass(frozen=True)
@@ -202,6 +80,8 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
+    if _signs(text, "_") > _signs(text, "-"):
+        values[JOINT] = "_"
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},

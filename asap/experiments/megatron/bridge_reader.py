@@ -30,7 +30,8 @@ def read_bridge_script(start: Start, path: Path, overrides: Iterable[str], exper
 
 def _with_recipe(start: Start, settings: StackSettings, experiment: Experiment) -> Experiment:
     """The experiment with the GPUs and the model of a recipe, where they are not said."""
-    if experiment.hardware.devices is None and (said := hardware_of(settings)) is not None:
+    given = experiment.hardware
+    if given.chip is None and (said := hardware_of(settings, given.devices)) is not None:
         hardware, _ = refer_to_hardware(said)
         sources = experiment.provenance | {"hardware": settings.source("gpu")}
         experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources})

@@ -78,18 +78,18 @@ def _model_of(recipe: str, size: str | None) -> str:
     return _VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name)
 
 
-def hardware_of(settings: StackSettings) -> str | None:
-    """``gb200-64``: the GPUs that the options name."""
-    chip, count = settings.text("gpu"), digits(str(settings.get("world_size")))
+def hardware_of(settings: StackSettings, devices: int | None) -> str | None:
+    """``gb200-64``: the GPUs that the options name, so many as are known besides."""
+    chip, count = settings.text("gpu"), devices or digits(str(settings.get("world_size")))
     return f"{chip}-{count}" if chip and count else None
 
 
 def left_to_recipe(settings: StackSettings, model: Architecture | None) -> frozenset[str]:
     """Arguments that decide the plan and the precision, and that the recipe decides."""
     wanted = [*_DECIDED, _RECOMPUTATION]
-    if settings.get("pipeline_model_parallel_size") not in (None, "1"):
+    if str(settings.get("pipeline_model_parallel_size", 1)) != "1":
         wanted.append("num_virtual_stages_per_pipeline_rank")
-    if settings.get("tensor_model_parallel_size") != "1":
+    if str(settings.get("tensor_model_parallel_size")) != "1":
         wanted.append("sequence_parallel")
     if model is not None and (model.is_moe or model.layers is None):
         wanted.append("expert_model_parallel_size")

@@ -4,7 +4,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.stack_settings import StackSettings
-from asap.plans.megatron.deepspeed import RECOMPUTES_ALL, ULYSSES
+from asap.plans.megatron.deepspeed import ULYSSES
 
 _INSTEAD = "say the plan with --plan, and give the model's config.json as --config"
 
@@ -26,8 +26,6 @@ def of_deepspeed(settings: StackSettings) -> StackSettings:
         said |= {"context_parallel_size": settings[ULYSSES], "cp_comm_type": "a2a"}
     if "num_key_value_heads" in settings:
         said |= {"group_query_attention": True, "num_query_groups": settings["num_key_value_heads"]}
-    if any(key in settings for key in RECOMPUTES_ALL) and "recompute_granularity" not in settings:
-        said |= {"recompute_granularity": "full", "recompute_method": "uniform"}
     if settings.flag("no_pipeline_parallel"):
         said |= {"pipeline_model_parallel_size": 1}
     if settings.words("num_experts"):

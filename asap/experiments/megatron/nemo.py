@@ -51,6 +51,12 @@ def dialect(values: Mapping[str, Any]) -> str | None:
     return BRIDGE if parallel and "workload" not in values else None
 
 
+def argument_of(key: str) -> str:
+    """Megatron-LM's argument that a setting decides: ``model.encoder_seq_length`` → ``seq_length``."""
+    name = key.rpartition(".")[2]
+    return {"precision": "bf16"}.get(name, _RENAMED.get(name, name))
+
+
 def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[StackSettings, tuple[str, ...]]:
     """The arguments of a configuration of NeMo or Megatron-Bridge, and notes.
 

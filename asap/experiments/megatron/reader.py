@@ -8,10 +8,14 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
-from asap.experiments.megatron.arguments import READ, script_arguments, with_overrides
+from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
+from asap.experiments.megatron.forks import of_forks
+from asap.experiments.megatron.hydra import laid_over
+from asap.experiments.megatron.names import READ
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
+from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
@@ -45,15 +49,18 @@ _DEGREES = frozenset(
 ) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
 
 
-def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_megatron_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    script = script_arguments(with_sources(text, path.parent), path)
+    script = script_arguments(with_sources(text, path.parent, brought), path)
     environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
     experiment = experiment.model_copy(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
     )
     deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings = of_deepspeed(script.settings) if deepspeed else script.settings
+    settings = of_forks(script.settings)
+    settings = of_deepspeed(settings) if deepspeed else settings
     unsettled = set(script.unsettled)
     if script.sourced:
         unsettled |= {key for key in (*_PRECISION, *_RECOMPUTATION) if key not in settings}
@@ -61,11 +68,16 @@ def read_megatron_script(text: str, path: Path, overrides: Iterable[str], experi
 
 
 def read_nemo(
-    values: Mapping[str, Any], kind: str, path: Path, overrides: Iterable[str], experiment: Experiment
+    values: Mapping[str, Any],
+    kind: str,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    unsettled: frozenset[str] = frozenset(),
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
+    values, overrides = laid_over(values, overrides)
     settings, notes = nemo_arguments(values, kind, path)
-    unsettled = frozenset[str]()
     if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():
         notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
         said = {key for key in settings if settings[key] not in (None, False)}

@@ -20,6 +20,7 @@ from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.reader import CORE, read_megatron
 from asap.experiments.named_model import read_named_model
+from asap.experiments.primus import bridge
 from asap.experiments.primus.presets import find_presets, merged, read_preset
 from asap.experiments.primus.variables import has_default, open_keys, with_defaults
 from asap.experiments.stack_settings import StackSettings
@@ -31,6 +32,7 @@ _OF_MEGATRON = {"fp8": "fp8_format", "fp4": "fp4_format"}
 """Arguments that Megatron-LM keeps under another name than their option has."""
 _OWN = frozenset(("trainable", "sink_level", "file_sink_level", "stderr_sink_level"))
 """Settings of Primus itself (``primus/configs/modules/module_base.yaml``)."""
+_VERSION = re.compile(r"^([a-z]+\d)(\d)-")
 _OF_STEP = re.compile(r"_degree$|_parallelism$|batch_size$|seq_len$|^mode$")
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "megatron": {
@@ -39,6 +41,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     },
     "torchtitan": {"activation_checkpoint": {"mode": "none"}, "parallelism": {}},
     "maxtext": {"attention": "cudnn_flash_te", "remat_policy": "full", "weight_dtype": "bfloat16"},
+    "megatron_bridge": {},
 }  # fmt: skip
 """Of ``pre_trainer.yaml`` and what it extends, commit fd1eeabb: where they are not those of the backend."""
 
@@ -61,6 +64,7 @@ def is_setting(values: Mapping[str, Any], key: str) -> bool:
         "megatron": megatron.is_argument,
         "torchtitan": torchtitan.is_setting,
         "maxtext": known_keys().__contains__,
+        "megatron_bridge": lambda key: key in bridge.OWN or megatron.is_argument(key),
     }
     return kinds.get(str(module.get("framework")), str.isidentifier)(key)
 
@@ -110,7 +114,7 @@ def _over_presets(
     root, model = find_presets(path), str(module.get("model") or "")
     trainer = str(module.get("config") or "pre_trainer.yaml")
     if root is None:
-        below = dict(_DEFAULTS[framework])
+        below = dict(_DEFAULTS[framework]) | ({"stage": "sft"} if trainer.startswith("sft") else {})
         noted = experiment.model_copy(update={"notes": (*experiment.notes, _ALONE)})
         if framework == "maxtext":
             return merged(below | {"model_name": _catalogued(model)}, said), noted
@@ -126,8 +130,9 @@ def _over_presets(
 
 
 def _catalogued(preset: str) -> str:
-    """``llama3.1_8B.yaml`` → ``llama3.1-8b``."""
-    return preset.removesuffix(".yaml").removesuffix("-fp8").replace("_", "-").lower()
+    """``llama3.1_8B.yaml``, ``llama31_8b.yaml`` → ``llama3.1-8b``."""
+    name = preset.removesuffix(".yaml").removesuffix("-fp8").replace("_", "-").lower()
+    return _VERSION.sub(r"\1.\2-", name)
 
 
 def _refuse_open(written: dict[str, Any], overrides: Iterable[str], where: str) -> None:
@@ -186,6 +191,7 @@ _BACKENDS: Mapping[str, _Read] = {
     "megatron": _read_megatron,
     "torchtitan": _read_torchtitan,
     "maxtext": _read_maxtext,
+    "megatron_bridge": bridge.read_bridge,
 }
 _ALONE = (
     "the presets of Primus (primus/configs) are not above the file: the model is taken by its name, with usual defaults"

@@ -4,5 +4,16 @@ from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import SCRIPTS, Command, read_commands, with_sources
 from asap.experiments.shell.variables import has_substitution
 from asap.experiments.shell.words import words
+from asap.experiments.shell.written import written_file
 
-__all__ = ["SCRIPTS", "Command", "Option", "has_substitution", "options", "read_commands", "with_sources", "words"]
+__all__ = [
+    "SCRIPTS",
+    "Command",
+    "Option",
+    "has_substitution",
+    "options",
+    "read_commands",
+    "with_sources",
+    "words",
+    "written_file",
+]

@@ -27,12 +27,16 @@ def options(text: str, line: int = 1) -> Iterator[Option]:
         newlines += text.count("\n", passed, option.start())
         passed = option.start()
         rest = text[option.end() : end]
+        rest = rest if option[0].endswith("=") else _unclosed(rest)
         yield Option(option[1].replace("-", "_"), tuple(_words(rest)), line + newlines)
 
 
+def _unclosed(text: str) -> str:
+    """What follows a switch, without the quote or bracket that closes around it."""
+    return text[1:] if text[:1] in "\"')" else text
+
+
 def _words(text: str) -> Iterator[str]:
-    if text[:1] in "\"')":
-        text = text[1:]
     if text.strip().startswith("("):
         text = text.strip().replace("(", "[").replace(")", "]") if "*" in text else text
     for found in _WORD.finditer(text.replace('\\"', " ")):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from asap.experiments.documents import read_text
+from asap.experiments.named_file import Brought, find_brought
 from asap.experiments.shell.branches import Branches
 from asap.experiments.shell.conditions import holds
 from asap.experiments.shell.lines import LONGEST_LINE, Line, logical_lines
@@ -119,6 +120,9 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         return
     if said[0] == "read":
         scope.variables |= dict.fromkeys(assigned[1:])
+    if said[:2] == ["set", "--"]:
+        given = [unquoted(expand(word, scope.variables)) for word in said[2:]]
+        scope.variables |= {str(place): word for place, word in enumerate(given, 1)} | {"#": str(len(given))}
     if said[0] in _SILENT:
         return
     if said[0] == "sbatch":
@@ -143,13 +147,15 @@ def _value(written: str) -> str:
     return unquoted(written)
 
 
-def with_sources(text: str, folder: Path, deeper: int = 3) -> str:
-    """The script with the files that it sources and that lie beside it."""
+def with_sources(text: str, folder: Path, brought: Brought | None = None, deeper: int = 3) -> str:
+    """The script with the files that it sources and that come along with it or lie beside it."""
 
     def inline(found: re.Match[str]) -> str:
-        path = folder / found[1].strip("\"'").rpartition("/")[2]
-        if not deeper or not path.is_file():
+        name = found[1].strip("\"'")
+        path = folder / name.rpartition("/")[2]
+        along = find_brought(name, brought or {})
+        if not deeper or (along is None and not path.is_file()):
             return found[0]
-        return with_sources(read_text(path), folder, deeper - 1)
+        return with_sources(read_text(path) if along is None else along, folder, brought, deeper - 1)
 
     return _SOURCE.sub(inline, text)

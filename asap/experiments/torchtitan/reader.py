@@ -25,6 +25,7 @@ SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", 
 """Two of these make a TOML file one of torchtitan."""
 
 FLAVORS = {
+    "llama2": "llama2-{}",
     "llama3": "llama3.1-{}",
     "llama4": "llama4-{}",
     "qwen3": "qwen3-{}",
@@ -97,7 +98,7 @@ def is_setting(key: str) -> bool:
     section, _, name = _name(key).partition(".")
     if section == "model":
         return name in ("name", "flavor")
-    return bool(name) and section in (*SECTIONS, "compile")
+    return bool(name) and section in (*SECTIONS, "compile", "experimental")
 
 
 def _name(key: str) -> str:
@@ -139,6 +140,8 @@ def _debug_model() -> Architecture:
 def _plan(settings: StackSettings, experiment: Experiment, layers: int | None) -> tuple[Plan | None, tuple[str, ...]]:
     devices = experiment.hardware.devices
     if devices is None:
+        for key in titan.NAMES:
+            settings.get(key)
         return None, ("how many devices there are is not said: add --hardware, such as h100-64",)
     try:
         plan = titan.from_settings(settings, devices, layers)
@@ -194,6 +197,7 @@ def _precision(settings: StackSettings) -> str:
     converters = " ".join([*settings.words("model.converters"), *settings.words("model.converters.print")])
     if "nvfp4" in converters:
         return "fp4"
-    if "float8" in converters or "mx" in converters:
+    earlier = settings.flag("float8.enable_float8_linear") or settings.text("training.fp8_linear") is not None
+    if "float8" in converters or "mx" in converters or earlier:
         return "fp8"
     return "fp32" if settings.text("training.mixed_precision_param") == "float32" else "bf16"

@@ -8,13 +8,14 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
-from asap.experiments.documents import read_text
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, words
+from asap.experiments.named_file import Brought, find_named
+from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 
-_START = re.compile(r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b")
+_START = re.compile(
+    r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|\.py\s(?:.*\s)?--job\.config[_-]file\b"
+)
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
 _VARIABLE = "CONFIG_FILE"
@@ -25,31 +26,42 @@ def is_titan_script(text: str) -> bool:
     return any(_file_of(command) is not None for command in read_commands(text) if _starts(command))
 
 
-def read_titan_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_titan_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
     """``experiment`` with the TOML file that a script names, and the settings of its command.
 
     Raises:
         ConfigError: the file is not there, or wrong, or a variable that is not known decides a setting.
         UsageError: an override is not ``section.key=value``.
     """
-    command = next(command for command in read_commands(text) if _starts(command) and _file_of(command))
-    named = _file_of(command) or ""
-    experiment = _with_devices(command, experiment)
-    found = None if has_substitution(named) else find_named(named, path)
+    files = dict(brought or {})
+    start, named = None, ""
+    for command in read_commands(text):
+        files |= written_file(command)
+        if _starts(command) and (named := _file_of(command) or ""):
+            start = command
+            break
+    if start is None:
+        raise ConfigError("starts nothing that is read", where=str(path))
+    experiment = _with_devices(start, experiment)
+    found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the file, or give it as --config")
-    values = parse_toml(read_text(found), str(found))
+    values = parse_toml(found.text, str(found.path))
     if not is_torchtitan(values):
-        raise ConfigError("is not a torchtitan configuration", where=str(found))
-    said = {key: value or "true" for key, value in _OPTION.findall(command.text) if key not in _CONFIG}
+        raise ConfigError("is not a torchtitan configuration", where=str(found.path))
+    said = {key: value or "true" for key, value in _OPTION.findall(start.text) if key not in _CONFIG}
     given = [*overrides]
     settled = {override.partition("=")[0] for override in given}
     known = {key: value for key, value in said.items() if is_setting(key) and key not in settled}
     if unknown := sorted(key for key, value in known.items() if has_substitution(value)):
         reason = f"sets {', '.join(unknown)} by a variable whose value is not said"
         raise ConfigError(reason, where=str(path), hint=f"add {unknown[0]}=…")
-    return read_torchtitan(values, found, [*(f"{key}={value}" for key, value in known.items()), *given], experiment)
+    return read_torchtitan(
+        values, found.path, [*(f"{key}={value}" for key, value in known.items()), *given], experiment
+    )
 
 
 def _starts(command: Command) -> bool:

@@ -12,13 +12,13 @@ OPTION = "fsdp"
 _OFFLOADS = f"{FSDP}.fsdp_offload_params"
 _STRATEGY = f"{FSDP}.fsdp_sharding_strategy"
 _RECOMPUTES = f"{FSDP}.fsdp_activation_checkpointing"
-_WORDS = ("full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2")
+WORDS = ("full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2")
 
 
 def of_option(said: Any) -> dict[str, Any]:
     """What the option says in Accelerate's words; without it replicas."""
     words = str(said or "").casefold().replace(",", " ").split()
-    named = next((word for word in words if word in _WORDS), None)
+    named = next((word for word in words if word in WORDS), None)
     if named is None:
         return {KIND: "MULTI_GPU"}
     return {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}

@@ -10,34 +10,26 @@ from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
+from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
 MICRO_BATCH, GLOBAL_BATCH = "micro_batch_size", "global_batch_size"
-_OPTIMIZER, _PRECISION_AWARE = "optimizer", "use_precision_aware_optimizer"
-_MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
-_VIRTUAL = "num_virtual_stages_per_pipeline_rank"
-_LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
-_FSDP, _STRATEGY, _INSTANCES = (
+OPTIMIZER, PRECISION_AWARE = "optimizer", "use_precision_aware_optimizer"
+MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
+VIRTUAL = "num_virtual_stages_per_pipeline_rank"
+LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
+FSDP, STRATEGY, INSTANCES = (
     "use_megatron_fsdp",
     "data_parallel_sharding_strategy",
     "num_distributed_optimizer_instances",
 )
-_GRANULARITY, _MODULES = "recompute_granularity", "recompute_modules"
-_METHOD, _RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
-_OFFLOAD = "optimizer_cpu_offload"
+GRANULARITY, MODULES = "recompute_granularity", "recompute_modules"
+METHOD, RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
+OFFLOAD = "optimizer_cpu_offload"
 _SEQUENCE = "sequence_parallel"
 _FULL_SHARDING = "optim_grads_params"
-_OF_STAGES = {_VIRTUAL, _LAYERS_EACH}
-_WITHOUT_VALUE = (_VIRTUAL, _LAYERS_EACH, LAYOUT, _GRANULARITY, _METHOD, _RECOMPUTED_LAYERS, _MODULES)
-"""Arguments with a value, which YAML takes back by ``null``; others are flags."""
-_SECTIONS_OF_BRIDGE = {
-    **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "train"),
-    **dict.fromkeys((_OFFLOAD, _OPTIMIZER, _PRECISION_AWARE, *_MOMENTS.values()), "optimizer"),
-    **dict.fromkeys((_INSTANCES, _FSDP, _STRATEGY, "use_distributed_optimizer"), "ddp"),
-}
-"""Where Megatron-Bridge has an argument that is none of the model."""
 
 
 def from_arguments(
@@ -59,13 +51,13 @@ def from_arguments(
     groups = groups_of(devices, sizes)
     expert = expert_axis(*_expert_degrees(arguments), groups)
     sharded = is_fully_sharded(arguments)
-    replicas = degree(arguments, _INSTANCES) if sharded else groups // expert
+    replicas = degree(arguments, INSTANCES) if sharded else groups // expert
     if groups % (replicas * expert):
-        raise PlanError(f"{groups} data-parallel groups are not a multiple of {_INSTANCES}={replicas} and {EXPERT}")
+        raise PlanError(f"{groups} data-parallel groups are not a multiple of {INSTANCES}={replicas} and {EXPERT}")
     ici = Mesh(
         replica=replicas, data=groups // (expert * replicas), seq=context, model=tensor, expert=expert, stage=stages
     )
-    offload: tuple[Offload, ...] = ("optimizer",) if _true(arguments.get(_OFFLOAD)) else ()
+    offload: tuple[Offload, ...] = ("optimizer",) if _true(arguments.get(OFFLOAD)) else ()
     return Plan(
         ici=ici,
         microbatches=_microbatches(arguments, groups, global_batch),
@@ -94,8 +86,8 @@ def is_fully_sharded(arguments: Mapping[str, object]) -> bool:
     """Whether data parallelism shards parameters."""
     if _true(arguments.get("use_torch_fsdp2")):
         return True
-    megatron = any(_true(arguments.get(key)) for key in (_FSDP, "use_custom_fsdp"))
-    return megatron and arguments.get(_STRATEGY, _FULL_SHARDING) == _FULL_SHARDING
+    megatron = any(_true(arguments.get(key)) for key in (FSDP, "use_custom_fsdp"))
+    return megatron and arguments.get(STRATEGY, _FULL_SHARDING) == _FULL_SHARDING
 
 
 def remat_of(arguments: Mapping[str, object], layers: int | None = None, stages: int = 1) -> Remat:
@@ -104,12 +96,12 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, stages:
     ``block`` recomputes so many layers of a stage; any but none counts as all. ``selective`` recomputes modules, by
     default ``core_attn``; small ones (norms, activations) count as nothing.
     """
-    granularity = str(arguments.get(_GRANULARITY) or "").casefold()
+    granularity = str(arguments.get(GRANULARITY) or "").casefold()
     if granularity == "full":
-        none = str(arguments.get(_METHOD)) == "block" and str(arguments.get(_RECOMPUTED_LAYERS)) == "0"
+        none = str(arguments.get(METHOD)) == "block" and str(arguments.get(RECOMPUTED_LAYERS)) == "0"
         return Remat.NONE if none else Remat.FULL
     if granularity == "selective" or _true(arguments.get("recompute_activations")):
-        said = arguments.get(_MODULES)
+        said = arguments.get(MODULES)
         modules = [] if said is None else said.split() if isinstance(said, str) else list(map(str, _sequence(said)))
         if {"mlp", "moe"} & set(modules):
             return Remat.SAVE_DOT_EXCEPT_MLP
@@ -140,7 +132,7 @@ def to_arguments(
         **_batch(plan, global_batch),
         **_stages(plan, current, layers),
         **_recompute(plan, current, layers),
-        _OFFLOAD: "optimizer" in plan.offload,
+        OFFLOAD: "optimizer" in plan.offload,
         **_training_state(plan),
     }
     if {"parameters", "activations"} & set(plan.offload):
@@ -148,40 +140,19 @@ def to_arguments(
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
     changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
-    return in_words_of_deepspeed(plan, current, changed) if is_megatron_deepspeed(current) else changed
+    if is_megatron_deepspeed(current):
+        changed = in_words_of_deepspeed(plan, current, changed)
+    return in_words_of_version(changed, current)
 
 
-def command_line(arguments: Mapping[str, str | bool]) -> str:
+def command_line(arguments: Mapping[str, str | bool], joint: str = "-") -> str:
     """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
     words = []
     for key, value in arguments.items():
-        name = f"--{key.replace('_', '-')}"
+        name = f"--{key.replace('_', joint)}"
         words += [] if value is False else [name] if value is True else [f"{name} {value}"]
-    dropped = [f"--{key.replace('_', '-')}" for key, value in arguments.items() if value is False]
+    dropped = [f"--{key.replace('_', joint)}" for key, value in arguments.items() if value is False]
     return " ".join(words) + (f"{' ' if words else ''}# without {' '.join(dropped)}" if dropped else "")
-
-
-def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
-    """The same for a YAML of arguments; ``None`` takes one back."""
-    return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
-
-
-def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
-    """The same for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``."""
-    renamed = {
-        "NeMo": {
-            _GRANULARITY: "activations_checkpoint_granularity",
-            _METHOD: "activations_checkpoint_method",
-            _RECOMPUTED_LAYERS: "activations_checkpoint_num_layers",
-        }
-    }.get(kind, {})
-    sections = {} if kind == "NeMo" else _SECTIONS_OF_BRIDGE
-    terms = []
-    for key, value in yaml_values(arguments).items():
-        name = "virtual_pipeline_model_parallel_size" if key in _OF_STAGES else renamed.get(key, key)
-        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
-        terms.append(f"{sections.get(key, 'model')}.{name}={text}")
-    return " ".join(terms)
 
 
 def _expert_degrees(arguments: Mapping[str, object]) -> tuple[int, int, int, int]:
@@ -212,11 +183,11 @@ def _sharding(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool
     if not sharded and not is_fully_sharded(current):
         return {}
     if not sharded:
-        return {_FSDP: False, "use_torch_fsdp2": False}
+        return {FSDP: False, "use_torch_fsdp2": False}
     if _true(current.get("use_torch_fsdp2")):
-        return {_INSTANCES: str(plan.degree("replica"))}
-    wanted: dict[str, str | bool] = {_FSDP: True, _STRATEGY: _FULL_SHARDING, "use_distributed_optimizer": True}
-    return wanted | {_INSTANCES: str(plan.degree("replica"))}
+        return {INSTANCES: str(plan.degree("replica"))}
+    wanted: dict[str, str | bool] = {FSDP: True, STRATEGY: _FULL_SHARDING, "use_distributed_optimizer": True}
+    return wanted | {INSTANCES: str(plan.degree("replica"))}
 
 
 def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
@@ -233,33 +204,33 @@ def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> di
     stages, repeats = plan.degree("stage"), plan.pipeline_repeats if plan.degree("stage") > 1 else 1
     if current.get(LAYOUT) is not None:
         kept = stages == degree(current, PIPELINE) and repeats == repeats_of(current[LAYOUT], stages)
-        return {} if kept else {LAYOUT: False, _VIRTUAL: str(repeats) if repeats > 1 else False}
-    if _LAYERS_EACH in current and layers is not None:
+        return {} if kept else {LAYOUT: False, VIRTUAL: str(repeats) if repeats > 1 else False}
+    if (LAYERS_EACH in current or lacks(current, VIRTUAL)) and layers is not None:
         each, rest = divmod(layers, stages * repeats)
         if rest:
             raise PlanError(f"{layers} layers do not divide into {stages} stages x {repeats}")
-        return {_LAYERS_EACH: str(each) if repeats > 1 else False}
-    return {_VIRTUAL: str(repeats) if repeats > 1 else False}
+        return {LAYERS_EACH: str(each) if repeats > 1 else False}
+    return {VIRTUAL: str(repeats) if repeats > 1 else False}
 
 
 def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
     if plan.remat is None or plan.remat is remat_of(current, layers):
         return {}
     plain_flags: dict[str, str | bool] = {"recompute_activations": False}
-    rest: dict[str, str | bool] = {_METHOD: False, _RECOMPUTED_LAYERS: False, _MODULES: False}
+    rest: dict[str, str | bool] = {METHOD: False, RECOMPUTED_LAYERS: False, MODULES: False}
     if plan.remat is Remat.FULL:
-        return plain_flags | {_GRANULARITY: "full", _METHOD: "uniform", _RECOMPUTED_LAYERS: "1", _MODULES: False}
+        return plain_flags | {GRANULARITY: "full", METHOD: "uniform", RECOMPUTED_LAYERS: "1", MODULES: False}
     if plan.remat is Remat.SELECTIVE:
-        return plain_flags | rest | {_GRANULARITY: "selective"}
+        return plain_flags | rest | {GRANULARITY: "selective"}
     if plan.remat is Remat.NONE:
-        return plain_flags | rest | {_GRANULARITY: False}
+        return plain_flags | rest | {GRANULARITY: False}
     raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint="full, selective or none")
 
 
 def _training_state(plan: Plan) -> dict[str, str | bool]:
-    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
-    wanted: dict[str, str | bool] = {_PRECISION_AWARE: True, **moments} if moments else {}
-    return wanted | ({_OPTIMIZER: plan.optimizer.removesuffix("w")} if plan.optimizer else {})
+    moments = {key: precision for name, key in MOMENTS.items() if (precision := getattr(plan, name)) is not None}
+    wanted: dict[str, str | bool] = {PRECISION_AWARE: True, **moments} if moments else {}
+    return wanted | ({OPTIMIZER: plan.optimizer.removesuffix("w")} if plan.optimizer else {})
 
 
 def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -> int:
@@ -267,12 +238,12 @@ def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -
         return 1
     if arguments.get(LAYOUT) is not None:
         return repeats_of(arguments[LAYOUT], stages)
-    if arguments.get(_LAYERS_EACH) is not None:
-        each = degree(arguments, _LAYERS_EACH)
+    if arguments.get(LAYERS_EACH) is not None:
+        each = degree(arguments, LAYERS_EACH)
         if layers is None or layers % (stages * each):
-            raise PlanError(f"{_LAYERS_EACH}={each} does not divide {layers or 'unknown'} layers over {stages} stages")
+            raise PlanError(f"{LAYERS_EACH}={each} does not divide {layers or 'unknown'} layers over {stages} stages")
         return layers // (stages * each)
-    return degree(arguments, _VIRTUAL)
+    return degree(arguments, VIRTUAL)
 
 
 def _microbatches(arguments: Mapping[str, object], groups: int, global_batch: int | None) -> int | None:
@@ -290,7 +261,7 @@ def _same(value: object, wanted: str | bool, key: str) -> bool:
     if isinstance(wanted, bool):
         present = value is not None and str(value).casefold() not in ("false", "none", "")
         return present == wanted
-    default = {_INSTANCES: "1"}.get(
+    default = {INSTANCES: "1"}.get(
         key, "1" if key.endswith("_size") and key not in (MICRO_BATCH, EXPERT_TENSOR) else None
     )
     return str(default if value is None else value) == wanted

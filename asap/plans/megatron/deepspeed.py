@@ -9,7 +9,7 @@ from asap.plans.plan import Plan, Remat
 ULYSSES = "ds_sequence_parallel_size"
 RECOMPUTES_ALL = ("checkpoint_activations", "deepspeed_activation_checkpointing")
 _ELSEWHERE = ("context_parallel_size", "num_virtual_stages_per_pipeline_rank", "optimizer_cpu_offload")
-_RECOMPUTATION = ("recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules")
+RECOMPUTATION = ("recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules")
 
 
 def is_megatron_deepspeed(arguments: Mapping[str, object]) -> bool:
@@ -35,8 +35,8 @@ def in_words_of_deepspeed(
     if str(current.get(ULYSSES) or 1) != str(plan.degree("seq")):
         changed[ULYSSES] = str(plan.degree("seq"))
     own = [key for key in RECOMPUTES_ALL if current.get(key) not in (None, False)]
-    if own and any(key in changed for key in _RECOMPUTATION):
-        kept = {key: value for key, value in changed.items() if key not in _RECOMPUTATION or value not in (False, None)}
+    if own and any(key in changed for key in RECOMPUTATION):
+        kept = {key: value for key, value in changed.items() if key not in RECOMPUTATION or value not in (False, None)}
         return kept | dict.fromkeys(own, False)
     return changed
 

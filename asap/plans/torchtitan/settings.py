@@ -9,6 +9,7 @@ from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.torchtitan.earlier_names import in_earlier_names, in_names_of_today
 from asap.plans.torchtitan.token_batches import (
     GLOBAL_BATCH,
     LOCAL_BATCH,
@@ -40,13 +41,17 @@ _DEFAULTS |= {LOCAL_BATCH: "8", GLOBAL_BATCH: "-1", STAGE_BATCH: "1", REMAT: "se
 _DEFAULTS |= {OFFLOAD: "false", SCHEDULE: "1F1B", DTYPE: "float32"}
 
 
+NAMES = frozenset(_DEFAULTS)
+"""Settings that decide a plan."""
+
+
 def from_settings(settings: Mapping[str, object], devices: int, layers: int | None = None) -> Plan:
     """The plan that torchtitan makes of its settings on so many devices; what is absent has its default.
 
     Raises:
         PlanError: the degrees do not multiply to the devices, or a plan cannot say them.
     """
-    settings = in_sequences(settings)
+    settings = _today(settings)
     degrees = {key: degree(settings, key) for key in (REPLICATE, TENSOR, CONTEXT, PIPELINE)}
     shards = _shards(settings, devices, degrees)
     expert = expert_axis(*_of_experts(settings), shards)
@@ -66,7 +71,7 @@ def from_settings(settings: Mapping[str, object], devices: int, layers: int | No
 
 def global_batch_of(settings: Mapping[str, object], groups: int) -> int:
     """Sequences in a step: as said, else a local batch for each data-parallel group."""
-    settings = in_sequences(settings)
+    settings = _today(settings)
     if str(settings.get(GLOBAL_BATCH, -1)) != "-1":
         return degree(settings, GLOBAL_BATCH)
     return degree(settings, LOCAL_BATCH, LOCAL_BATCH_DEFAULT) * groups
@@ -95,7 +100,7 @@ def to_settings(
     Raises:
         PlanError: torchtitan cannot express the plan.
     """
-    written, current = current, in_sequences(current)
+    written, current = current, _today(current)
     wanted = {
         REPLICATE: str(plan.degree("replica")),
         SHARD: str(plan.degree("data") * plan.degree("expert")),
@@ -112,7 +117,12 @@ def to_settings(
     if plan.offload and set(plan.offload) != set(_OFFLOADED):
         raise PlanError("torchtitan offloads parameters and optimizer together")
     changed = {key: value for key, value in wanted.items() if not _same(current, key, value, plan)}
-    return in_tokens(changed, written)
+    return in_earlier_names(in_tokens(changed, written), written)
+
+
+def _today(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """The settings under today's names, with batches in sequences."""
+    return in_sequences(in_names_of_today(settings))
 
 
 def toml_lines(settings: Mapping[str, str]) -> str:

@@ -105,7 +105,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
         gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
         updates_on_host=float(framework == "fsdp"),
-        accumulates_whole=float(name in TRAINER_FSDP),
+        accumulates_whole=float(name in TRAINER_FSDP and w.sync_each_batch is not True),
         keeps_expert_outputs=float(framework != "nemo"),
         capacity_factor=w.capacity_factor or 1.0,
         graphed_attention=graphed_attention,

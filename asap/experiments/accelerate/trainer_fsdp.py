@@ -1,0 +1,67 @@
+"""FSDP as arguments of Hugging Face's Trainer, ``--fsdp "full_shard auto_wrap" --fsdp_config fsdp.json``
+(transformers, ``TrainingArguments``), as Accelerate's settings, and when it scatters gradients."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.documents import parse_document
+from asap.experiments.named_file import Brought, find_named
+from asap.experiments.stack_settings import StackSettings
+from asap.plans.accelerate.settings import FSDP, is_fsdp
+from asap.plans.accelerate.trainer_option import OPTION, WORDS, of_option
+
+_CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_batch"
+_WORD = re.compile(r"\w+", re.ASCII)
+_ON, _OFF = ("true", "1"), ("", "false", "none", "0")
+_PREFIX = "fsdp_"
+
+
+def of_trainer(told: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+    """Accelerate's settings, by dotted key, that arguments of the Trainer stand for.
+
+    Raises:
+        ConfigError: the option has a word that the Trainer has not, or the file that is named is not there.
+    """
+    said = told.get(OPTION)
+    text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
+    words = [] if text in _OFF else [WORDS[0]] if text in _ON else _WORD.findall(text.casefold())
+    if unknown := next((word for word in words if word not in (*WORDS, "offload", "auto_wrap")), None):
+        known = ", ".join((*WORDS, "offload", "auto_wrap"))
+        raise ConfigError(f"{OPTION} has no option {plain(unknown, 40)}", where=str(path), hint=f"known are {known}")
+    settings = of_option(" ".join(words))
+    if not is_fsdp(settings) or told.get(_CONFIG) is None:
+        return settings
+    own = _configuration(told, _CONFIG, path, brought)
+    return settings | {f"{FSDP}.{_PREFIX}{key.removeprefix(_PREFIX)}": value for key, value in own.items()}
+
+
+def syncs_each_batch(said: StackSettings, path: Path, brought: Brought) -> bool | None:
+    """Whether gradients are scattered in every microbatch (``accelerator_config``); ``None`` where it is not said.
+
+    Raises:
+        ConfigError: it is no truth value, or the file that is named is not there.
+    """
+    if ACCELERATOR not in said:
+        return None
+    kwargs = _configuration(said, ACCELERATOR, path, brought).get("gradient_accumulation_kwargs")
+    inner = StackSettings(kwargs if isinstance(kwargs, Mapping) else {}, str(path))
+    return inner.flag(_EACH) if _EACH in inner else None
+
+
+def _configuration(told: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
+    """A mapping of an argument: itself, as JSON, or in the file that it names."""
+    said = told[key]
+    if isinstance(said, Mapping):
+        return said
+    text = str(said).strip()
+    if text.startswith("{"):
+        return parse_document(text, path / f"{key}.json").values
+    found = find_named(text, path, brought)
+    if found is None:
+        reason = f"names the {key} {plain(text, 80)}, which is not there"
+        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
+    return found.document().values

@@ -1,0 +1,58 @@
+"""Overrides of a YAML in Hydra's grammar: ``model.tensor_model_parallel_size=4``, ``++trainer.num_nodes=8``,
+``~model.virtual_pipeline_model_parallel_size`` (hydra.cc/docs/advanced/override_grammar/basic)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asap.core.errors import ConfigError, UsageError
+from asap.core.text import plain
+from asap.experiments.yaml_text import parse_yaml
+from asap.models import Architecture
+
+_ADDS, _DELETES = "+", "~"
+
+
+def is_hydra_key(values: Mapping[str, Any], key: str) -> bool:
+    """Whether an override says a setting of a section, and not a field of a record."""
+    section, dot, name = key.lstrip(_ADDS + _DELETES).partition(".")
+    if not dot or (section == "model" and name in Architecture.model_fields):
+        return False
+    return section in values or key.startswith((_ADDS, _DELETES))
+
+
+def laid_over(values: Mapping[str, Any], overrides: Iterable[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A YAML with the overrides of its sections on top, and the other overrides.
+
+    Raises:
+        ConfigError: a value is no YAML, or what stands before its last dot is no section.
+        UsageError: an override is not ``key=value``.
+    """
+    found, others = dict(values), list[str]()
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        deletes = key.startswith(_DELETES)
+        if not is_hydra_key(values, key):
+            others.append(override)
+        elif not separator and not deletes:
+            raise UsageError("is not key=value", where=plain(override, 80))
+        elif deletes:
+            _section(found, key).pop(_name(key), None)
+        else:
+            _section(found, key)[_name(key)] = parse_yaml(text, f"override {plain(key, 80)}")[0]
+    return found, tuple(others)
+
+
+def _name(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
+    """The section that a key stands in, which belongs to no other YAML from here on."""
+    node = values
+    for name in key.lstrip(_ADDS + _DELETES).split(".")[:-1]:
+        below = node.get(name)
+        if below is not None and not isinstance(below, Mapping):
+            raise ConfigError(f"{plain(name, 60)} is no section", where=f"override {plain(key, 80)}")
+        node[name] = dict(below or {})
+        node = node[name]
+    return node

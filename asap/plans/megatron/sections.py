@@ -1,0 +1,79 @@
+"""Megatron-LM's arguments in the YAML of NeMo, Megatron-Bridge and Primus."""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.megatron.arguments import (
+    FSDP,
+    GLOBAL_BATCH,
+    GRANULARITY,
+    INSTANCES,
+    LAYERS_EACH,
+    METHOD,
+    MICRO_BATCH,
+    MODULES,
+    MOMENTS,
+    OFFLOAD,
+    OPTIMIZER,
+    PRECISION_AWARE,
+    RECOMPUTED_LAYERS,
+    STRATEGY,
+    VIRTUAL,
+)
+from asap.plans.megatron.pipeline_layout import LAYOUT
+
+VIRTUAL_SIZE = "virtual_pipeline_model_parallel_size"
+PARAMETERS = frozenset(
+    [
+        "tensor_model_parallel_size", "pipeline_model_parallel_size", VIRTUAL_SIZE, "context_parallel_size",
+        "expert_model_parallel_size", "expert_tensor_parallel_size", "sequence_parallel", FSDP, GLOBAL_BATCH,
+        MICRO_BATCH,
+    ]
+)  # fmt: skip
+"""What recipes of Megatron-Bridge take (its ``recipes``); all else belongs into a section of its configuration."""
+_OF_STAGES = {VIRTUAL, LAYERS_EACH}
+_WITHOUT_VALUE = (VIRTUAL, LAYERS_EACH, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES)
+"""Arguments with a value, which YAML takes back by ``null``; others are flags."""
+_SECTIONS_OF_BRIDGE = {
+    **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "train"),
+    **dict.fromkeys((OFFLOAD, OPTIMIZER, PRECISION_AWARE, *MOMENTS.values()), "optimizer"),
+    **dict.fromkeys((INSTANCES, FSDP, STRATEGY, "use_distributed_optimizer"), "ddp"),
+}
+"""Where Megatron-Bridge has an argument that is none of the model."""
+
+
+def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
+    """Arguments that change for a YAML that holds them by name; ``None`` takes one back."""
+    return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+
+
+def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
+    """Arguments that change for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``."""
+    renamed = {
+        "NeMo": {
+            GRANULARITY: "activations_checkpoint_granularity",
+            METHOD: "activations_checkpoint_method",
+            RECOMPUTED_LAYERS: "activations_checkpoint_num_layers",
+        }
+    }.get(kind, {})
+    sections = {} if kind == "NeMo" else _SECTIONS_OF_BRIDGE
+    terms = []
+    for key, value in yaml_values(arguments).items():
+        name = VIRTUAL_SIZE if key in _OF_STAGES else renamed.get(key, key)
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
+        terms.append(f"{sections.get(key, 'model')}.{name}={text}")
+    return " ".join(terms)
+
+
+def primus_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
+    """Arguments that change for a module of Primus that starts a recipe of Megatron-Bridge: parameters of the recipe,
+    and settings below their sections.
+
+    Raises:
+        PlanError: recomputation changes, which no recipe has a parameter for, and Primus lays over none that is unset.
+    """
+    if any(key.startswith("recompute") for key in arguments):
+        raise PlanError("Primus hands no recomputation on to a recipe of Megatron-Bridge")
+    named = {VIRTUAL_SIZE if key in _OF_STAGES else key: value for key, value in yaml_values(arguments).items()}
+    sections = {key: f"{_SECTIONS_OF_BRIDGE.get(key, 'model')}.{key}" for key in named if key not in PARAMETERS}
+    return {sections.get(key, key): value for key, value in named.items()}
