@@ -5,6 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.levers.table import TRIALS
 from asap.plans.launchers import Stack
 from asap.plans.maxtext.overrides import paste_line
+from asap.plans.megatron.arguments import command_line
 from asap.proposals.selection.search import run_of
 from asap.study.study import Study
 
@@ -25,6 +26,8 @@ class OfferedTrial(BaseModel):
         """What to paste."""
         if self.stack == "maxtext":
             return paste_line(self.settings)
+        if self.stack == "megatron":
+            return command_line(self.settings)
         return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in self.settings.items())
 
 

@@ -39,9 +39,9 @@ QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:da
 
 UNCHECKED = (
     "another plan, model, batch or chip: kernels are scaled by the step model, which no run of GPUs or TPUs under two"
-    " plans has checked yet; between meshes of eight devices of a CPU the median error was 4 to 21 %"
+    " plans has checked yet; between meshes of eight devices of a CPU the median error was 2 to 7 %"
 )
-"""``scripts/trace_meshes.py``: 42 predictions between seven meshes for each of five sizes of a decoder."""
+"""``scripts/trace_meshes.py``: 42 predictions between seven meshes for each of six sizes of a decoder."""
 
 
 def describe(graph: Graph) -> TraceReport:

@@ -122,3 +122,14 @@ def test_torch_compile_is_offered_where_it_is_off():
     assert not settings(replace(run, workload=WORK))
     assert not settings(replace(run, stack="megatron"))
     assert not settings(replace(run, settings={"primus_module": "pre_trainer"}))
+
+
+def test_cuda_graphs_are_offered_where_megatron_trains_experts_without_them():
+    (settings,) = (trial.settings for trial in TRIALS if trial.name == "cuda_graphs")
+    work = WORK.model_copy(update={"framework": "Megatron-Core"})
+    run = replace(run_of(stack="megatron", work=work), settings={"num_experts": "64"})
+    assert settings(run)["cuda-graph-modules"] == "attn moe_router moe_preprocess"
+    assert not settings(replace(run, settings={}))
+    assert not settings(replace(run, stack="maxtext"))
+    for said in ({"cuda_graphs": "layer"}, {"capacity_factor": 1.0}, {"framework": "Megatron-LM"}):
+        assert not settings(replace(run, workload=work.model_copy(update=said)))
