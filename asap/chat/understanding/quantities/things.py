@@ -211,6 +211,9 @@ def _distance(text: str, start: int, end: int, amount: Amount) -> int:
 
 
 def _may_be(thing: Thing, amount: Amount) -> bool:
+    """Whether a thing can be so many: what is counted is whole."""
+    if amount.unit == "" and amount.value % 1:
+        return False
     if amount.unit in {"", "x"}:
         return not (thing == "sequence" and amount.unit == "" and amount.value < 64 and "k" not in amount.text.lower())
     if amount.unit in {"tokens", "sequences"} and thing == "sequence":
