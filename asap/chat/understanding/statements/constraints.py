@@ -6,6 +6,8 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import MESH, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
+from asap.chat.understanding.statements.bounds import bound_in
+from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
 
@@ -14,7 +16,9 @@ _FIXED = re.compile(
     r"to)\s+(?:be\s+)?(?:\w+\s+)?"
     r"(?:chang\w*|touch\w*|alter\w*|modif\w*|increas\w*|rais\w*|mov\w+|vary|varied|adapt\w*)\b"
     r"|\b(?:must|has to|have to|needs? to|should)\s+(?:be\s+)?(?:stay|remain|keep|kept|be left)\b"
-    r"|\b(?:is|are|stays?) (?:fixed|pinned|locked|set in stone|given|frozen|constant|non-negotiable)\b",
+    r"|\b(?:is|are|stays?) (?:fixed|pinned|locked|set in stone|given|frozen|constant|non-negotiable)\b"
+    r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b|\b(?:off[- ]limits|hands off|untouchable)\b"
+    r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b",
     re.I,
 )
 _RULED_OUT = re.compile(
@@ -62,8 +66,12 @@ def constraint_in(clause: str, refs: References, now: Plan | None) -> StatedFact
         return stated.model_copy(update={"about": named[0], "value": float(named[1])})
     if excludes and _OFFLOAD.search(clause):
         return stated.model_copy(update={"about": NO_OFFLOAD})
-    if excludes and refs.wish is not None:
-        return stated.model_copy(update={"about": refs.wish.axis})
+    if (limit := bound_in(clause)) is not None:
+        return stated.model_copy(
+            update={"about": _own_kind(limit.axis, now), "value": float(limit.degree), "bound": limit.sense}
+        )
+    if excludes and (axis := _axis_named(clause, refs, now)) is not None:
+        return stated.model_copy(update={"about": axis})
     if not (_RULED_OUT.search(clause) or _FIXED.search(clause)):
         return None
     if _FIXED.search(clause) and (kept := _kept_degree(clause, refs, now)) is not None:
@@ -79,7 +87,21 @@ def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis,
         return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
     if len(refs.written) == 1 and len(axes := named_axes(refs.written[0])) == 1:
         return axes[0], refs.written[0]
-    return (refs.wish.axis, now) if refs.wish is not None and now is not None and not refs.written else None
+    axis = _axis_named(clause, refs, now)
+    return (axis, now) if axis is not None and now is not None and not refs.written else None
+
+
+def _axis_named(clause: str, refs: References, now: Plan | None) -> Axis | None:
+    """The one axis that is named without a degree."""
+    short = axes_in_short(clause)
+    axis = refs.wish.axis if refs.wish is not None else short[0] if len(short) == 1 else None
+    return _own_kind(axis, now) if axis is not None else None
+
+
+def _own_kind(axis: Axis, now: Plan | None) -> Axis:
+    """The axis; "dp" is the kind of data parallelism that the run has."""
+    own = now is not None and now.degree("replica") == 1 and now.degree("data") > 1
+    return "data" if axis == "replica" and own else axis
 
 
 def _degree(clause: str) -> tuple[Axis, int] | None:
