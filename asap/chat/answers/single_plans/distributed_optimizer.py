@@ -18,8 +18,9 @@ from asap.study.study import Study
 
 _NAMED = re.compile(r"\b(?:dist(?:ributed)?[- ]opt(?:im(?:izer)?)?|zero[- ]?1)\b", re.I)
 _ASKED = re.compile(
-    r"\b(?:would|does|do|will|could|should|is|what (?:if|about)|how about)\b[^.?!]*"
-    r"\b(?:help|bring|sav|worth|pay|enabl|use|using|turn|switch|add|gain|matter|what about|what if|with)"
+    r"\b(?:would|does|do|did|will|could|should|is|are|have|what (?:if|about)|how about)\b[^.?!]*"
+    r"\b(?:help|bring|sav|worth|pay|enabl|use|using|turn|switch|add|gain|matter|what about|what if|with"
+    r"|account|includ|consider|assum|model|count|know|on record|on\b|off\b|already)"
     r"|^\W*(?:what|how) about\b",
     re.I,
 )
