@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in
+from asap.chat.understanding.ellipsis import with_axis_of_before
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.several import several_in
@@ -74,7 +75,8 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
-    text = with_degrees_written(with_sequence_parallelism_named(text, scene.study), scene.study)
+    text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
+    text = with_degrees_written(text, scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:

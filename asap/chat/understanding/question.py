@@ -13,6 +13,7 @@ from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
 from asap.chat.understanding.quantities.machines import counted_in_chips
+from asap.chat.understanding.quantities.prices import prices_in
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
@@ -62,9 +63,11 @@ _NEVER_PERHAPS = {
     Topic.TERM, Topic.PRINCIPLE,
 }  # fmt: skip
 """Topics whose answer needs more than a guess at the topic."""
-_FIGURES = {Topic.MEMORY}
-_OF_A_PLAN = {Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY}
-"""Topics of a plan or of a change, whose memory a short question asks for: "mem?", "fits?"."""
+_FIGURES = {Topic.MEMORY, Topic.THROUGHPUT}
+_OF_A_PLAN = {
+    Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY, Topic.THROUGHPUT,
+}  # fmt: skip
+"""Topics of a plan or of a change, whose figures a short question asks for: "mem?", "fits?", "in tokens/s?"."""
 _OF_SETTINGS = {Topic.MAXTEXT, Topic.EXPLAIN, Topic.SURE, Topic.VERIFY}
 """Topics of a plan, which may be named with another setting: "the flags of 3 without the offload"."""
 _SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
@@ -79,6 +82,8 @@ _AGAINST_PREDICTION = re.compile(
 )
 """Sets what was measured beside what the engine had said."""
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
+_AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
+"""Words by which a factor is of what was spoken of: "half of that", "double it again"."""
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
 
@@ -130,6 +135,11 @@ class Question:
         return _CHIP_HOURS.search(self.text) is not None
 
     @property
+    def prices(self) -> dict[str, float]:
+        """Prices of a chip hour by chip, where they name theirs."""
+        return prices_in(self.text, self.amounts)
+
+    @property
     def dollars(self) -> float | None:
         """A price of a chip hour; for the tokens of before, that of before."""
         named = next((a.value for a in self.amounts if a.unit == "$"), None)
@@ -150,11 +160,15 @@ def read_question(text: str, scene: Scene) -> Question:
     topic = _topic(text, found, context, near[0].topic if near[0].score >= THRESHOLD else Topic.UNKNOWN)
     perhaps = near[0].topic if near[0].score >= PERHAPS and near[0].topic not in _NEVER_PERHAPS else None
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
-        change, more = varied(change, context.change, [a for a in counts if a not in used])
+        change, more = varied(
+            change, context.change, [a for a in counts if a not in used], again=_AGAIN.search(text) is not None
+        )
         used += more
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)
     change = _real(change, study)
+    if topic is Topic.TEST_COST and change.hardware is not None:
+        topic = Topic.THROUGHPUT
     if change.optimizer == study.experiment.workload.optimizer and not _SWITCHES.search(text):
         change = change.model_copy(update={"optimizer": None})
     if (
@@ -191,7 +205,7 @@ def read_question(text: str, scene: Scene) -> Question:
         topic = Topic.WHAT_IF if not change.empty else topic
     if topic in _OF_SETTINGS and len(plans) == 1 and is_of_settings(change):
         plans, change = (plan_settings(change, plans[0], study.experiment.workload.global_batch),), Change()
-    of_before = ellipsis and topic is Topic.MEMORY
+    of_before = ellipsis and topic in _FIGURES
     if topic in _FIGURES and context.topic in _OF_A_PLAN and change.empty and not refs.mentions and is_short(text):
         ellipsis = of_before = True
         spoken_of = (scene.focus,) if scene.focus is not None else context.plans
@@ -208,7 +222,7 @@ def read_question(text: str, scene: Scene) -> Question:
 
 
 def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "none") -> References:
-    return references(text, scene.order, scene.focus, scene.study.plan, found, lone)
+    return references(text, scene.order, scene.focus, scene.study.plan, found, lone, scene.context.plans)
 
 
 def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
