@@ -18,6 +18,7 @@ from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
+from asap.chat.understanding.words.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
@@ -76,7 +77,7 @@ def read_message(line: str, scene: Scene) -> Message:
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
-    text = with_degrees_written(text, scene.study)
+    text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:

@@ -21,7 +21,7 @@ _ASKED = re.compile(
     r"\b(?:would|does|do|did|will|could|should|is|are|have|what (?:if|about)|how about)\b[^.?!]*"
     r"\b(?:help|bring|sav|worth|pay|enabl|use|using|turn|switch|add|gain|matter|what about|what if|with"
     r"|account|includ|consider|assum|model|count|know|on record|on\b|off\b|already)"
-    r"|^\W*(?:what|how) about\b",
+    r"|^\W*(?:(?:what|how) about|turn|switch|disabl\w+|enabl\w+|drop|use|without|with|no)\b",
     re.I,
 )
 _ALONE = re.compile(rf"\W*(?:(?:and|so|ok|with|the|a|now|then)\s+)*{_NAMED.pattern}\W*", re.I)

@@ -78,6 +78,8 @@ _FACTOR = re.compile("|".join(rf"\b(?:{words})\b" for words in _FACTORS), re.I)
 _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1,4}?(?:up |down )?to\s+\d", re.I)
 """A factor with what it leads to: "double the sequence to 16k"."""
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
+_ARROW = re.compile(r"\s*(?:-+>|=>|→)\s*\$?\d")
+"""Behind a number, that it becomes the next one: "8k -> 4k"."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _value(digits: str) -> float:
 
 
 def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale: str) -> Amount:
-    before = _OLD.search(text[:start]) is not None
+    before = _OLD.search(text[:start]) is not None or _ARROW.match(text, end) is not None
     if money:
         hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
         last = hourly.end() if hourly else end

@@ -43,10 +43,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"|pdbs?",
     ),
     ("local_batch", r"local[_ -]batch(?:[_ -]size)?|lbs"),
-    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing)"),
+    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing|[_ -](?:count|number|steps))"),
     (
         "microbatches",
-        r"micro-?batch(?:es|ing)?|grad(?:ient)?s?[_ -]acc(?:um\w*)?(?:[_ -]steps)?|accumulat\w+(?: steps)?",
+        r"micro-?batch(?:es|ing|[_ -](?:count|number|steps))?"
+        r"|grad(?:ient)?s?[_ -]acc(?:um\w*)?(?:[_ -]steps)?|accumulat\w+(?: steps)?",
     ),
     (
         "pipeline_repeats",

@@ -30,11 +30,27 @@ _REPORTED = re.compile(
     r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\??)",
     re.I,
 )
+_ASKED_AFTER = re.compile(
+    r"(?P<report>[^?]+?),\s+(?P<question>(?:does|do|did|is|isn't|are|was|would|will|can|could|should)\s+"
+    r"(?:it|that|this|they|we|i)\b[^,]*)",
+    re.I,
+)
+"""What is asked at the end of a line, with or without a question mark: "tp 4 mbs 2, does it fit"."""
+_BARE = (
+    r"(?![.,]?\d|[\w%=]|\s*(?:%|(?:ms|s|secs?|seconds?|minutes?|x|times|percent|k|m|tokens?|tok|gi?b|steps?|chips?)\b))"
+)
+"""Behind a number without a unit."""
+_STEP_OF = re.compile(
+    r"\bstep(?: time)?\s+(?:is|was|takes|took)\s+(?:(?:really|actually|now|about|only|around|more like)\s+)*"
+    rf"\d+\.\d+{_BARE}",
+    re.I,
+)
+"""A step without a unit: "our step is really 36.4"."""
 _SEEN = r"(?:measured?|clock(?:ed)?|took|got|gets?|see|saw|read|is really|was really|really|actually)"
 _SET_AGAINST = re.compile(
     rf"\d(?:[\d.,]*\d)?\s?(?P<unit>ms|s|secs?|seconds?|GiB|GB|%)(?![\w/])(?P<name>\s+(?:mfu|hbm|memory)\b)?"
     rf"[^\d?]*\b{_SEEN}\s+(?:(?:it|at|about|only|just|more like)\s+)*"
-    r"\d+(?:\.\d+)?(?![.,]?\d|\s*[\w%=])",
+    rf"\d+(?:\.\d+)?{_BARE}",
     re.I,
 )
 _MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:we|i)\s+(?:\w+ )?{_SEEN}\b)", re.I)
@@ -116,12 +132,13 @@ def read_statements(text: str, scene: Scene) -> Statements:
 
 def _report_and_question(part: str) -> tuple[str, ...]:
     """A report and what is asked about it in one sentence: "we measured 9 s, is that good?"."""
-    found = _REPORTED.fullmatch(part)
+    found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
     return (part,) if found is None or is_question(found["report"]) else (found["report"], found["question"])
 
 
 def _with_unit_of_before(text: str) -> str:
-    """The text with the unit of a figure that is set against it: "10.2 s seems slow, we measured 7.9"."""
+    """The text with units that are left out: of a step, and of a figure beside another one, "10.2 s? we got 7.9"."""
+    text = _STEP_OF.sub(lambda found: f"{found.group()} s", text)
     return _SET_AGAINST.sub(lambda found: f"{found.group()} {found['unit']}{found['name'] or ''}", text)
 
 
