@@ -125,6 +125,12 @@ def _asks_wish(question: Question) -> bool:
     return alone and _WHETHER.search(question.text) is not None
 
 
+def _asks_rate(question: Question) -> bool:
+    """Whether it asks for a figure of speed of plans that it names, or of the change that was spoken of."""
+    of = question.plans or question.of_scenario
+    return bool(of) and question.topic in _OF_PLANS and _RATES.search(question.text) is not None
+
+
 def _is_opinion_on_plans(question: Question) -> bool:
     named = question.refs.written or question.refs.wish
     return question.topic is Topic.OPINION and bool(named) and not is_question(question.text)
@@ -148,13 +154,13 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_choice(q), rank_by, Topic.RANK_BY),
     Form(lambda c, q: asks_order_since(q), lambda c, a, q: order_since(c, a), Topic.PROPOSALS),
     Form(lambda c, q: symptom_in(q) is not None, _symptoms, Topic.BOTTLENECK),
-    Form(lambda c, q: bool(figures_named(q)), _figures),
+    Form(lambda c, q: bool(figures_named(q)) and not q.names_money, _figures),
     Form(lambda c, q: len(q.prices) > 1, priced_chips, Topic.THROUGHPUT),
     Form(lambda c, q: rate_wanted(q) is not None, _chips_for_rate, Topic.LARGEST),
     Form(lambda c, q: q.sweep is not None and q.topic in changes.CHANGEABLE, _sweep, Topic.WHAT_IF),
     Form(lambda c, q: q.change.of_network, lambda c, a, q: what_if(c, a, q.change), Topic.WHAT_IF),
     Form(
-        lambda c, q: bool(q.plans) and q.topic in _OF_PLANS and _RATES.search(q.text) is not None,
+        lambda c, q: _asks_rate(q),
         throughput,
         Topic.THROUGHPUT,
     ),

@@ -13,7 +13,7 @@ from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
 from asap.chat.understanding.quantities.machines import counted_in_chips
-from asap.chat.understanding.quantities.prices import prices_in
+from asap.chat.understanding.quantities.prices import of_a_chip, prices_in
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
@@ -38,6 +38,8 @@ BARE_NUMBER_TOPICS = {
 SHORT_MESSAGE_WORDS = 3
 _SIZES = {"chips", "slices"}
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}
+_DEAREST = 100.0
+"""No chip hour costs more US dollars; what is above is a budget or a bill."""
 _TRAINING = 1e9
 """Tokens from which a number of them is a training run, and no sequence."""
 _HYPOTHETICAL = re.compile(
@@ -135,6 +137,11 @@ class Question:
         return _CHIP_HOURS.search(self.text) is not None
 
     @property
+    def names_money(self) -> bool:
+        """Whether it names a price or a sum, of whatever it is."""
+        return any(amount.unit.startswith("$") for amount in self.amounts)
+
+    @property
     def prices(self) -> dict[str, float]:
         """Prices of a chip hour by chip, where they name theirs."""
         return prices_in(self.text, self.amounts)
@@ -142,7 +149,7 @@ class Question:
     @property
     def dollars(self) -> float | None:
         """A price of a chip hour; for the tokens of before, that of before."""
-        named = next((a.value for a in self.amounts if a.unit == "$"), None)
+        named = next((a.value for a in self.amounts if a.unit == "$" and a.value <= _DEAREST), None)
         return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and self.ellipsis else None)
 
 
@@ -150,7 +157,7 @@ def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
     rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
-    found = counted_in_chips(rest, amounts(rest), study.slice)
+    found = of_a_chip(rest, counted_in_chips(rest, amounts(rest), study.slice), study.slice)
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
@@ -239,7 +246,7 @@ def _topic(text: str, found: Sequence[Amount], context: Context, topic: Topic) -
         return Topic.FALSE_CLAIM
     if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
         return Topic.THROUGHPUT
-    priced = any(a.unit in {"$", "chip-hours"} for a in found)
+    priced = any(a.unit in {"$", "$/node", "chip-hours"} for a in found)
     if priced and context.topic is Topic.TEST_COST and _IT.search(text):
         return Topic.TEST_COST
     return Topic.THROUGHPUT if priced and topic not in _PRICED else topic

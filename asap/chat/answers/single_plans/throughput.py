@@ -42,6 +42,9 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
             cost = significant(step.value / HOUR * chips * question.dollars)
             answer.add(f"- a step costs ${cost}: {format_seconds(step.value)} of {chips} chips")
         _day(conversation, answer, question, prediction)
+    sums = [amount.text for amount in question.amounts if amount.unit.startswith("$")]
+    if sums and question.dollars is None:
+        answer.add(f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it.")
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")

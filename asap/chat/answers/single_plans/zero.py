@@ -2,7 +2,8 @@
 
 import re
 
-from asap.chat.answers.named_plans import wished
+from asap.chat.answers.single_plans.directions import no_such_plan, wished_plans
+from asap.chat.answers.single_plans.plans import why_not
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -29,4 +30,9 @@ def zero(conversation: Conversation, answer: ReplyBuilder, question: Question) -
             " devices."
         )
     if now is None or now.degree("data") < now.devices:
-        wished(conversation, answer, Wish("data", "more"))
+        wish = Wish("data", "more")
+        more = wished_plans(conversation, wish)
+        for plan in more:
+            why_not(conversation, answer, plan)
+        if not more:
+            no_such_plan(conversation, answer, wish)

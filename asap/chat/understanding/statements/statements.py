@@ -32,16 +32,18 @@ _REPORTED = re.compile(
 )
 _ASKED_AFTER = re.compile(
     r"(?P<report>[^?]+?),\s+(?P<question>(?:does|do|did|is|isn't|are|was|would|will|can|could|should)\s+"
-    r"(?:it|that|this|they|we|i)\b[^,]*)",
+    r"(?:it|that|this|they|we|i)\b[^,?]*)",
     re.I,
 )
-"""What is asked at the end of a line, with or without a question mark: "tp 4 mbs 2, does it fit"."""
+"""What is asked at the end of a line without a question mark: "tp 4 mbs 2, does it fit"."""
 _BARE = (
-    r"(?![.,]?\d|[\w%=]|\s*(?:%|(?:ms|s|secs?|seconds?|minutes?|x|times|percent|k|m|tokens?|tok|gi?b|steps?|chips?)\b))"
+    r"(?![.,]?\d|[\w%=]|\s*(?:%|"
+    r"(?:ms|s|secs?|seconds?|minutes?|x|times|percent|k|m|tokens?|tok|gi?b|steps?|chips?)\b))"
 )
 """Behind a number without a unit."""
 _STEP_OF = re.compile(
-    r"\bstep(?: time)?\s+(?:is|was|takes|took)\s+(?:(?:really|actually|now|about|only|around|more like)\s+)*"
+    r"\b(?:step(?: time)?|(?:the|our) (?:run|baseline))\s+(?:is|was|takes|took)\s+"
+    r"(?:(?:really|actually|now|about|only|around|more like)\s+)*"
     rf"\d+\.\d+{_BARE}",
     re.I,
 )
@@ -49,7 +51,7 @@ _STEP_OF = re.compile(
 _SEEN = r"(?:measured?|clock(?:ed)?|took|got|gets?|see|saw|read|is really|was really|really|actually)"
 _SET_AGAINST = re.compile(
     rf"\d(?:[\d.,]*\d)?\s?(?P<unit>ms|s|secs?|seconds?|GiB|GB|%)(?![\w/])(?P<name>\s+(?:mfu|hbm|memory)\b)?"
-    rf"[^\d?]*\b{_SEEN}\s+(?:(?:it|at|about|only|just|more like)\s+)*"
+    rf"[^\d]*\b{_SEEN}\s+(?:(?:it|at|about|only|just|more like)\s+)*"
     rf"\d+(?:\.\d+)?{_BARE}",
     re.I,
 )
