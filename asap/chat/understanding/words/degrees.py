@@ -55,7 +55,8 @@ _INSTEAD = re.compile(
 )
 """A degree in place of an axis: "cp=2 instead of pp"."""
 _WITHIN = re.compile(
-    r"\b(?P<must>must|ha(?:s|ve) to|needs? to|should|can only)\s+(?:stay|remain|be|fit)\s+(?:within|in|inside|on)\s+(?:(?:a|one|the|our)\s+)?(?:single\s+)?"
+    r"\b(?P<must>must|ha(?:s|ve) to|needs? to|should|can only)\s+"
+    r"(?:stay|remain|be|fit)\s+(?:within|in|inside|on)\s+(?:(?:a|one|the|our)\s+)?(?:single\s+)?"
     r"(?:nodes?|hosts?|servers?|nvlink domain)\b",
     re.I,
 )
