@@ -41,6 +41,10 @@ def test_a_limit_of_a_node_is_of_its_gpus(text, megatron):
     [
         ("can't change the sequence or the batch", {"the sequence stays as it is", "the batch stays as it is"}),
         ("tp is fixed, and fsdp must be at least 8", {"model=4 stays", "data is at least 8"}),
+        (
+            "we cant touch the batch and grad accum has to stay",
+            {"the batch stays as it is", "the microbatches stays as it is"},
+        ),
         ("cp and tp are locked in", {"seq=1 stays", "model=4 stays"}),
     ],
 )
@@ -104,3 +108,11 @@ def test_an_outcome_and_a_figure_of_two_plans_are_both_recorded(dense):
 
 def test_a_number_of_microbatches_is_not_their_size(megatron):
     assert "microbatches=8" in ask(megatron, "what if the microbatch count was 8?").text
+
+
+def test_an_outcome_of_another_plan_takes_the_place_of_the_one_that_was_said(dense):
+    first, second = dense.conversation.opening[:2]
+    ask(dense, "proposal 2 ran out of memory")
+    answer = ask(dense, "oops, I meant that proposal 1 ran out of memory")
+    assert [fact.plan for fact in answer.retracted] == [second]
+    assert [fact.plan for fact in dense.conversation.evidence] == [first]

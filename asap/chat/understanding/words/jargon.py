@@ -14,6 +14,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bhow'?d\b", "how did"),
     (r"\b(what|that|it|who|which)'d\b", r"\1 would"),
     (r"\b(does|is|can|wo|do|did|would|could|should|was|are|has|have)nt\b", r"\1n't"),
+    (r"\bcant\b", "can't"),
     (r"\br u\b", "are you"),
     (r"\bu\b(?!\.)", "you"),
     (r"\bur\b", "your"),
