@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
 from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
+from asap.chat.understanding.quantities.already_so import real_change, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
@@ -27,7 +28,6 @@ from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
-from asap.study.study import Study
 
 BARE_NUMBER_TOPICS = {
     Topic.COMPARE, Topic.EXPLAIN, Topic.MAXTEXT, Topic.SURE, Topic.WHY_NOT, Topic.OPINION, Topic.FALSE_CLAIM,
@@ -36,7 +36,6 @@ BARE_NUMBER_TOPICS = {
 """Topics in which a lone digit is the number of a proposal."""
 
 SHORT_MESSAGE_WORDS = 3
-_SIZES = {"chips", "slices"}
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}
 _DEAREST = 100.0
 """No chip hour costs more US dollars; what is above is a budget or a bill."""
@@ -173,7 +172,7 @@ def read_question(text: str, scene: Scene) -> Question:
         used += more
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)
-    change = _real(change, study)
+    change = real_change(change, study)
     if topic is Topic.TEST_COST and change.hardware is not None:
         topic = Topic.THROUGHPUT
     if change.optimizer == study.experiment.workload.optimizer and not _SWITCHES.search(text):
@@ -266,24 +265,6 @@ def _without(text: str, named: Sequence[str]) -> str:
     for name in named:
         text = re.sub(loose(name), lambda m: " " * len(m.group()), text, flags=re.I)
     return text
-
-
-def without_what_is_so(change: Change, study: Study) -> Change:
-    """The change without counts that the run has already, which say of which run something is asked: "at 8k"."""
-    workload = study.experiment.workload
-    now = {"batch": workload.global_batch, "sequence": workload.sequence_length}
-    left = tuple((thing, to) for thing, to in change.counts if thing not in now or to.of(now[thing]) != now[thing])
-    return change.model_copy(update={"counts": left})
-
-
-def _real(change: Change, study: Study) -> Change:
-    """The change without what is so already: "all 16 chips" of 16, "on v5e" of a v5e."""
-    if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
-        change = change.model_copy(update={"hardware": None})
-    chips = change.get("chips")
-    if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
-        return change
-    return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})
 
 
 def _is_the_change(mention: Mention, text: str, used: Sequence[Amount]) -> bool:

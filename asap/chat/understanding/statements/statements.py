@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from asap.chat.evidence.claims import MEASURED_CLAIMS, Claim
 from asap.chat.evidence.fact import StatedFact
-from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT, amounts
+from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
+from asap.chat.understanding.statements.left_out_units import said_and_measured, with_units
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
@@ -36,26 +37,6 @@ _ASKED_AFTER = re.compile(
     re.I,
 )
 """What is asked at the end of a line without a question mark: "tp 4 mbs 2, does it fit"."""
-_BARE = (
-    r"(?![.,]?\d|[\w%=]|\s*(?:%|"
-    r"(?:ms|s|secs?|seconds?|minutes?|x|times|percent|k|m|tokens?|tok|gi?b|steps?|chips?)\b))"
-)
-"""Behind a number without a unit."""
-_STEP_OF = re.compile(
-    r"\b(?:step(?: time)?|(?:the|our) (?:run|baseline))\s+(?:is|was|takes|took)\s+"
-    r"(?:(?:really|actually|now|about|only|around|more like)\s+)*"
-    rf"\d+\.\d+{_BARE}",
-    re.I,
-)
-"""A step without a unit: "our step is really 36.4"."""
-_SEEN = r"(?:measured?|clock(?:ed)?|took|got|gets?|see|saw|read|is really|was really|really|actually)"
-_SET_AGAINST = re.compile(
-    rf"\d(?:[\d.,]*\d)?\s?(?P<unit>ms|s|secs?|seconds?|GiB|GB|%)(?![\w/])(?P<name>\s+(?:mfu|hbm|memory)\b)?"
-    rf"[^\d]*\b{_SEEN}\s+(?:(?:it|at|about|only|just|more like)\s+)*"
-    rf"\d+(?:\.\d+)?{_BARE}",
-    re.I,
-)
-_MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:we|i)\s+(?:\w+ )?{_SEEN}\b)", re.I)
 _LEAST_LINES = 3
 """So many figures of one plan are lines of a log, and no corrections of each other."""
 _CLAUSE = re.compile(
@@ -103,9 +84,9 @@ def read_statements(text: str, scene: Scene) -> Statements:
     """Take a line apart and keep what is stated as a fact; raises PlanError where a plan in it is malformed."""
     found = _Found()
     scene = replace(scene, focus=scene.focus or next(iter(scene.order), None))
-    text = _with_unit_of_before(text)
+    text = with_units(text)
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
-    parts = [each for part in parts for each in _said_and_measured(part)]
+    parts = [each for part in parts for each in said_and_measured(part)]
     for part in filter(None, parts):
         spoken_of = _read_clause(part, scene, found)
         scene = replace(scene, focus=spoken_of)
@@ -136,19 +117,6 @@ def _report_and_question(part: str) -> tuple[str, ...]:
     """A report and what is asked about it in one sentence: "we measured 9 s, is that good?"."""
     found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
     return (part,) if found is None or is_question(found["report"]) else (found["report"], found["question"])
-
-
-def _with_unit_of_before(text: str) -> str:
-    """The text with units that are left out: of a step, and of a figure beside another one, "10.2 s? we got 7.9"."""
-    text = _STEP_OF.sub(lambda found: f"{found.group()} s", text)
-    return _SET_AGAINST.sub(lambda found: f"{found.group()} {found['unit']}{found['name'] or ''}", text)
-
-
-def _said_and_measured(part: str) -> tuple[str, ...]:
-    """A figure that is quoted and the one that was measured, by themselves."""
-    found = _MEASURED.search(part)
-    quoted = found is not None and any(one.unit for one in amounts(part[: found.start()]))
-    return (part[: found.start()], part[found.end() :]) if found and quoted else (part,)
 
 
 def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
