@@ -150,7 +150,7 @@ def _what_counts(conversation: Conversation, candidate: Candidate) -> str:
     """What the place of a plan in the order is made of."""
     made_of = [f"predicted gain {percent_of(expected_gain(candidate.prediction))}"]
     if candidate.precedent:
-        made_of.append(f"precedents {percent_of(candidate.precedent)}")
+        made_of.append(f"precedents {math.expm1(candidate.precedent) * 100:+.1f} %")
     if candidate.prediction.memory is not None:
         made_of.append(f"P(fits) {format_percent(fit_odds(candidate.prediction), 0)}")
     doubt = "the width of its interval" if candidate.makes_fit else "the odds that it is faster"
