@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.chat.evidence.fact import StatedFact
+from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.scene import Context
 from asap.core.provenance import Quantity
 from asap.plans import Plan
@@ -49,6 +50,8 @@ class ReplyBuilder:
     retracted: list[StatedFact] = field(default_factory=list)
     context: Context | None = None
     operations: tuple[str, ...] = ()
+    change: Change | None = None
+    change_of: tuple[Plan, ...] = ()
     on_record: bool = False
 
     def add(self, *lines: str) -> None:

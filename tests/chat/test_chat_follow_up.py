@@ -126,3 +126,68 @@ def test_how_a_bottleneck_shows_itself_is_told_before_what_this_run_shows(asked,
 
 def test_what_the_bottleneck_is_asks_for_no_symptoms(dense):
     assert "This run:" not in ask(dense, "is the network the bottleneck?")
+
+
+@pytest.mark.parametrize(("follow_up", "degree"), [("and at 16?", 16), ("or 2", 2), ("how about 8-way", 8)])
+def test_a_lone_number_after_a_degree_is_another_degree(follow_up, degree, dense):
+    ask(dense, "why not tp=32?")
+    assert f"model={degree}" in ask(dense, follow_up).splitlines()[0]
+
+
+def test_a_factor_after_a_factor_is_of_what_runs(dense):
+    ask(dense, "what if we halve the batch?")
+    assert "a global batch of 1024 instead of 256" in ask(dense, "or 4 times?")
+    assert "a global batch of 512 instead of 256" in ask(dense, "and half of that")
+
+
+@pytest.mark.parametrize("follow_up", ["under the recommended plan?", "and with your best one"])
+def test_the_best_plan_is_the_first_proposal(follow_up, dense):
+    ask(dense, "how many days do 300B tokens take?")
+    said = ask(dense, follow_up)
+    assert said.startswith("proposal 1 (")
+    assert "300,000,000,000 tokens take" in said
+
+
+def test_a_figure_is_asked_of_all_plans_that_were_compared(dense):
+    ask(dense, "compare 2 and 3")
+    said = ask(dense, "tokens/s?")
+    assert "proposal 2 (" in said
+    assert "proposal 3 (" in said
+
+
+@pytest.mark.parametrize(
+    ("which", "rank"), [("the first of these", 2), ("the latter", 3), ("the second of the two", 3)]
+)
+def test_one_of_those_is_counted_among_the_plans_spoken_of(which, rank, dense):
+    ask(dense, "compare proposals 2 and 3")
+    assert f"proposal {rank} (" in ask(dense, f"how much memory does {which} need?")
+
+
+def test_what_fits_unchanged_goes_on_with_its_chips(too_large):
+    said = ask(too_large, "on how many chips would this config fit as it is now?")
+    assert "What runs now fits on 256 chips" in said
+    assert "on 256 chips" in ask(too_large, "mfu for that?")
+
+
+def test_settings_are_of_the_plan_that_was_spoken_of(dense):
+    ask(dense, "how much room does proposal 2 leave?")
+    plan = str(dense.conversation.focus)
+    assert plan in ask(dense, "can we use that room for keeping more activations?")
+
+
+def test_a_network_is_described_over_two_turns(megatron):
+    assert "does not say of what" in ask(megatron, "the fabric is 100 gig")
+    assert "With 25.0 GB/s a device between nodes" in ask(megatron, "16 of those ports a node")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("what if the nodes had 8 NDR links each over infiniband", "50.0 GB/s"),
+        ("between nodes there are only 4x HDR", "12.5 GB/s"),
+        ("ethernet of 200 gbps per gpu", "25.0 GB/s"),
+        ("we run on two 100GbE nics per node", "3.12 GB/s"),
+    ],
+)
+def test_a_network_is_read_in_bits(text, rate, megatron):
+    assert f"With {rate} a device between nodes" in ask(megatron, text)

@@ -28,6 +28,7 @@ from asap.chat.answers.talk.help_text import questions
 from asap.chat.answers.this_run import flags
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run import run as run_answers
+from asap.chat.answers.this_run.capture import capture
 from asap.chat.answers.this_run.components import components
 from asap.chat.answers.this_run.efficiency import efficiency
 from asap.chat.answers.this_run.review import review
@@ -75,9 +76,14 @@ def _learning(conversation: Conversation, answer: ReplyBuilder, question: Questi
 
 
 def _xla_flags(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """The flags of the run; of a plan that is named, its line for the launcher, which has the flags that it needs."""
-    answered = named_plans.maxtext if question.plans else _short(flags.xla_flags)
-    answered(conversation, answer, question)
+    """The flags of the run; of a plan that is named, its line for the launcher, which has the flags that it needs.
+
+    "Which flags should we set" may be of either.
+    """
+    if not question.plans:
+        flags.xla_flags(conversation, answer)
+    if question.plans or not flags.names_compiler(question.text):
+        named_plans.maxtext(conversation, answer, question)
 
 
 def help(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -96,7 +102,7 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.MAXTEXT: Kind(named_plans.maxtext, "turn proposal 1 into a MaxText line"),
     Topic.XLA_FLAGS: Kind(_xla_flags, "which compiler flags help?"),
     Topic.CHANGE_OF_MIND: Kind(_short(ranking_answers.change_of_mind), "what would change your mind?"),
-    Topic.CAPTURE: Kind(_short(run_answers.capture), "what should I capture next?"),
+    Topic.CAPTURE: Kind(_short(capture), "what should I capture next?"),
     Topic.OPINION: Kind(hearsay.seen_differently),
     Topic.FALSE_CLAIM: Kind(quoted),
     Topic.SURE: Kind(named_plans.sure, "how sure are you of proposal 1?"),

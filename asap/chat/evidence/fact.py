@@ -1,6 +1,6 @@
 """One fact about this run, stated by an engineer or found by the compiler. An opinion has no form here."""
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,6 +30,9 @@ class StatedFact(BaseModel):
     stated: float | None = Field(default=None, description="the number as it was said, where value is worked out of it")
     unit: str | None = Field(default=None, description="of the number as it was said: % slower, % faster, x faster, %")
     about: str | None = Field(default=None, description="what a constraint is about: an axis, batch, sequence, …")
+    bound: Literal["least", "most"] | None = Field(
+        default=None, description="a constraint's value is the least or the most that the degree may be"
+    )
     keeps: Plan | None = Field(default=None, description="the plan whose setting a constraint keeps")
     words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
     compiled: bool = Field(default=False, description="found by the compiler")
@@ -77,6 +80,8 @@ class StatedFact(BaseModel):
             return "constraint: nothing is kept in host memory"
         if self.about not in AXES:
             return f"constraint: the {self.about} stays as it is"
+        if self.bound is not None:
+            return f"constraint: {self.about} is at {self.bound} {self.value:g}"
         return (
             f"constraint: {self.about}={self.value:g} cannot be used"
             if self.value
@@ -94,6 +99,9 @@ class StatedFact(BaseModel):
         axis = next((axis for axis in get_args(Axis) if axis == self.about), None)
         if axis is None:
             return False
+        if self.bound is not None and self.value is not None:
+            below = plan.degree(axis) < self.value
+            return below if self.bound == "least" else plan.degree(axis) > self.value
         return plan.degree(axis) == self.value if self.value else plan.degree(axis) > 1
 
     def supersedes(self, earlier: "StatedFact") -> bool:

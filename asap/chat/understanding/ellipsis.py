@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.references.ranks import BEST
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.interjections import without_interjections
+from asap.plans.axes import Axis
 from asap.plans.prose import plan_spans
 
 INHERITED = {
@@ -43,6 +45,10 @@ _WHAT_IF = re.compile(r"\bwhat if\b|\bwhy not\b", re.I)
 """Asks for a plan as a whole, whatever was asked before."""
 _CHIPS = re.compile(r"\b(?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)s?(?:-\d+)?\b", re.I)
 _MORE = re.compile(r"\s*(?:and|also|plus|then|with|without)\b", re.I)
+_LONE = re.compile(r"(?<![\w#=.,$-])(?P<degree>\d{1,5})(?:[- ]way)?(?![\w.,=%]*\w|\s*%)", re.I)
+_NAMES = {"stage": "pp", "seq": "cp"}
+_RATE = re.compile(r"\s*(?:/|\bper\b|\ba\b)\s*(?:s|secs?|seconds?|steps?|chip|device|gpu|tpu)\b", re.I)
+"""What a figure is a rate of: "tokens/s"."""
 _PER_CHIP = re.compile(r"\bper (?:chip|device|core|gpu|tpu)\b|/\s?(?:chip|device|core)\b", re.I)
 
 
@@ -61,6 +67,7 @@ def is_ellipsis(text: str, refs: References, found: Sequence[Amount], context: C
         return False
     text = _CHIPS.sub(lambda name: " " * len(name.group()), text)
     rest = blanked(text, [(s, e) for s, e, _ in plan_spans(text)])
+    rest = BEST.sub(" ", rest)
     rest = _PER_CHIP.sub(" ", rest) if context.topic is Topic.THROUGHPUT else rest
     rest = blanked(rest, [(a.start, a.end) for a in found])
     rest = _PART.sub(" ", LARGEST_PART.sub(" ", rest)) if context.topic in _IN_PARTS else rest
@@ -70,7 +77,18 @@ def is_ellipsis(text: str, refs: References, found: Sequence[Amount], context: C
     return len(words) <= 10 and all(_FILLER.fullmatch(word) for word in words)
 
 
+def with_axis_of_before(text: str, axis: Axis | None) -> str:
+    """The text with a lone number as the degree of the axis of before: "and with 8?" after "what about tp=4?"."""
+    found = list(_LONE.finditer(text))
+    words = re.findall(r"[a-z]+", _LONE.sub(" ", text).lower())
+    named = re.search(r"\b(?:proposal|option|plan|number)s?\b", text, re.I)
+    if axis is None or len(found) != 1 or named or not all(_FILLER.fullmatch(word) for word in words):
+        return text
+    name = _NAMES.get(axis, axis)
+    return f"{text[: found[0].start()]}{name}={found[0]['degree']}{text[found[0].end() :]}"
+
+
 def is_short(text: str) -> bool:
     """Whether a question has one word beside filler, so that it leaves out of what: "mem?", "does it fit?"."""
-    words = re.findall(r"[a-z]+", without_interjections(text).lower())
+    words = re.findall(r"[a-z]+", _RATE.sub("", without_interjections(text)).lower())
     return sum(not (_FILLER.fullmatch(word) or _AUXILIARY.fullmatch(word)) for word in words) <= 1

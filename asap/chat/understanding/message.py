@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in
+from asap.chat.understanding.ellipsis import with_axis_of_before
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.several import several_in
@@ -17,6 +18,7 @@ from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
+from asap.chat.understanding.words.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
@@ -74,7 +76,8 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
-    text = with_degrees_written(with_sequence_parallelism_named(text, scene.study), scene.study)
+    text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
+    text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
 from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
+from asap.chat.understanding.quantities.already_so import real_change, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
 from asap.chat.understanding.quantities.machines import counted_in_chips
+from asap.chat.understanding.quantities.prices import of_a_chip, prices_in
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
@@ -26,7 +28,6 @@ from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
-from asap.study.study import Study
 
 BARE_NUMBER_TOPICS = {
     Topic.COMPARE, Topic.EXPLAIN, Topic.MAXTEXT, Topic.SURE, Topic.WHY_NOT, Topic.OPINION, Topic.FALSE_CLAIM,
@@ -35,8 +36,9 @@ BARE_NUMBER_TOPICS = {
 """Topics in which a lone digit is the number of a proposal."""
 
 SHORT_MESSAGE_WORDS = 3
-_SIZES = {"chips", "slices"}
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}
+_DEAREST = 100.0
+"""No chip hour costs more US dollars; what is above is a budget or a bill."""
 _TRAINING = 1e9
 """Tokens from which a number of them is a training run, and no sequence."""
 _HYPOTHETICAL = re.compile(
@@ -62,9 +64,11 @@ _NEVER_PERHAPS = {
     Topic.TERM, Topic.PRINCIPLE,
 }  # fmt: skip
 """Topics whose answer needs more than a guess at the topic."""
-_FIGURES = {Topic.MEMORY}
-_OF_A_PLAN = {Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY}
-"""Topics of a plan or of a change, whose memory a short question asks for: "mem?", "fits?"."""
+_FIGURES = {Topic.MEMORY, Topic.THROUGHPUT}
+_OF_A_PLAN = {
+    Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY, Topic.THROUGHPUT,
+}  # fmt: skip
+"""Topics of a plan or of a change, whose figures a short question asks for: "mem?", "fits?", "in tokens/s?"."""
 _OF_SETTINGS = {Topic.MAXTEXT, Topic.EXPLAIN, Topic.SURE, Topic.VERIFY}
 """Topics of a plan, which may be named with another setting: "the flags of 3 without the offload"."""
 _SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
@@ -79,6 +83,8 @@ _AGAINST_PREDICTION = re.compile(
 )
 """Sets what was measured beside what the engine had said."""
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
+_AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
+"""Words by which a factor is of what was spoken of: "half of that", "double it again"."""
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
 
@@ -130,9 +136,19 @@ class Question:
         return _CHIP_HOURS.search(self.text) is not None
 
     @property
+    def names_money(self) -> bool:
+        """Whether it names a price or a sum, of whatever it is."""
+        return any(amount.unit.startswith("$") for amount in self.amounts)
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """Prices of a chip hour by chip, where they name theirs."""
+        return prices_in(self.text, self.amounts)
+
+    @property
     def dollars(self) -> float | None:
         """A price of a chip hour; for the tokens of before, that of before."""
-        named = next((a.value for a in self.amounts if a.unit == "$"), None)
+        named = next((a.value for a in self.amounts if a.unit == "$" and a.value <= _DEAREST), None)
         return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and self.ellipsis else None)
 
 
@@ -140,7 +156,7 @@ def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
     rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
-    found = counted_in_chips(rest, amounts(rest), study.slice)
+    found = of_a_chip(rest, counted_in_chips(rest, amounts(rest), study.slice), study.slice)
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
@@ -150,11 +166,15 @@ def read_question(text: str, scene: Scene) -> Question:
     topic = _topic(text, found, context, near[0].topic if near[0].score >= THRESHOLD else Topic.UNKNOWN)
     perhaps = near[0].topic if near[0].score >= PERHAPS and near[0].topic not in _NEVER_PERHAPS else None
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
-        change, more = varied(change, context.change, [a for a in counts if a not in used])
+        change, more = varied(
+            change, context.change, [a for a in counts if a not in used], again=_AGAIN.search(text) is not None
+        )
         used += more
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)
-    change = _real(change, study)
+    change = real_change(change, study)
+    if topic is Topic.TEST_COST and change.hardware is not None:
+        topic = Topic.THROUGHPUT
     if change.optimizer == study.experiment.workload.optimizer and not _SWITCHES.search(text):
         change = change.model_copy(update={"optimizer": None})
     if (
@@ -191,7 +211,7 @@ def read_question(text: str, scene: Scene) -> Question:
         topic = Topic.WHAT_IF if not change.empty else topic
     if topic in _OF_SETTINGS and len(plans) == 1 and is_of_settings(change):
         plans, change = (plan_settings(change, plans[0], study.experiment.workload.global_batch),), Change()
-    of_before = ellipsis and topic is Topic.MEMORY
+    of_before = ellipsis and topic in _FIGURES
     if topic in _FIGURES and context.topic in _OF_A_PLAN and change.empty and not refs.mentions and is_short(text):
         ellipsis = of_before = True
         spoken_of = (scene.focus,) if scene.focus is not None else context.plans
@@ -208,7 +228,7 @@ def read_question(text: str, scene: Scene) -> Question:
 
 
 def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "none") -> References:
-    return references(text, scene.order, scene.focus, scene.study.plan, found, lone)
+    return references(text, scene.order, scene.focus, scene.study.plan, found, lone, scene.context.plans)
 
 
 def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
@@ -225,7 +245,7 @@ def _topic(text: str, found: Sequence[Amount], context: Context, topic: Topic) -
         return Topic.FALSE_CLAIM
     if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
         return Topic.THROUGHPUT
-    priced = any(a.unit in {"$", "chip-hours"} for a in found)
+    priced = any(a.unit in {"$", "$/node", "chip-hours"} for a in found)
     if priced and context.topic is Topic.TEST_COST and _IT.search(text):
         return Topic.TEST_COST
     return Topic.THROUGHPUT if priced and topic not in _PRICED else topic
@@ -245,24 +265,6 @@ def _without(text: str, named: Sequence[str]) -> str:
     for name in named:
         text = re.sub(loose(name), lambda m: " " * len(m.group()), text, flags=re.I)
     return text
-
-
-def without_what_is_so(change: Change, study: Study) -> Change:
-    """The change without counts that the run has already, which say of which run something is asked: "at 8k"."""
-    workload = study.experiment.workload
-    now = {"batch": workload.global_batch, "sequence": workload.sequence_length}
-    left = tuple((thing, to) for thing, to in change.counts if thing not in now or to.of(now[thing]) != now[thing])
-    return change.model_copy(update={"counts": left})
-
-
-def _real(change: Change, study: Study) -> Change:
-    """The change without what is so already: "all 16 chips" of 16, "on v5e" of a v5e."""
-    if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
-        change = change.model_copy(update={"hardware": None})
-    chips = change.get("chips")
-    if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
-        return change
-    return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})
 
 
 def _is_the_change(mention: Mention, text: str, used: Sequence[Amount]) -> bool:

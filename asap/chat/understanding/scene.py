@@ -9,6 +9,7 @@ from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
+from asap.plans.axes import Axis
 from asap.study.study import Study
 
 
@@ -24,6 +25,7 @@ class Context(BaseModel):
     dollars: float | None = None
     operations: tuple[str, ...] = ()
     criterion: str | None = None
+    axis: Axis | None = None
 
 
 NO_CONTEXT = Context()

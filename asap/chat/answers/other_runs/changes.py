@@ -1,5 +1,6 @@
 """Answers to a question that names a change, or numbers that no reading of it uses."""
 
+import re
 from collections.abc import Sequence
 
 from asap.chat.answers.named_plans import about_plans
@@ -17,6 +18,8 @@ from asap.chat.understanding.words.voices import is_order
 from asap.chat.understanding.words.worth import asks_verdict
 from asap.proposals.reasons.explain import reasons, trade_offs
 
+_THAT = re.compile(r"\b(?:that|there|(?:with|on|in) it)\b", re.I)
+"""Words for the plan that was spoken of, whose settings are to be others."""
 CHANGEABLE = {
     Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
     Topic.FITTING, Topic.WORTH_IT, Topic.LARGEST,
@@ -52,6 +55,8 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     plan = next(iter(question.plans), None)
     if plan is None and question.ellipsis and question.context.plans:
         plan = question.context.plans[0]
+    if plan is None and _THAT.search(question.text) and not (question.change.counts or question.change.hardware):
+        plan = conversation.focus
     if plan is None and question.refs.wish is not None:
         plan = next(iter(wished_plans(conversation, question.refs.wish)), None)
     full = whole(conversation, plan) if plan is not None else None

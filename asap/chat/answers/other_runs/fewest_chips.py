@@ -1,9 +1,12 @@
 """The fewest chips on which some plan fits: the slice of now halved or doubled until that changes."""
 
+import re
+from collections.abc import Callable
+
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.scenario.scenario import scenario_of
+from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import To
 from asap.core.errors import AsapError, InsufficientEvidenceError
@@ -13,32 +16,67 @@ from asap.proposals.selection.candidate import fits
 _DOUBLINGS = 4
 
 
-def fewest_chips(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """At the batch of now; raises InsufficientEvidenceError where hardware, plan or HBM is not known."""
-    study = conversation.study
+_AS_IT_IS = re.compile(
+    r"\bas (?:(?:it|we|this|that) )?(?:is|are|now)\b|\bunchanged\b|\bwithout (?:any )?(?:chang|touch)\w+"
+    r"|\bthe same (?:plan|config\w*|settings)\b",
+    re.I,
+)
+"""Words that keep the settings of what runs now."""
+
+
+def fewest_chips(conversation: Conversation, answer: ReplyBuilder, text: str = "") -> None:
+    """At the batch of now, of any plan, or with the settings of now where the question says so.
+
+    Raises:
+        InsufficientEvidenceError: hardware, plan or HBM is not known.
+    """
+    if _AS_IT_IS.search(text):
+        _fewest(conversation, answer, _as_it_is, ("What runs now", "is not"))
+    _fewest(conversation, answer, fastest_that_fits, ("A plan", "none is"))
+
+
+def _fewest(
+    conversation: Conversation,
+    answer: ReplyBuilder,
+    fitting: Callable[[Conversation, int], Prediction | None],
+    names: tuple[str, str],
+) -> None:
+    """The fewest chips on which what is named fits; the first such answer is what a next question goes on with."""
+    (subject, less), study = names, conversation.study
     if study.slice is None or study.plan is None:
         raise InsufficientEvidenceError("the hardware or the plan is not known", where=conversation.id)
     now = study.slice.devices
-    best = fastest_that_fits(conversation, now)
+    best = fitting(conversation, now)
     larger = (now * 2**power for power in range(1, _DOUBLINGS + 1))
     smaller = (now // 2**power for power in range(1, now.bit_length()))
     count, found = now, best
     for other in smaller if best else larger:
-        there = fastest_that_fits(conversation, other)
+        there = fitting(conversation, other)
         if best and there is None:
             break
         count, found = other, there
         if not best and there:
             break
     if found is None:
-        answer.add(f"On up to {count} chips no plan is predicted to fit.")
+        answer.add(f"{subject} is not predicted to fit on up to {count} chips.")
         return
     answer.add(
-        f"A plan fits on {count} chips, and none is known to fit on {count // 2} (halved or doubled from {now}; the"
-        " batch stays):",
+        f"{subject} fits on {count} chips, and {less} known to fit on {count // 2} (halved or doubled from {now};"
+        " the batch stays):",
         f"- {found.plan}: {figures_of(found)}",
     )
     answer.add_figure(f"{found.plan} on {count} chips: step time", found.step_time)
+    if count != now and answer.change is None:
+        answer.change, answer.change_of = Change(counts=(("chips", To(value=count)),)), (found.plan,)
+
+
+def _as_it_is(conversation: Conversation, chips: int) -> Prediction | None:
+    """What runs now, stretched to so many chips; ``None`` if it does not fit or cannot be."""
+    try:
+        found = predict_scenario(scenario_of(conversation.study, Change(counts=(("chips", To(value=chips)),))))
+    except AsapError:
+        return None
+    return found if found.memory is not None and fits(found) else None
 
 
 def fastest_that_fits(conversation: Conversation, chips: int, batch: int | None = None) -> Prediction | None:

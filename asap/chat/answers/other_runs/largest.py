@@ -36,7 +36,7 @@ def largest(conversation: Conversation, answer: ReplyBuilder, question: Question
     """
     study, named = conversation.study, things_named(question.text)
     if {"chips", "slices"} & set(named) and not {"batch", "sequence", "micro_batch_size"} & set(named):
-        fewest_chips(conversation, answer)
+        fewest_chips(conversation, answer, question.text)
         return
     workload = study.experiment.workload
     thing: Thing = "sequence" if "sequence" in named else "micro_batch_size" if "micro_batch_size" in named else "batch"

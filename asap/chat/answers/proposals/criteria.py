@@ -24,7 +24,8 @@ _Criterion = tuple[str, _Value, Callable[[float], str]]
 _THOSE = re.compile(r"\b(?:those|these|them|the (?:two|both)|both)\b", re.I)
 _WHICH = re.compile(
     r"\b(?:which|who|whichever)\b(?: one| of (?:them|these|those|the (?:two|three)|your \w+)"
-    r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))",
+    r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))"
+    r"|\bwhat(?:'s| is| are) (?:the|your|our) \w+ (?:proposals?|options?|plans?|config\w*|layouts?)\b",
     re.I,
 )
 _MOST = re.compile(

@@ -59,7 +59,7 @@ def prediction_check(conversation: Conversation, answer: ReplyBuilder, question:
             answer.focus = fact.plan
     if not answer.lines:
         answer.add("Nothing was measured yet that a prediction of this run could be compared with.")
-        answer.add(f"On other runs: {backtest_score()}.")
+        answer.add(f"On other runs, of the step time: {backtest_score()}.")
         answer.add('State a measurement: "proposal 1 measured 2.1 s", "the baseline takes 2.4 s".')
     elif _WHY.search(question.text):
         answer.add(f"A profile of that run would tell why. {NOT_MODELLED}")

@@ -18,9 +18,10 @@ from asap.study.study import Study
 
 _NAMED = re.compile(r"\b(?:dist(?:ributed)?[- ]opt(?:im(?:izer)?)?|zero[- ]?1)\b", re.I)
 _ASKED = re.compile(
-    r"\b(?:would|does|do|will|could|should|is|what (?:if|about)|how about)\b[^.?!]*"
-    r"\b(?:help|bring|sav|worth|pay|enabl|use|using|turn|switch|add|gain|matter|what about|what if|with)"
-    r"|^\W*(?:what|how) about\b",
+    r"\b(?:would|does|do|did|will|could|should|is|are|have|what (?:if|about)|how about)\b[^.?!]*"
+    r"\b(?:help|bring|sav|worth|pay|enabl|use|using|turn|switch|add|gain|matter|what about|what if|with"
+    r"|account|includ|consider|assum|model|count|know|on record|on\b|off\b|already)"
+    r"|^\W*(?:(?:what|how) about|turn|switch|disabl\w+|enabl\w+|drop|use|without|with|no)\b",
     re.I,
 )
 _ALONE = re.compile(rf"\W*(?:(?:and|so|ok|with|the|a|now|then)\s+)*{_NAMED.pattern}\W*", re.I)

@@ -1,5 +1,6 @@
 """Answers on single plans: why not this one, what speaks for it, how two compare, the line to paste."""
 
+import math
 from typing import get_args
 
 from asap.chat.answers.phrasing import drafted, expectation, fit, line
@@ -20,7 +21,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect, usual_axes
 from asap.proposals.launch import mesh_that_stays
 from asap.proposals.reasons.explain import trade_offs
-from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.candidate import Candidate, expected_gain, fit_odds, fits
 from asap.proposals.selection.strategy import NAMES
 
 _AXES: tuple[Axis, ...] = get_args(Axis)
@@ -134,6 +135,7 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
     for found, plan in known:
         if found is None:
             why_not(conversation, answer, plan)
+    answer.add(*(_what_counts(conversation, candidate) for _, candidate in ranked[:2] if len(ranked) > 1))
     if len(ranked) > 1:
         answer.focus = ranked[0][1].plan
         difference = ranked[0][1].score - ranked[1][1].score
@@ -142,6 +144,23 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
             f"{ranked[0][1].plan} leads {ranked[1][1].plan} by {format_percent(difference)} of risk-adjusted gain,"
             f" {side} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps."
         )
+
+
+def _what_counts(conversation: Conversation, candidate: Candidate) -> str:
+    """What the place of a plan in the order is made of."""
+    made_of = [f"predicted gain {percent_of(expected_gain(candidate.prediction))}"]
+    if candidate.precedent:
+        made_of.append(f"precedents {math.expm1(candidate.precedent) * 100:+.1f} %")
+    if candidate.prediction.memory is not None:
+        made_of.append(f"P(fits) {format_percent(fit_odds(candidate.prediction), 0)}")
+    doubt = "the width of its interval" if candidate.makes_fit else "the odds that it is faster"
+    subject = _named(conversation, candidate.plan).removesuffix(", ") or str(candidate.plan)
+    return f"{subject} counts {percent_of(candidate.score)}: {', '.join(made_of)}, and {doubt}."
+
+
+def percent_of(gain: float) -> str:
+    """A gain in ``ln(step time)`` as a share of the step, signed."""
+    return f"{-math.expm1(-gain) * 100:+.1f} %"
 
 
 def maxtext(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:

@@ -6,6 +6,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_rate, mfu_of_step
+from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
@@ -24,9 +25,14 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
     share = mfu_of_rate(study, rate.value) if rate is not None else share
     if seconds is None and share:
         answer.add(_of_mfu(share))
+        measured = current_step_time(study, conversation.evidence)
+        if measured is not None and (reached := mfu_of_step(study, measured.value)) is not None:
+            answer.add(
+                f"What runs now reaches {format_percent(reached)} by its step of {format_seconds(measured.value)}."
+            )
         now = modelled_now(study)
         if now is not None and now.mfu is not None:
-            answer.add(f"What runs now is expected at {format_percent(now.mfu.value)} ({now.mfu.provenance.value}).")
+            answer.add(f"The model alone expects {format_percent(now.mfu.value)} of it ({now.mfu.provenance.value}).")
         return
     if seconds is None:
         seconds = _of_rate(conversation, question)

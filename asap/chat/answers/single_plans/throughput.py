@@ -12,6 +12,7 @@ from asap.chat.evidence.plausibility import SAYS_MFU
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.core.provenance import Quantity
 from asap.core.units import format_seconds, significant
 from asap.prediction.evaluate_plans import evaluate_plans
 from asap.prediction.prediction import Prediction
@@ -29,21 +30,21 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
     """Step time, tokens a second, MFU; days and money for so many tokens."""
     for name, prediction in subjects(conversation, question):
         answer.focus = prediction.plan
-        rate = prediction.tokens_per_second
-        if rate is None:
-            _without_rate(conversation, answer, question, name, prediction)
-            continue
-        answer.add(f"{name}: {figures_of(prediction)}")
-        chips = prediction.plan.devices
-        answer.add(
-            f"- {significant(rate.value, 4)} tokens/s, {significant(rate.value / chips, 4)} tokens/s/chip "
-            f"on {chips} chips"
-        )
-        answer.add_figure(f"{prediction.plan}: tokens per second", rate)
-        answer.add(*_per_period(question, rate.value))
-        answer.add(*_flops(conversation, question, prediction))
-        _bill(answer, question, rate.value, chips)
-        _day(conversation, answer, question, chips)
+        chips, rate = prediction.plan.devices, _rate(conversation, answer, question, name, prediction)
+        step = _step_time(conversation, prediction)
+        if rate is not None:
+            answer.add(
+                f"- {significant(rate, 4)} tokens/s, {significant(rate / chips, 4)} tokens/s/chip on {chips} chips"
+            )
+            answer.add(*_per_period(question, rate), *_flops(conversation, question, prediction))
+            _bill(answer, question, rate, chips)
+        if step is not None and question.dollars is not None:
+            cost = significant(step.value / HOUR * chips * question.dollars)
+            answer.add(f"- a step costs ${cost}: {format_seconds(step.value)} of {chips} chips")
+        _day(conversation, answer, question, prediction)
+    sums = [amount.text for amount in question.amounts if amount.unit.startswith("$")]
+    if sums and question.dollars is None:
+        answer.add(f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it.")
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")
@@ -95,35 +96,41 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
         answer.add(f"- that is ${hours * price:,.0f} at ${price:g} a chip hour")
 
 
-def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, chips: int) -> None:
-    """What a day, or the period that is named, costs, and what of it the first proposal is expected to save."""
-    price = question.dollars
+def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, prediction: Prediction) -> None:
+    """What a day, or the period that is named, costs, and what of it the first proposal saves of what runs now."""
+    price, chips = question.dollars, prediction.plan.devices
     if price is None or question.tokens is not None:
         return
     name = next((one.lower() for one in _PER_PERIOD.findall(question.text) if one.lower() != "hour"), "day")
     cost = chips * price * PERIODS[name] / HOUR
     answer.add(f"- {chips} chips cost ${price * chips:,.0f} an hour, ${cost:,.0f} a {name}, at ${price:g} a chip hour")
-    best = next(iter(conversation.proposals), None)
+    best = next(iter(conversation.proposals), None) if prediction.plan == conversation.study.plan else None
     relative = best.prediction.relative_step_time if best else None
     if best is not None and relative is not None and relative.value < 1:
         saved = f"${cost * (1 - relative.value):,.0f} a {name} less ({relative.provenance.value})"
         answer.add(f"- {best.plan} is expected to train as much for {saved}")
 
 
-def _without_rate(
+def _rate(
     conversation: Conversation, answer: ReplyBuilder, question: Question, name: str, prediction: Prediction
-) -> None:
+) -> float | None:
+    """Tokens a second, of a run without a known architecture by its step alone; says what is not known."""
+    if (rate := prediction.tokens_per_second) is not None:
+        answer.add(f"{name}: {figures_of(prediction)}")
+        answer.add_figure(f"{prediction.plan}: tokens per second", rate)
+        return rate.value
+    step, tokens = _step_time(conversation, prediction), conversation.study.experiment.workload.tokens
+    if step is None:
+        say_unknown(conversation, answer, "its MFU and tokens/s", name)
+        return None
+    answer.add(f"{name}: step time {format_seconds(step.value)} ({step.provenance.value})")
+    answer.add_figure(f"{prediction.plan}: step time", step)
+    if tokens is None or SAYS_MFU.search(question.text):
+        say_unknown(conversation, answer, "its MFU" if tokens else "its MFU and tokens/s", name)
+    return tokens / step.value if tokens else None
+
+
+def _step_time(conversation: Conversation, prediction: Prediction) -> Quantity | None:
+    """The step of a plan; that of what runs now as it was measured or stated."""
     now = current_step_time(conversation.study, conversation.evidence)
-    step = prediction.step_time or (now if prediction.plan == conversation.study.plan else None)
-    if step is not None:
-        answer.add(f"{name}: step time {format_seconds(step.value)} ({step.provenance.value})")
-        answer.add_figure(f"{prediction.plan}: step time", step)
-        tokens = conversation.study.experiment.workload.tokens
-        if tokens:
-            rate = tokens / step.value
-            answer.add(f"- {significant(rate, 4)} tokens/s", *_per_period(question, rate))
-            if SAYS_MFU.search(question.text):
-                say_unknown(conversation, answer, "its MFU", name)
-            return
-    say_unknown(conversation, answer, "its MFU and tokens/s", name)
-    _day(conversation, answer, question, prediction.plan.devices)
+    return prediction.step_time or (now if prediction.plan == conversation.study.plan else None)

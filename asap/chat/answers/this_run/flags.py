@@ -1,5 +1,7 @@
 """Compiler flags: what the run sets and lacks, and what the notes say of them."""
 
+import re
+
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.core.text import plain
@@ -8,6 +10,14 @@ from asap.study.flags import flags_of
 
 QUERY = "XLA flags LIBTPU_INIT_ARGS latency hiding scheduler async collective fusion overlap"
 _LONGEST = 700
+_OF_COMPILER = re.compile(
+    r"\b(?:xla\w*|libtpu\w*|compiler|nccl\w*|cuda\w*|env\w*|runtime|scheduler|async\w*|latency)\b", re.I
+)
+
+
+def names_compiler(text: str) -> bool:
+    """Whether flags of the compiler or the runtime are meant, and not those of the launcher."""
+    return _OF_COMPILER.search(text) is not None
 
 
 def xla_flags(conversation: Conversation, answer: ReplyBuilder) -> None:

@@ -13,7 +13,6 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.question import Question
 from asap.core.text import plain
-from asap.profiles.gaps import MAXTEXT_SETTINGS
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.selection.precedents import similar_runs
 
@@ -95,25 +94,6 @@ def principle(conversation: Conversation, answer: ReplyBuilder, text: str) -> No
         answer.add(plain(note.title), f"  {plain(note.body, LONGEST_NOTE)} [{note.id}]")
     if not answer.lines:
         unknown(conversation, answer)
-
-
-def capture(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """What to record next, and what each would show."""
-    study = conversation.study
-    gaps = study.diagnosis.missing
-    answer.add("Capture next:")
-    answer.add(*(f"- {gap.what.rstrip('.')}: {gap.capture or MAXTEXT_SETTINGS}" for gap in gaps))
-    answer.add(*(f"- {finding.advice}" for finding in study.diagnosis.findings if finding.advice))
-    model, workload = study.experiment.model, study.experiment.workload
-    unknown = ["the architecture"] if model is None else [f"the model's {name}" for name in model.missing()]
-    unknown += ["the global batch"] if workload.global_batch is None else []
-    unknown += ["the sequence length"] if workload.sequence_length is None else []
-    if unknown:
-        answer.add(f"- for narrower intervals: {', '.join(unknown)} (asap experiments add ID --config FILE)")
-    current = conversation.proposals
-    if current:
-        answer.focus = current[0].plan
-        answer.add(f'- a step time of {current[0].plan}, then tell me: "proposal 1 measured … s"')
 
 
 def sources(conversation: Conversation, answer: ReplyBuilder) -> None:

@@ -22,12 +22,21 @@ _SCALES = {
     "k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "mio": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9,
     "t": 1e12, "tn": 1e12, "trillion": 1e12,
 }  # fmt: skip
+_MONEY = r"(?:dollars?|bucks?|usd|\$|eur|euros?)(?![a-z])"
+_A = r"(?:/|\bper\b|\ban?\b|\bevery\b|\beach\b|-)\s*"
+_HOURLY = (
+    rf"{_A}(?:(?:[gt]pu|chip|device|core|accelerator|card)s?[\s-]*(?:{_A})?)?(?:hours?|hrs?|h)\b"
+    rf"(?:\s*{_A}(?:[gt]pu|chip|device|core|accelerator|card))?"
+)
+"""The hour that a price is of: "an hour", "/chip/h", "per GPU-hour"."""
+_PAID = re.compile(r"\b(?:cost\w*|pric\w+|pay\w*|charg\w+|bill\w*|rent\w*|spend\w*|money|cheap\w*|expensive)\b", re.I)
 _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|sec|second)\b\s*(?:/|per|a|each)\s*(?:chip"
 r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"(?:tps\s*(?:/|per|a|each)\s*(?:chip|device|core|gpu|tpu)|tgs)\b", "tokens/s/chip", 1),
     (r"(?:(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|secs?|seconds?)|tps)\b", "tokens/s", 1),
-    (r"(?:dollars?|usd|\$|eur|euros?)", "$", 1),
+    (rf"{_MONEY}(?:\s*{_HOURLY})?", "$", 1),
+    (rf"cents?\b(?:\s*{_HOURLY})?", "$", 0.01),
     (r"(?:ms|msec|milliseconds?)\b", "s", 1e-3),
     (r"(?:µs|us|microseconds?)\b", "s", 1e-6),
     (r"(?:seconds?|secs?|s)\b", "s", 1),
@@ -69,6 +78,8 @@ _FACTOR = re.compile("|".join(rf"\b(?:{words})\b" for words in _FACTORS), re.I)
 _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1,4}?(?:up |down )?to\s+\d", re.I)
 """A factor with what it leads to: "double the sequence to 16k"."""
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
+_ARROW = re.compile(r"\s*(?:-+>|=>|→)\s*\$?\d")
+"""Behind a number, that it becomes the next one: "8k -> 4k"."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +134,19 @@ def _value(digits: str) -> float:
 
 
 def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale: str) -> Amount:
-    before = _OLD.search(text[:start]) is not None
+    before = _OLD.search(text[:start]) is not None or _ARROW.match(text, end) is not None
     if money:
-        return Amount(value, "$", start, end, text[start:end], before)
+        hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
+        last = hourly.end() if hourly else end
+        return Amount(value, "$", start, last, text[start:last], before)
     rest = re.match(r"[\s-]*", text[end:])
     offset = end + (rest.end() if rest else 0)
     for pattern, unit, factor in _UNITS:
         if match := re.compile(pattern, re.I).match(text, offset):
             return Amount(value * factor, unit, start, match.end(), text[start : match.end()], before)
+    hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
+    if hourly and not scale and (value % 1 or _PAID.search(text)):
+        return Amount(value, "$", start, hourly.end(), text[start : hourly.end()], before)
     if scale == "k" and (match := re.compile(r"\s*/\s*s\b", re.I).match(text, end)):
         return Amount(value, "tokens/s", start, match.end(), text[start : match.end()], before)
     unit = "other" if scale == "b" else ""

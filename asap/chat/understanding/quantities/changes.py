@@ -43,6 +43,11 @@ class Change(BaseModel):
         """Whether nothing is to change."""
         return self == Change()
 
+    @property
+    def of_network(self) -> bool:
+        """Whether the network between nodes is to be another."""
+        return self.network is not None or bool(self.network_factor)
+
     def get(self, thing: Thing) -> To | None:
         """What becomes of one thing."""
         return dict(self.counts).get(thing)
@@ -104,7 +109,7 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     if capacity := _CAPACITY.search(text):
         named += [a for a in left if capacity.start() <= a.start < capacity.end()]
         left = [a for a in left if a not in named]
-    network = network_in(text)
+    network = network_in(text, earlier.network if earlier else None)
     if network is not None:
         named, left = [*named, *left], without_rate(text, left)
         named = [amount for amount in named if amount not in left]
@@ -151,17 +156,20 @@ def with_earlier(change: Change, earlier: Change) -> Change:
     return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
 
 
-def varied(change: Change, earlier: Change, left: Sequence[Amount]) -> tuple[Change, list[Amount]]:
+def varied(
+    change: Change, earlier: Change, left: Sequence[Amount], *, again: bool = False
+) -> tuple[Change, list[Amount]]:
     """A change with a lone number as the new value of the one thing that was changed before: "and 128?".
 
-    A factor is one of the value that was spoken of: "and half of that?".
+    A factor is one of the value that was spoken of: "and half of that?". After a factor it is another one of what runs
+    now, "and 4x?" after "twice the batch", unless it comes ``again`` on top of that.
     """
     free = [a for a in left if not a.before and a.unit in {"", "x"}]
     if change.counts or len(earlier.counts) != 1 or len(free) != 1:
         return change, []
     thing, before = earlier.counts[0]
     new = new_value(thing, free[0])
-    if new.factor:
+    if new.factor and (again or not before.factor):
         new = before.model_copy(update={"value": before.value * new.value, "example": False})
     return change.model_copy(update={"counts": ((thing, new),)}), free
 

@@ -43,10 +43,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"|pdbs?",
     ),
     ("local_batch", r"local[_ -]batch(?:[_ -]size)?|lbs"),
-    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing)"),
+    ("micro_batch_size", r"micro[_ -]?batch[_ -]size|mbs|micro[_ -]?batch(?!es|ing|[_ -](?:count|number|steps))"),
     (
         "microbatches",
-        r"micro-?batch(?:es|ing)?|grad(?:ient)?s?[_ -]acc(?:um\w*)?(?:[_ -]steps)?|accumulat\w+(?: steps)?",
+        r"micro-?batch(?:es|ing|[_ -](?:count|number|steps))?"
+        r"|grad(?:ient)?s?[_ -]acc(?:um\w*)?(?:[_ -]steps)?|accumulat\w+(?: steps)?",
     ),
     (
         "pipeline_repeats",
@@ -211,6 +212,9 @@ def _distance(text: str, start: int, end: int, amount: Amount) -> int:
 
 
 def _may_be(thing: Thing, amount: Amount) -> bool:
+    """Whether a thing can be so many: what is counted is whole."""
+    if amount.unit == "" and amount.value % 1:
+        return False
     if amount.unit in {"", "x"}:
         return not (thing == "sequence" and amount.unit == "" and amount.value < 64 and "k" not in amount.text.lower())
     if amount.unit in {"tokens", "sequences"} and thing == "sequence":

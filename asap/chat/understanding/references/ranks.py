@@ -21,6 +21,11 @@ _YOURS = re.compile(
     re.I,
 )
 """What comes first."""
+BEST = re.compile(
+    r"\b(?:with|for|under|of|on|in|using|by|do|does|would|take|run|than)\s+(?:the|your)\s+"
+    r"(?:best|top|recommended|winning|leading)\s+(?:one|plan|proposal|option|candidate|pick|config\w*|layout|sharding)\b",
+    re.I,
+)
 _TOP = re.compile(r"\b(?:top|first|best) (two|three|2|3)\b", re.I)
 _FOLLOWING = re.compile(r"\s*(?:,|,?\s*and|or|vs\.?|versus|&|with|to)\s*#?(\d{1,2})(?![\d.,]*\d|\w|\s*%)", re.I)
 _NAMED = re.compile(
@@ -61,7 +66,7 @@ def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, 
     for match in _NAMED.finditer(text):
         word = next(filter(None, match.groups())).lower()
         found.append((match.start(), _RANKS[word]))
-    found += [(match.start(), 1) for match in _YOURS.finditer(text)]
+    found += [(match.start(), 1) for pattern in (_YOURS, BEST) for match in pattern.finditer(text)]
     for match in _TOP.finditer(text):
         found += [(match.start() + rank, rank + 1) for rank in range(3 if match[1].lower() in {"three", "3"} else 2)]
     if lone != "none":

@@ -31,6 +31,12 @@ _RELATIVE = re.compile(
     re.I,
 )
 """A word after which "that" begins a clause on it: "the batch that fits"."""
+_OF_THOSE = re.compile(
+    r"\b(?:the\s+)?(?:(?P<place>first|second|third|last)\s+(?:one\s+)?of\s+(?:those|these|them|the (?:two|three|both))"
+    r"|(?P<alone>former|latter)(?:\s+(?:one|plan|proposal))?)\b",
+    re.I,
+)
+"""One of the plans that were spoken of."""
 _MADE = re.compile(r"\b(?:mak(?:e|es|ing)|made|get|gets|getting|let|lets)\s+$", re.I)
 """Words before an "it" that is the run: "what makes it fit"."""
 _NOW = re.compile(
@@ -98,6 +104,7 @@ def references(
     incumbent: Plan | None,
     amounts: Sequence[Amount] = (),
     lone: Lone = "none",
+    spoken: Sequence[Plan] = (),
 ) -> References:
     """What a text refers to.
 
@@ -108,6 +115,7 @@ def references(
         incumbent: what runs now.
         amounts: numbers of the text that are measurements or counts of something: no ranks.
         lone: which lone digits are ranks.
+        spoken: the plans that were spoken of before, in their order: "the first of those", "the latter".
 
     Raises:
         PlanError: a plan is malformed.
@@ -116,6 +124,10 @@ def references(
     settings = next((plan for _, _, plan in spans if plan.devices == 1 and plan != Plan()), None)
     found = [Mention(plan, start, end, "written") for start, end, plan in spans if plan.devices > 1]
     rest = blanked(text, [(start, end) for start, end, _ in spans])
+    if len(spoken) > 1:
+        picked = [(match, spoken[_place(match, len(spoken))]) for match in _OF_THOSE.finditer(rest)]
+        found += [Mention(plan, match.start(), match.end(), "pointing") for match, plan in picked]
+        rest = blanked(rest, [match.span() for match, _ in picked])
     numbered = ranks(rest, [a for a in amounts if a.unit], lone)
     found += [Mention(order[n - 1], at, at + 1, "rank", n) for at, n in numbered if 0 < n <= len(order)]
     missing = tuple(dict.fromkeys(n for _, n in numbered if n == 0 or n > len(order)))
@@ -139,6 +151,13 @@ def references(
     only_settings = not any(plan.devices > 1 for _, _, plan in spans)
     wish = wish_in(text if only_settings else rest)
     return References(tuple(sorted(found, key=lambda m: m.start)), wish, missing, settings)
+
+
+def _place(match: re.Match[str], count: int) -> int:
+    """Which of the plans that were spoken of is meant."""
+    word = (match["place"] or match["alone"]).lower()
+    place = {"first": 0, "former": 0, "second": 1, "third": 2}.get(word, count - 1)
+    return min(place, count - 1)
 
 
 def _pointing(text: str) -> re.Match[str] | None:

@@ -11,7 +11,7 @@ from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.references.references import References, references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.statements.constraints import constraint_in
+from asap.chat.understanding.statements.constraints import constraints_in
 from asap.chat.understanding.statements.measurements import figures_in
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
@@ -77,15 +77,25 @@ def clause_facts(
     """
     text, study = clause.text, scene.study
     if not imagined:
-        if (constraint := constraint_in(text, clause.refs, study.plan)) and not _is_foreign(text, study):
+        if (constraints := _constraints(clause, scene)) and not _is_foreign(text, study):
             words = plain(text, LONGEST_WORDS)
-            return [] if has("strong", text) else [constraint.model_copy(update={"words": words})]
+            return [] if has("strong", text) else [one.model_copy(update={"words": words}) for one in constraints]
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
         if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []
         if _is_foreign(text, study):
             return []
     return run_facts(text, study, clause.refs, imagined=imagined) or _measured(clause, scene, before)
+
+
+def _constraints(clause: Clause, scene: Scene) -> list[StatedFact]:
+    """What a clause rules out or keeps: of each of its parts, where several state something of that kind."""
+    now = scene.study.plan
+    parts = [read_clause(part, scene) for part in _PART.split(clause.text)]
+    of_parts = [constraints for part in parts if (constraints := constraints_in(part.text, part.refs, now))]
+    if len(of_parts) > 1:
+        return [one for constraints in of_parts for one in constraints]
+    return constraints_in(clause.text, clause.refs, now)
 
 
 def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:
@@ -131,6 +141,9 @@ def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
         part = read_clause(text, replace(scene, focus=None))
         figures = figures_in(text, part.amounts, scene.study)
         if not figures and not part.refs.plans:
+            continue
+        if not figures and (outcome := outcome_in(without_plans(text))) is not None:
+            found += _of_plans(text, StatedFact(claim=outcome, words=text), part.refs.plans, scene.study)
             continue
         if len(figures) != 1 or len(part.refs.plans) != 1:
             return ["One measurement per sentence, please, with its plan: it is not clear which figure is whose."]

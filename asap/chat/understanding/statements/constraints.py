@@ -6,6 +6,8 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import MESH, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
+from asap.chat.understanding.statements.bounds import bound_in
+from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
 
@@ -14,7 +16,10 @@ _FIXED = re.compile(
     r"to)\s+(?:be\s+)?(?:\w+\s+)?"
     r"(?:chang\w*|touch\w*|alter\w*|modif\w*|increas\w*|rais\w*|mov\w+|vary|varied|adapt\w*)\b"
     r"|\b(?:must|has to|have to|needs? to|should)\s+(?:be\s+)?(?:stay|remain|keep|kept|be left)\b"
-    r"|\b(?:is|are|stays?) (?:fixed|pinned|locked|set in stone|given|frozen|constant|non-negotiable)\b",
+    r"|\b(?:is|are|stays?) (?:fixed|pinned|locked(?: in)?|hard-?(?:coded|wired)|baked in(?:to)?"
+    r"|set in stone|given|frozen|constant|non-negotiable)\b"
+    r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b|\b(?:off[- ]limits|hands off|untouchable)\b"
+    r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b",
     re.I,
 )
 _RULED_OUT = re.compile(
@@ -38,6 +43,10 @@ _STAYS = re.compile(
 """A degree that is kept: "tp has to stay at 8"."""
 _OFFLOAD = re.compile(r"\boffload\w*|\bhost memory\b", re.I)
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
+_JOINED = re.compile(
+    r"(?:\s+(?:size|length|policy|count))?\s*(?:,|/|&|\b(?:or|and|nor)\b)\s*(?:(?:or|and|the|our|any)\s+)*", re.I
+)
+"""What stands between two things that one verb is of."""
 _THINGS = {
     "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b", "sequence": r"\bsequences?\b|\bcontext\b",
     "hardware": r"\bhardware|\bchips?\b|\bslices?\b", "optimizer": r"\boptimi[sz]er|\badam\w*",
@@ -48,8 +57,8 @@ _THINGS = {
 }  # fmt: skip
 
 
-def constraint_in(clause: str, refs: References, now: Plan | None) -> StatedFact | None:
-    """The constraint that a clause states; ``None`` if it states none.
+def constraints_in(clause: str, refs: References, now: Plan | None) -> list[StatedFact]:
+    """The constraints that a clause states; of several things that one verb is of, one each: "batch or sequence".
 
     Args:
         clause: no question.
@@ -59,18 +68,42 @@ def constraint_in(clause: str, refs: References, now: Plan | None) -> StatedFact
     excludes = _RULED_OUT.search(clause) or _REFUSED.search(clause)
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
     if excludes and (named := _degree(clause)) is not None:
-        return stated.model_copy(update={"about": named[0], "value": float(named[1])})
+        return [stated.model_copy(update={"about": named[0], "value": float(named[1])})]
     if excludes and _OFFLOAD.search(clause):
-        return stated.model_copy(update={"about": NO_OFFLOAD})
-    if excludes and refs.wish is not None:
-        return stated.model_copy(update={"about": refs.wish.axis})
+        return [stated.model_copy(update={"about": NO_OFFLOAD})]
+    if (limit := bound_in(clause)) is not None:
+        named_so = {"about": _own_kind(limit.axis, now), "value": float(limit.degree), "bound": limit.sense}
+        return [stated.model_copy(update=named_so)]
+    if excludes and (axis := _axis_named(clause, refs, now)) is not None:
+        return [stated.model_copy(update={"about": axis})]
     if not (_RULED_OUT.search(clause) or _FIXED.search(clause)):
-        return None
+        return []
     if _FIXED.search(clause) and (kept := _kept_degree(clause, refs, now)) is not None:
-        return stated.model_copy(update={"about": kept[0], "keeps": kept[1]})
-    thing = next((thing for thing, words in _THINGS.items() if re.search(words, clause, re.I)), None)
-    keeps = now if thing in {"remat", "microbatches", MESH} else None
-    return stated.model_copy(update={"about": thing, "keeps": keeps}) if thing is not None else None
+        return [stated.model_copy(update={"about": kept[0], "keeps": kept[1]})]
+    axes: list[str] = [_own_kind(axis, now) for axis in axes_in_short(clause)] if _FIXED.search(clause) else []
+    kept_as_now = {"remat", "microbatches", MESH, *axes}
+    return [
+        stated.model_copy(update={"about": thing, "keeps": now if thing in kept_as_now else None})
+        for thing in [*axes, *_things_named(clause)]
+    ]
+
+
+def _things_named(clause: str) -> list[str]:
+    """The first thing of the table that a clause names, and those that are joined to it."""
+    found = [(thing, match) for thing, words in _THINGS.items() if (match := re.search(words, clause, re.I))]
+    if not found:
+        return []
+    named, left = [found[0]], found[1:]
+    while joined := [one for one in left if any(_are_joined(clause, one[1], other[1]) for other in named)]:
+        named += joined
+        left = [one for one in left if one not in joined]
+    return [thing for thing, _ in named]
+
+
+def _are_joined(clause: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    """Whether two words stand beside each other in a list."""
+    first, second = sorted((one, other), key=lambda match: match.start())
+    return _JOINED.fullmatch(clause[first.end() : second.start()]) is not None
 
 
 def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis, Plan] | None:
@@ -79,7 +112,21 @@ def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis,
         return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
     if len(refs.written) == 1 and len(axes := named_axes(refs.written[0])) == 1:
         return axes[0], refs.written[0]
-    return (refs.wish.axis, now) if refs.wish is not None and now is not None and not refs.written else None
+    axis = _axis_named(clause, refs, now)
+    return (axis, now) if axis is not None and now is not None and not refs.written else None
+
+
+def _axis_named(clause: str, refs: References, now: Plan | None) -> Axis | None:
+    """The one axis that is named without a degree."""
+    short = axes_in_short(clause)
+    axis = refs.wish.axis if refs.wish is not None else short[0] if len(short) == 1 else None
+    return _own_kind(axis, now) if axis is not None else None
+
+
+def _own_kind(axis: Axis, now: Plan | None) -> Axis:
+    """The axis; "dp" is the kind of data parallelism that the run has."""
+    own = now is not None and now.degree("replica") == 1 and now.degree("data") > 1
+    return "data" if axis == "replica" and own else axis
 
 
 def _degree(clause: str) -> tuple[Axis, int] | None:

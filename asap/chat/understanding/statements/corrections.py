@@ -7,10 +7,12 @@ from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.references.references import references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.outcomes import outcome_in
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import is_question
 from asap.core.text import plain
+from asap.plans.prose import without_plans
 
 _UNITS: dict[Claim, set[str]] = {
     Claim.STEP_TIME: {"s", ""}, Claim.MFU: {"%", ""}, Claim.HBM_SHARE: {"%", ""}, Claim.HBM_BYTES: {"GiB", "GB", ""},
@@ -29,6 +31,8 @@ def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | 
     """The fact that was wrong, and the right one; raises PlanError where a plan in the clause is malformed."""
     found = amounts(clause)
     new = [amount for amount in found if not amount.before]
+    if (other := _of_another_plan(clause, found, scene)) is not None:
+        return other
     wrong = _contradicted(found, scene) or _mistaken(clause, found, new, scene)
     if wrong is None or wrong.claim is Claim.RELATIVE or len(new) != 1:
         return None
@@ -39,6 +43,20 @@ def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | 
     if wrong.value and wrong.stated:
         fields |= {"value": number * wrong.value / wrong.stated, "stated": number}
     return wrong, wrong.model_copy(update=fields)
+
+
+def _of_another_plan(clause: str, found: list[Amount], scene: Scene) -> tuple[StatedFact, StatedFact] | None:
+    """The outcome that was stated last, and the same of the plan that was meant: "sorry, I meant proposal 1 crashed".
+
+    Its number is of the list that the conversation began with, as that outcome may have changed the order.
+    """
+    last = next(reversed(scene.known), None)
+    if last is None or not _MISTAKE.search(clause) or outcome_in(without_plans(clause)) is not last.claim:
+        return None
+    plans = references(clause, scene.opening, None, scene.study.plan, found).plans
+    if len(plans) != 1 or plans[0].devices == 1:
+        return None
+    return last, last.model_copy(update={"plan": plans[0], "words": plain(clause, LONGEST_WORDS)})
 
 
 def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:

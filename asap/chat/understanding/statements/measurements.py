@@ -15,7 +15,9 @@ _SLOWER = re.compile(r"\b(?:slower|longer|worse|more time|slow)\b", re.I)
 _FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?up)\b", re.I)
 _SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
 _MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
-_HBM = re.compile(r"\b(?:hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|high-?water)\b", re.I)
+_HBM = re.compile(
+    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|high-?water)\b", re.I
+)
 _BYTES = {"GiB": float(GIB), "GB": 1e9}
 _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""

@@ -16,6 +16,7 @@ from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
+from asap.chat.understanding.statements.left_out_units import said_and_measured, with_units
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
@@ -30,6 +31,12 @@ _REPORTED = re.compile(
     r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\??)",
     re.I,
 )
+_ASKED_AFTER = re.compile(
+    r"(?P<report>[^?]+?),\s+(?P<question>(?:does|do|did|is|isn't|are|was|would|will|can|could|should)\s+"
+    r"(?:it|that|this|they|we|i)\b[^,?]*)",
+    re.I,
+)
+"""What is asked at the end of a line without a question mark: "tp 4 mbs 2, does it fit"."""
 _LEAST_LINES = 3
 """So many figures of one plan are lines of a log, and no corrections of each other."""
 _CLAUSE = re.compile(
@@ -77,7 +84,9 @@ def read_statements(text: str, scene: Scene) -> Statements:
     """Take a line apart and keep what is stated as a fact; raises PlanError where a plan in it is malformed."""
     found = _Found()
     scene = replace(scene, focus=scene.focus or next(iter(scene.order), None))
+    text = with_units(text)
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
+    parts = [each for part in parts for each in said_and_measured(part)]
     for part in filter(None, parts):
         spoken_of = _read_clause(part, scene, found)
         scene = replace(scene, focus=spoken_of)
@@ -106,7 +115,7 @@ def read_statements(text: str, scene: Scene) -> Statements:
 
 def _report_and_question(part: str) -> tuple[str, ...]:
     """A report and what is asked about it in one sentence: "we measured 9 s, is that good?"."""
-    found = _REPORTED.fullmatch(part)
+    found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
     return (part,) if found is None or is_question(found["report"]) else (found["report"], found["question"])
 
 

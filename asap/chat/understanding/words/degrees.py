@@ -47,6 +47,20 @@ _SWAPPED = re.compile(
     rf"{_OF_AXIS}*\s+(?:for|with|by|against)\s+(?P<new>tp|pp|ep|cp|fsdp|tensor|pipeline)(?![\w=]){_OF_AXIS}*(?!\s*=?\d)",
     re.I,
 )
+_INSTEAD = re.compile(
+    r"(?P<written>(?<![\w=-])(?:tensor|pipeline|tp|pp|ep|cp|dp|fsdp|model|seq|data|expert|stage)\s*[=:]?\s*\d+)\s+"
+    r"(?:instead of|rather than|in place of)\s+(?:the\s+|our\s+)?"
+    rf"(?P<old>tp|pp|ep|cp|tensor|pipeline){_OF_AXIS}*(?![\w=])(?!\s*[=:]?\s*\d)",
+    re.I,
+)
+"""A degree in place of an axis: "cp=2 instead of pp"."""
+_WITHIN = re.compile(
+    r"\b(?P<must>must|ha(?:s|ve) to|needs? to|should|can only)\s+"
+    r"(?:stay|remain|be|fit)\s+(?:within|in|inside|on)\s+(?:(?:a|one|the|our)\s+)?(?:single\s+)?"
+    r"(?:nodes?|hosts?|servers?|nvlink domain)\b",
+    re.I,
+)
+"""As wide as a node: "tp must stay within a node"."""
 _HYBRID = re.compile(r"\bhsdp\s*(?:of\s+|at\s+|=\s*)?(\d+)\s*[x×]\s*(\d+)\b", re.I)
 """Replicas, and devices that each is sharded over."""
 _NODES = re.compile(r"node|host|server|machine", re.I)
@@ -69,6 +83,9 @@ def with_degrees_written(text: str, study: Study) -> str:
     text = _OWN.sub(lambda match: _from_now(match, study), text)
     text = _OVER.sub(lambda match: _spread(match, study), text)
     text = _SWAPPED.sub(lambda match: _swapped(match, study), text)
+    each = chips_per_node(study.slice.chip) if study.slice else None
+    text = _WITHIN.sub(lambda match: f"{match['must']} be at most {each}" if each else match.group(), text)
+    text = _INSTEAD.sub(lambda match: f"{match['written']} {match['old']}=1", text)
     text = _HYBRID.sub(lambda match: f"replica={_count(match[1])} fsdp={_count(match[2])}", text)
     text = _EITHER.sub(lambda m: f"{m['name']}={_count(m['count'])} or {m['name']}={m['second']}", text)
     for pattern in _MOVED:

@@ -2,6 +2,8 @@
 
 import re
 
+from asap.chat.understanding.quantities.network import speaks_of_network
+
 _SHORT: tuple[tuple[str, str], ...] = (
     (r"w/o\b", "without"),
     (r"w/\s?(?=\w|#)", "with "),
@@ -12,6 +14,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bhow'?d\b", "how did"),
     (r"\b(what|that|it|who|which)'d\b", r"\1 would"),
     (r"\b(does|is|can|wo|do|did|would|could|should|was|are|has|have)nt\b", r"\1n't"),
+    (r"\bcant\b", "can't"),
     (r"\br u\b", "are you"),
     (r"\bu\b(?!\.)", "you"),
     (r"\bur\b", "your"),
@@ -19,12 +22,27 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(?:pls|plz)\b", "please"),
     (r"\bno\.\s*(?=[1-9]\b)", "number "),
     (r"\bprop\.?\s*(?=[1-9]\b)", "proposal "),
+    (
+        r"\b(compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|logs?|monitor\w*)"
+        r" (?:says?|said|tells us|claims?)\b",
+        r"\1 reports",
+    ),
+    (r"\b(?:sav|keep|stor)(?:e|es|ing)? (?:some )?more (?:of the |of our )?activations\b", "less rematerialisation"),
+    (r"\b(?:recomput|checkpoint|rematerialis)\w* less\b", "less rematerialisation"),
     (r"\bctx\b", "context"),
     (r"\bseq ?lens?\b", "sequence length"),
     (r"\bcomms?\b", "communication"),
     (r"\b1f1b\b", "schedule"),
     (r"\b(?:a2a|all[- ]?2[- ]?all)\b", "all-to-all"),
-    (r"\bgigs?\b", "GiB"),
+    (r"(?<=\d)\s*(?:gigabits?|gbits?|gbps)(?:/s(?:ec)?| per second)?\b", "Gb"),
+    (r"(?<=\d)\s*gbe\b", "Gb ethernet"),
+    (r"\bfdr(?:[- ]?56)?\b", "56Gb InfiniBand"),
+    (r"\b(?:edr|hdr[- ]?100)(?:[- ]?100)?\b", "100Gb InfiniBand"),
+    (r"\bhdr(?:[- ]?200)?\b", "200Gb InfiniBand"),
+    (r"\bndr[- ]?200\b", "200Gb InfiniBand"),
+    (r"\bndr(?:[- ]?400)?\b", "400Gb InfiniBand"),
+    (r"\bxdr(?:[- ]?800)?\b", "800Gb InfiniBand"),
+    (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
     (r"\bmem\b", "memory"),
     (r"\bthru-?put\b", "throughput"),
     (r"\btoks?\s?/\s?s(?:ec)?\b", "tokens/s"),
@@ -38,8 +56,12 @@ _SHORT: tuple[tuple[str, str], ...] = (
 _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
 
+_GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
+"""Bits of a network, bytes of anything else."""
+
+
 def spelled_out(text: str) -> str:
     """The text with short forms in full."""
     for pattern, words in _TABLE:
         text = pattern.sub(words, text)
-    return text
+    return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)

@@ -1,0 +1,179 @@
+"""Answers to questions that are known by their form: by the plans, the change, the figures or the words in them.
+
+The first form that a question has is the one that answers it; what has none is answered by its topic.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asap.chat.answers import named_plans
+from asap.chat.answers.other_runs import changes
+from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
+from asap.chat.answers.other_runs.priced_chips import priced_chips
+from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recomputation, recomputation_worth
+from asap.chat.answers.other_runs.sweep import sweep
+from asap.chat.answers.other_runs.what_if import what_if
+from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.criteria import asks_choice, rank_by
+from asap.chat.answers.proposals.order_since import asks_order_since, order_since
+from asap.chat.answers.proposals.test_cost import test_cost
+from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
+from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
+from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
+from asap.chat.answers.single_plans.placement import asks_placement, placement
+from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
+from asap.chat.answers.single_plans.throughput import throughput
+from asap.chat.answers.single_plans.zero import asks_zero, zero
+from asap.chat.answers.talk import hearsay, small_talk
+from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
+from asap.chat.answers.this_run import profile as profile_answers
+from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
+from asap.chat.answers.this_run.terms import asks_term, term
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.questions import is_question
+
+_PLANNED = {
+    Topic.WHY_NOT, Topic.UNKNOWN, Topic.WHAT_IF, Topic.REPORTED, Topic.PROPOSALS, Topic.RUN, Topic.PRINCIPLE,
+    Topic.HELP, Topic.WORTH_IT,
+}  # fmt: skip
+"""Topics that a plan which is written out overrules."""
+_OF_PLANS = {Topic.EXPLAIN, Topic.COMPARE, Topic.UNKNOWN, Topic.EFFICIENCY, Topic.PROPOSALS}
+_OF_OPERATIONS = {Topic.ROOFLINE, Topic.COLLECTIVES, Topic.BOTTLENECK}
+_RATES = re.compile(r"\b(?:mfu|throughput|tok(?:en)?s?(?:/| per | a )s\w*|tps)\b", re.I)
+"""Figures of speed that a question wants of the plans that it names."""
+_WHETHER = re.compile(r"\b(?:should (?:i|we)|(?:would|does|will) (?:it|that) (?:help|pay)|is it worth)\b", re.I)
+"""Asks for a verdict on this run, and not for a rule."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of question.
+
+    Args:
+        has: whether a question has it.
+        answer: puts the answer together.
+        topic: what such a question is about; ``None`` where its own topic stays, or the answer says it.
+    """
+
+    has: Callable[[Conversation, Question], bool]
+    answer: Callable[[Conversation, ReplyBuilder, Question], None]
+    topic: Topic | None = None
+
+
+def form_of(conversation: Conversation, question: Question) -> Form | None:
+    """The first form that a question has."""
+    return next((form for form in FORMS if form.has(conversation, question)), None)
+
+
+def _no_such_proposal(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    answer.add(f"There is no proposal {question.refs.missing[0]}. These are:")
+    ranking_answers.proposals(conversation, answer)
+
+
+def _nodes(question: Question) -> list[str]:
+    """Nodes whose number of chips is not known."""
+    return [amount.text for amount in question.unused if amount.unit == "nodes"]
+
+
+def _unmodelled(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    if (technique := unmodelled_in(question.text)) is not None:
+        unmodelled(answer, technique)
+
+
+def _how_long(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    answer.add(*time_to_compile(conversation))
+    test_cost(conversation, answer, question)
+
+
+def _symptoms(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    if (symptom := symptom_in(question)) is not None:
+        symptoms(conversation, answer, question, symptom)
+
+
+def _figures(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    figures = figures_named(question)
+    answer.topic = Topic.MEMORY if all(figure.title == "host memory" for figure in figures) else Topic.BOTTLENECK
+    say_figures(conversation, answer, question, figures)
+
+
+def _chips_for_rate(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    if (rate := rate_wanted(question)) is not None:
+        chips_for_rate(conversation, answer, rate)
+
+
+def _sweep(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    if question.sweep is not None:
+        sweep(conversation, answer, question.sweep, next(iter(question.plans), None))
+
+
+def _techniques(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    for axis in techniques_asked(question):
+        technique_worth(conversation, answer, question, axis)
+
+
+def _wish(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    if question.refs.wish is not None:
+        named_plans.wished(conversation, answer, question.refs.wish)
+
+
+def _asks_wish(question: Question) -> bool:
+    alone = question.refs.wish is not None and not question.refs.written and question.change.empty
+    return alone and _WHETHER.search(question.text) is not None
+
+
+def _asks_rate(question: Question) -> bool:
+    """Whether it asks for a figure of speed of plans that it names, or of the change that was spoken of."""
+    of = question.plans or question.of_scenario
+    return bool(of) and question.topic in _OF_PLANS and _RATES.search(question.text) is not None
+
+
+def _is_opinion_on_plans(question: Question) -> bool:
+    named = question.refs.written or question.refs.wish
+    return question.topic is Topic.OPINION and bool(named) and not is_question(question.text)
+
+
+FORMS: tuple[Form, ...] = (
+    Form(
+        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty,
+        _no_such_proposal,
+        Topic.PROPOSALS,
+    ),
+    Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
+    Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
+    Form(lambda c, q: asks_zero(q), zero),
+    Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),
+    Form(lambda c, q: hearsay.tells_of_a_run(q), hearsay.unrecorded),
+    Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
+    Form(lambda c, q: asks_fit_check(q), fit_check, Topic.VERIFY),
+    Form(lambda c, q: asks_how_long(q), _how_long, Topic.TEST_COST),
+    Form(lambda c, q: asks_placement(q), placement, Topic.SHARDING),
+    Form(lambda c, q: asks_choice(q), rank_by, Topic.RANK_BY),
+    Form(lambda c, q: asks_order_since(q), lambda c, a, q: order_since(c, a), Topic.PROPOSALS),
+    Form(lambda c, q: symptom_in(q) is not None, _symptoms, Topic.BOTTLENECK),
+    Form(lambda c, q: bool(figures_named(q)) and not q.names_money, _figures),
+    Form(lambda c, q: len(q.prices) > 1, priced_chips, Topic.THROUGHPUT),
+    Form(lambda c, q: rate_wanted(q) is not None, _chips_for_rate, Topic.LARGEST),
+    Form(lambda c, q: q.sweep is not None and q.topic in changes.CHANGEABLE, _sweep, Topic.WHAT_IF),
+    Form(lambda c, q: q.change.of_network, lambda c, a, q: what_if(c, a, q.change), Topic.WHAT_IF),
+    Form(
+        lambda c, q: _asks_rate(q),
+        throughput,
+        Topic.THROUGHPUT,
+    ),
+    Form(lambda c, q: asks_worth_of_recomputation(q), recomputation_worth),
+    Form(lambda c, q: bool(techniques_asked(q)), _techniques),
+    Form(lambda c, q: _asks_wish(q), _wish),
+    Form(lambda c, q: changes.wants_change(q), changes.named_change),
+    Form(
+        lambda c, q: bool(q.operations) and q.topic not in _OF_OPERATIONS,
+        profile_answers.operations,
+        Topic.OPERATIONS,
+    ),
+    Form(lambda c, q: _is_opinion_on_plans(q), named_plans.opinion),
+    Form(lambda c, q: bool(q.refs.written) and q.topic in _PLANNED, named_plans.about_plans),
+)
+"""Of two forms that a question may have at once, the one that says more of what is asked stands first."""

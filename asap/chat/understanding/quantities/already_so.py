@@ -1,0 +1,24 @@
+"""A change without what the run has already: "at 8k", "all 16 chips" of 16."""
+
+from asap.chat.understanding.quantities.changes import Change
+from asap.study.study import Study
+
+_SIZES = {"chips", "slices"}
+
+
+def without_what_is_so(change: Change, study: Study) -> Change:
+    """The change without counts that the run has already, which say of which run something is asked: "at 8k"."""
+    workload = study.experiment.workload
+    now = {"batch": workload.global_batch, "sequence": workload.sequence_length}
+    left = tuple((thing, to) for thing, to in change.counts if thing not in now or to.of(now[thing]) != now[thing])
+    return change.model_copy(update={"counts": left})
+
+
+def real_change(change: Change, study: Study) -> Change:
+    """The change without what is so already: "all 16 chips" of 16, "on v5e" of a v5e."""
+    if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
+        change = change.model_copy(update={"hardware": None})
+    chips = change.get("chips")
+    if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
+        return change
+    return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})

@@ -1,0 +1,64 @@
+"""How far a degree may go: "cp at most 4", "tp cannot go below 8", "no more than 4 pipeline stages"."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from asap.plans.axes import WORDS, Axis
+
+Sense = Literal["least", "most"]
+_NOT = r"(?:can ?not|can't|must not|mustn't|may not|should(?: not|n't)|won't|never)"
+_SENSES: tuple[tuple[Sense, re.Pattern[str]], ...] = (
+    (
+        "least",
+        re.compile(
+            rf"\bat (?:the )?(?:very )?least\b|\b(?:no|not|never) (?:less|lower|smaller|fewer)\b"
+            r"|\b(?:no|not) (?:below|under)\b"
+            rf"|\bmin(?:imum)?\b|>=|≥|\b{_NOT} (?:go|be|drop|get|fall)\w* (?:below|under|lower|less|smaller)\b"
+            r"|\bdown to\b",
+            re.I,
+        ),
+    ),
+    (
+        "most",
+        re.compile(
+            r"\bat (?:the )?(?:very )?most\b|\b(?:no|not|never) (?:more|higher|larger|bigger)\b"
+            r"|\b(?:no|not) (?:above|over)\b"
+            rf"|\bmax(?:imum)?\b|<=|≤|\b{_NOT} (?:go|be|get|grow)\w* (?:above|over|beyond|past|higher|more|larger)\b"
+            rf"|\b{_NOT} exceed\b|\bup to\b",
+            re.I,
+        ),
+    ),
+)
+"""The first that a clause says counts: "down to 4 at most" is the least."""
+_AXIS = re.compile(
+    r"(?<![\w=-])(?P<name>tensor|pipeline|tp|pp|ep|cp|dp|fsdp"
+    r"|(?:model|data|context|sequence|experts?)(?=[- ]?(?:parallel\w*|axis|degree|shard\w*)))(?![a-z])",
+    re.I,
+)
+_DEGREE = re.compile(
+    r"(?<![\w.])(?:[a-z]+\s*=\s*)?(?P<degree>\d{1,5})(?=[- ]?way\b|\W*$|[,;:!)]|\.\s"
+    r"|\s+(?:or|and|at|for|here|on|in|because|since|due|ranks?|stages?|max\w*|min\w*|tops|tensor|pipeline|tp|pp|ep|cp"
+    r"|dp|fsdp)\b)",
+    re.I,
+)
+"""A number that nothing else is counted by."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least or the most that the degree of an axis may be."""
+
+    axis: Axis
+    degree: int
+    sense: Sense
+
+
+def bound_in(clause: str) -> Bound | None:
+    """The bound that a clause sets; ``None`` if it names no single axis, degree and direction."""
+    axes: set[Axis] = {WORDS[found["name"].lower()] for found in _AXIS.finditer(clause)}
+    degrees = {int(found["degree"]) for found in _DEGREE.finditer(clause)}
+    sense: Sense | None = next((sense for sense, words in _SENSES if words.search(clause)), None)
+    if sense is None or len(axes) != 1 or len(degrees) != 1:
+        return None
+    return Bound(axes.pop(), degrees.pop(), sense)

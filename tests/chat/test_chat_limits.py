@@ -1,0 +1,118 @@
+"""What an engineer rules out, and figures that are set beside those of the engine."""
+
+import pytest
+
+from asap.chat.chat import Chat
+from asap.chat.evidence.claims import Claim
+
+pytestmark = pytest.mark.slow
+
+
+def ask(chat: Chat, text: str):
+    answer = chat.turn(text, lambda piece: None)
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("text", "constraint"),
+    [
+        ("don't touch tp", "model=4 stays"),
+        ("our dp is hard-coded", "data=16 stays"),
+        ("tp=4 is baked into the data loader", "model=4 stays"),
+        ("tensor parallelism at most 8", "model is at most 8"),
+        ("fsdp cannot go below 8", "data is at least 8"),
+        ("no more than 2-way context parallelism here", "seq is at most 2"),
+        ("min tp is 2 for us", "model is at least 2"),
+        ("leave remat alone", "the remat stays as it is"),
+    ],
+)
+def test_a_limit_is_recorded_as_it_is_meant(text, constraint, dense):
+    assert [str(fact) for fact in ask(dense, text).evidence] == [f"constraint: {constraint}"]
+
+
+@pytest.mark.parametrize("text", ["tp has to stay inside a host", "tensor parallelism must fit in one node"])
+def test_a_limit_of_a_node_is_of_its_gpus(text, megatron):
+    assert [str(fact) for fact in ask(megatron, text).evidence] == ["constraint: model is at most 8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "constraints"),
+    [
+        ("can't change the sequence or the batch", {"the sequence stays as it is", "the batch stays as it is"}),
+        ("tp is fixed, and fsdp must be at least 8", {"model=4 stays", "data is at least 8"}),
+        (
+            "we cant touch the batch and grad accum has to stay",
+            {"the batch stays as it is", "the microbatches stays as it is"},
+        ),
+        ("cp and tp are locked in", {"seq=1 stays", "model=4 stays"}),
+    ],
+)
+def test_every_limit_of_a_line_is_recorded(text, constraints, dense):
+    assert {str(fact).removeprefix("constraint: ") for fact in ask(dense, text).evidence} == constraints
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tp gives 40 mfu at most", "the model has at least 32 layers", "our context is at most 4096", "is tp at most 4?"],
+)
+def test_what_is_no_limit_of_an_axis_is_not_recorded(text, dense):
+    assert not ask(dense, text).evidence
+
+
+def test_a_limit_takes_plans_beyond_it_out(dense):
+    ask(dense, "tp must not go below 4")
+    candidates = dense.conversation.revised.ranked.candidates
+    assert candidates
+    assert all(candidate.plan.degree("model") >= 4 for candidate in candidates)
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "value"),
+    [
+        ("11 s? no way, we clocked 9.6", Claim.STEP_TIME, 9.6),
+        ("you expect 10.7 s and we actually see 9.9", Claim.STEP_TIME, 9.9),
+        ("your 45 % MFU looks off, we got 39", Claim.MFU, 0.39),
+        ("our step is actually 9.3", Claim.STEP_TIME, 9.3),
+        ("step time crept up to 11.4s since the upgrade", Claim.STEP_TIME, 11.4),
+        ("xprof says we peak at 9.5 GiB of HBM", Claim.HBM_BYTES, 9.5 * 2**30),
+    ],
+)
+def test_a_figure_beside_that_of_the_engine_is_a_measurement(text, claim, value, dense):
+    facts = ask(dense, text).evidence
+    assert [(fact.claim, fact.plan) for fact in facts] == [(claim, dense.conversation.analysed_study.plan)]
+    assert facts[0].value == pytest.approx(value)
+
+
+def test_a_batch_in_tokens_is_one_of_sequences(dense):
+    assert "a global batch of 512 instead of 256" in ask(dense, "what about 2M tokens per batch?").text
+    (fact,) = ask(dense, "our global batch size is 0.5M tokens").evidence
+    assert (fact.claim, fact.value) == (Claim.BATCH, 128)
+
+
+def test_settings_that_are_asked_about_are_no_facts(megatron):
+    said = ask(megatron, "tp 2 mbs 4, would it fit")
+    assert not said.evidence
+    assert "model=2" in said.text
+
+
+def test_an_outcome_is_recorded_beside_what_is_asked_of_it(dense):
+    (fact,) = ask(dense, "proposal 2 ran out of memory, does it matter").evidence
+    assert fact.claim is Claim.OUT_OF_MEMORY
+
+
+def test_an_outcome_and_a_figure_of_two_plans_are_both_recorded(dense):
+    facts = ask(dense, "#1 took 7.2 s, #3 crashed").evidence
+    assert [fact.claim for fact in facts] == [Claim.STEP_TIME, Claim.FAILED]
+
+
+def test_a_number_of_microbatches_is_not_their_size(megatron):
+    assert "microbatches=8" in ask(megatron, "what if the microbatch count was 8?").text
+
+
+def test_an_outcome_of_another_plan_takes_the_place_of_the_one_that_was_said(dense):
+    first, second = dense.conversation.opening[:2]
+    ask(dense, "proposal 2 ran out of memory")
+    answer = ask(dense, "oops, I meant that proposal 1 ran out of memory")
+    assert [fact.plan for fact in answer.retracted] == [second]
+    assert [fact.plan for fact in dense.conversation.evidence] == [first]
