@@ -27,4 +27,5 @@ TRIAL = Trial(
     " https://github.com/NVIDIA-NeMo/Megatron-Bridge/blob/v0.3.0/scripts/performance/configs/qwen/"
     "qwen3_workload_base_configs.py",
     settings=_settings,
+    workload={"cuda_graphs": "module", "graph_modules": tuple(_CAPTURED.split())},
 )

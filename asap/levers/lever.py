@@ -80,7 +80,7 @@ class Lever:
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting beside every plan, whose effect a run alone tells: it is offered for a test, and not predicted.
+    """A setting beside every plan that no search varies: it is offered for a test.
 
     Args:
         name: of the setting.
@@ -89,6 +89,7 @@ class Trial:
         reason: why a test may be worth it.
         source: of the reason.
         settings: of a run, in the words of its stack; empty where there is nothing to test.
+        workload: what is another of the workload under it; empty where its effect is not modelled.
     """
 
     name: str
@@ -97,3 +98,4 @@ class Trial:
     reason: str
     source: str
     settings: Callable[[Run], Mapping[str, str]]
+    workload: Mapping[str, object] = field(default_factory=dict)

@@ -24,6 +24,6 @@ class ProposalSet(BaseModel):
     situation: Situation | None = None
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
-    trials: tuple[OfferedTrial, ...] = Field(default=(), description="what only a test tells")
+    trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
     compiled_flags: str | None = Field(default=None, description="what the compiler makes of missing flags")
     agents: AgentWords | None = Field(default=None, description="what the agents wrote about the run as a whole")

@@ -1,17 +1,22 @@
-"""Settings that only a test tells, offered beside the proposals."""
+"""Settings that no search varies, offered for a test beside the proposals."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.core.units import format_seconds
+from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
+from asap.models import Workload
 from asap.plans.launchers import Stack
 from asap.plans.maxtext.overrides import paste_line
 from asap.plans.megatron.arguments import command_line
+from asap.prediction.predict_study import expect
 from asap.proposals.selection.search import run_of
+from asap.study.changed import without_step_time
 from asap.study.study import Study
 
 
 class OfferedTrial(BaseModel):
-    """A setting to test; its effect is not predicted."""
+    """A setting to test; its statement says what the step model expects, if anything."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +44,7 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
     return tuple(
         OfferedTrial(
             name=trial.name,
-            statement=f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; only a run tells what it brings.",
+            statement=f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {_expected(study, trial)}.",
             source=trial.source,
             stack=run.stack,
             settings=dict(settings),
@@ -47,3 +52,21 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
         for trial in TRIALS
         if (settings := trial.settings(run))
     )
+
+
+def _expected(study: Study, trial: Trial) -> str:
+    """What the step model expects of a trial, in words."""
+    workload, model = study.experiment.workload, study.experiment.model
+    if trial.workload and study.slice is not None and model is not None and not model.missing():
+        now, then = _step(study, workload), _step(study, workload.model_copy(update=dict(trial.workload)))
+        if now is not None and then is not None:
+            return f"modelled, the step takes {format_seconds(then)} with it and {format_seconds(now)} without"
+    return "only a run tells what it brings"
+
+
+def _step(study: Study, workload: Workload) -> float | None:
+    """Seconds of what runs, by the architecture, with another workload."""
+    assert study.plan is not None
+    changed = without_step_time(study, study.experiment.model_copy(update={"workload": workload}))
+    step = expect(changed, [study.plan])[0].step_time
+    return None if step is None else step.value

@@ -74,7 +74,7 @@ class Analysis(BaseModel):
     situation_statement: str | None = Field(default=None, description="the situation in a sentence")
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what it would take to do better than is allowed")
-    trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that only a test tells")
+    trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
     agents: AgentWords | None = Field(default=None, description="words of a language model about the run as a whole")
     considered: int = Field(description="valid configurations that were evaluated")
     warnings: tuple[str, ...]
