@@ -1,13 +1,17 @@
 """The same report as Markdown, for files and comments. Everything that came from files is escaped."""
 
+import re
 from collections.abc import Iterable
 
 from asap.core.text import markdown, plain_lines
 from asap.proposals import Proposal
+from asap.proposals.trials import OfferedTrial
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.flags import flag_sentences
 from asap.reports.proposal_table import changed, order_sentence, proposal_table
+
+_PLAIN_URL = re.compile(r"https://[\w./-]+", re.ASCII)
 
 
 def to_markdown(analysis: Analysis) -> str:
@@ -32,7 +36,7 @@ def to_markdown(analysis: Analysis) -> str:
     if analysis.flags and (sentences := flag_sentences(analysis.flags)):
         sections += ["## Flags", _list(sentences), *_block(analysis.flags.exports)]
     if analysis.trials:
-        sections += ["## Worth a test", _list(f"{trial.statement} ({trial.source})" for trial in analysis.trials)]
+        sections += ["## Worth a test", "\n".join(map(_trial, analysis.trials))]
         sections += _block(trial.line for trial in analysis.trials)
     sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
     if analysis.recommendation.prose:
@@ -78,6 +82,12 @@ def _proposal(proposal: Proposal) -> str:
     if proposal.citations:
         parts += ["Sources:", "\n".join(_citation(c.title, c.url, c.id) for c in proposal.citations)]
     return "\n\n".join([*parts, *_block(proposal.overrides.lines)])
+
+
+def _trial(trial: OfferedTrial) -> str:
+    """Its statement, with its sources as links."""
+    sources = (f"<{one}>" if _PLAIN_URL.fullmatch(one) else markdown(one) for one in trial.source.split(", "))
+    return f"- {markdown(trial.statement)} ({', '.join(sources)})"
 
 
 def _block(lines: Iterable[str]) -> list[str]:

@@ -81,7 +81,7 @@ def _nodes(question: Question) -> list[str]:
 
 def _unmodelled(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     if (technique := unmodelled_in(question.text)) is not None:
-        unmodelled(answer, technique)
+        unmodelled(conversation, answer, technique)
 
 
 def _how_long(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

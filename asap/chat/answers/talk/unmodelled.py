@@ -2,7 +2,9 @@
 
 import re
 
+from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.proposals.trials import trials_of
 
 _OVERLAPPED = r"(?:tp|grad(?:ient)?|param(?:eter)?)"
 _DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
@@ -28,6 +30,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
      "the distributed optimizer as a switch"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),
 )  # fmt: skip
+_TRIALS = {"CUDA graphs": "cuda_graphs", "torch.compile": "torch_compile"}
+"""Of these, what is offered for a test."""
 _TABLE = tuple((re.compile(rf"(?<![\w-]){words}(?![\w-])", re.I), title) for words, title in _KNOWN)
 
 
@@ -36,8 +40,12 @@ def unmodelled_in(text: str) -> str | None:
     return next((title for pattern, title in _TABLE if pattern.search(text)), None)
 
 
-def unmodelled(answer: ReplyBuilder, title: str) -> None:
-    """Say that no figure can be given for it, and what would settle it."""
+def unmodelled(conversation: Conversation, answer: ReplyBuilder, title: str) -> None:
+    """Say that no figure can be given for it, or what is said of it as a test of this run, and what would settle it."""
+    offered = (trial for trial in trials_of(conversation.study) if trial.name == _TRIALS.get(title))
+    if (trial := next(offered, None)) is not None:
+        answer.add(trial.statement, f"To test it: {trial.line}")
+        return
     answer.add(
         f"I cannot say what changes with {title}: that is no lever and no axis here, and every figure takes it as it"
         " runs now.",
