@@ -8,10 +8,10 @@ _CAPTURED = "attn moe_router moe_preprocess"
 
 
 def _settings(run: Run) -> Mapping[str, str]:
-    experts = str(run.settings.get("num_experts") or run.settings.get("num_moe_experts") or "0") not in ("0", "1")
-    launched = run.workload.cuda_graphs in (None, "none") and run.workload.framework == "Megatron-Core"
-    counted = run.workload.capacity_factor is None
-    if run.stack != "megatron" or not (experts and launched and counted):
+    work = run.workload
+    has_experts = str(run.settings.get("num_experts") or 0) not in ("0", "1")
+    without_graphs = work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+    if run.stack != "megatron" or not (has_experts and without_graphs and work.capacity_factor is None):
         return {}
     return {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": _CAPTURED}
 

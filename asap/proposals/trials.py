@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import format_seconds
+from asap.core.units import format_percent
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
@@ -60,7 +60,8 @@ def _expected(study: Study, trial: Trial) -> str:
     if trial.workload and study.slice is not None and model is not None and not model.missing():
         now, then = _step(study, workload), _step(study, workload.model_copy(update=dict(trial.workload)))
         if now is not None and then is not None:
-            return f"modelled, the step takes {format_seconds(then)} with it and {format_seconds(now)} without"
+            less = 1 - then / now
+            return f"modelled, the step takes {format_percent(abs(less))} {'less' if less > 0 else 'more'} time with it"
     return "only a run tells what it brings"
 
 

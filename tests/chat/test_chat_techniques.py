@@ -8,6 +8,7 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from tests.chat.conftest import LLAMA
+from tests.experiments.stack_configurations import MIXTURE
 
 pytestmark = pytest.mark.slow
 RUN = "replica=4 model=4 microbatches=16 remat=full"
@@ -100,13 +101,7 @@ def test_the_distributed_optimizer_is_weighed_with_and_without_it(megatron):
 
 def test_a_setting_that_is_offered_for_a_test_is_answered_with_what_it_is_expected_to_bring(start, tmp_path):
     script = tmp_path / "moe.sh"
-    script.write_text(
-        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 32"
-        " --seq-length 4096 --max-position-embeddings 4096 --num-experts 64 --moe-router-topk 8"
-        " --moe-ffn-hidden-size 768 --ffn-hidden-size 6144 --expert-model-parallel-size 8 --micro-batch-size 1"
-        " --global-batch-size 256 --bf16 --swiglu --vocab-size 151936 --use-distributed-optimizer --use-mcore-models\n",
-        encoding="utf-8",
-    )
+    script.write_text(f"{MIXTURE}\n", encoding="utf-8")
     record = create_experiment("mixture", Statement(hardware="h100-64"), config=script)
     ExperimentStore().add(record, replace=True)
     answer = start("mixture").turn("would cuda graphs help?", lambda piece: None)

@@ -7,6 +7,14 @@ from asap.models.parameters import count_parameters
 
 LLAMA3_8B = 8.03e9
 
+MIXTURE = (
+    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 32"
+    " --seq-length 4096 --max-position-embeddings 4096 --num-experts 64 --moe-router-topk 8 --moe-ffn-hidden-size 768"
+    " --ffn-hidden-size 6144 --expert-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 256 --bf16"
+    " --swiglu --vocab-size 151936 --use-distributed-optimizer --use-mcore-models"
+)
+"""A command of Megatron-LM that trains a mixture of experts, without CUDA graphs."""
+
 MEGATRON = """#!/bin/bash
 export NCCL_IB_TIMEOUT=19
 GPUS_PER_NODE=8

@@ -38,7 +38,7 @@ class Constants:
     kernel_floor: Number
     """Seconds that the host takes to launch one pass over a dense layer."""
     expert_floor: Number
-    """Seconds that the host takes to launch one pass over a layer of experts."""
+    """Seconds that the host takes to launch one pass over a layer of experts, without its attention."""
     collective_floor: Number
     """Seconds that tensor parallelism adds to launching a layer."""
     microbatch_overhead: Number
