@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from asap.history import HistoryHit, precedent_weight
 from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table
-from asap.prediction.profile_scaling.plan_distance import spread
 from asap.proposals.selection.precedents import SIMILAR_RUNS, similar_runs
 from asap.study.study import Study
 
@@ -41,8 +40,9 @@ def gains_of_degrees(study: Study, current: Plan, degrees: Table) -> NDArray[np.
 
 
 def gain_of_precedents(found: Sequence[HistoryHit], current: Plan, degrees: Table) -> NDArray[np.float64]:
-    """What past runs add; arguments as of :func:`gains_of_degrees`."""
-    hits = [hit for hit in found if precedent_weight(hit)]
+    """What past runs add; arguments as of :func:`gains_of_degrees`. What ran out of memory says nothing of time, and
+    whether a plan fits has a prediction of its own."""
+    hits = [hit for hit in found if precedent_weight(hit) and hit.record.speedup]
     hits = [hit for hit in hits if hit.record.before is not None and hit.record.after is not None]
     if not hits:
         return np.zeros(len(degrees))
@@ -51,7 +51,7 @@ def gain_of_precedents(found: Sequence[HistoryHit], current: Plan, degrees: Tabl
     lengths = np.linalg.norm(moves, axis=1)[:, None] * np.linalg.norm(made, axis=1)
     alike = np.divide(moves @ made.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
     weights = np.maximum(alike, 0.0) * np.array([precedent_weight(hit) for hit in hits])
-    effects = np.array([_effect(hit.record.speedup) for hit in hits])
+    effects = np.array([abs(math.log(hit.record.speedup or 1.0)) for hit in hits])
     return weights @ effects / (1 + np.abs(weights).sum(axis=1))
 
 
@@ -59,8 +59,3 @@ def _move(before: Plan | None, after: Plan | None) -> list[float]:
     assert before is not None
     assert after is not None
     return [math.log2(after.degree(axis) / before.degree(axis)) for axis in AXES]
-
-
-def _effect(speedup: float | None) -> float:
-    """How much faster or slower it went; what ran out of memory counts as the worst that one doubling does."""
-    return abs(math.log(speedup)) if speedup else spread(1)
