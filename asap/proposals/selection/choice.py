@@ -15,6 +15,8 @@ SURER = 0.1
 """Probability by which a plan has to be likelier to fit than another to be surer."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
+DATA_PARALLEL = ("replica", "data")
+"""Axes that take what the others leave."""
 
 
 def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COUNT) -> list[Candidate]:
@@ -77,11 +79,16 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
 
 
 def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
-    """Whether a plan changes more than a better one does, and is neither faster for it nor surer to fit."""
-    more = strategy(one.plan, incumbent) > strategy(better.plan, incumbent)
+    """Whether a plan changes more than a better one does, and is neither faster for it nor surer to fit, apart
+    from how much data parallelism that leaves."""
+    more = _moves(one.plan, incumbent) > _moves(better.plan, incumbent)
     faster = expected_gain(one.prediction) > expected_gain(better.prediction) + MEASURABLE
     surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
     return more and not faster and not surer
+
+
+def _moves(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
+    return frozenset(change for change in strategy(plan, incumbent) if change[0] not in DATA_PARALLEL)
 
 
 def _is_part_of(plan: Plan, better: Plan, incumbent: Plan) -> bool:
