@@ -16,8 +16,8 @@ from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.context_parallelism import collective_kind
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import REMAT_LADDER
+from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.plan_widths import Widths
-from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.prediction.uncertainty.sharing import Narrowing
 from asap.prediction.uncertainty.widest_doubt import REASONS, widest_doubt
 
@@ -113,17 +113,18 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     plain = _Estimate("architecture", mixed, float(evaluation.half_width[index]), MODEL)
     if anchor is None:
         return plain
-    distance = plan_distance(evaluation.plans[index], evaluation.plans[anchor.index])
+    another = evaluation.plans[index] != evaluation.plans[anchor.index]
+    change = _change(evaluation, index, anchor.index) if another else None
     sequences, mixture = evaluation.inputs.workload.batch, _at(evaluation.inputs.model.experts, 0) > 0
     before = _at(evaluation.step.total, anchor.index)
     larger = _at(sequences, index) / _at(sequences, anchor.index)
     if not anchor.step_time:
         ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index])) / larger
-        return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths.of(mixture), distance))
+        return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths.of(mixture), change))
     missed, widths = math.log(anchor.step_time / before), fit.anchored_widths.of(mixture)
-    seconds = total * math.exp(fit.residual_transfer.expected(missed, distance))
-    relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, distance)
-    width = math.hypot(STEP_TIME_VARIATION, widths.at(distance))
+    seconds = total * math.exp(fit.residual_transfer.expected(missed, change or 0.0))
+    relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, change)
+    width = STEP_TIME_VARIATION if change is None else widths.at(change)
     return _Estimate("anchored_architecture", seconds, width, ANCHORED, relative)
 
 
@@ -133,8 +134,15 @@ def _narrowed(estimate: _Estimate, own: Narrowing, half_width: float) -> _Estima
     return replace(estimate, seconds=seconds, width=estimate.width * own.scale, source=estimate.source + own.source)
 
 
-def _relative(ratio: float, source: str, widths: Widths, distance: float) -> Quantity:
-    return _interval(ratio, "fraction", source, 0.0 if distance == 0 else widths.at(distance))
+def _relative(ratio: float, source: str, widths: Widths, change: float | None) -> Quantity:
+    return _interval(ratio, "fraction", source, 0.0 if change is None else widths.at(change))
+
+
+def _change(evaluation: Evaluation, index: int, other: int) -> float:
+    """How much of a sequence's step changes between two plans."""
+    parts, batch = step_parts(evaluation.step), evaluation.inputs.workload.batch
+    of_each = ([_at(part, place) / _at(batch, place) for part in parts] for place in (index, other))
+    return float(change_between(*of_each))
 
 
 def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:

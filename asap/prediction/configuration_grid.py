@@ -21,7 +21,6 @@ from asap.plans.validity import RULES, Constraints, Degrees
 from asap.prediction.step_model.encoding import hardware_inputs, model_inputs, plan_inputs
 from asap.prediction.step_model.encoding.workload import under_meshes, workload_under_plans
 from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
-from asap.prediction.uncertainty.residual_transfer import plan_distance
 
 Array = NDArray[np.float64]
 Index = tuple[int, ...]
@@ -109,18 +108,6 @@ class ConfigurationGrid:
             if fact is not None:
                 passed = passed & rule.holds(degrees, fact)
         return np.broadcast_to(passed, self.shape)
-
-    @cached_property
-    def distance(self) -> Array:
-        """Doublings between every place and the incumbent, as :func:`plan_distance` counts them."""
-        moved = sum(np.abs(np.log2(self._total(axis) / self.incumbent.degree(axis))) for axis in AXES) / 2
-        moved = moved + np.abs(np.log2(np.maximum(self.microbatches, 1) / (self.incumbent.microbatches or 1))) / 2
-        levers = np.zeros((1,) * len(self.shape))
-        for axis, (lever, values) in enumerate(self.levers, 1):
-            if lever.name != "microbatches":
-                steps = [plan_distance(value.change(self.incumbent), self.incumbent) for value in values]
-                levers = levers + self._lever_column(axis, np.array(steps))
-        return (moved.T + levers.T).T
 
     def _count(self, value: Value, shards: Array, stages: Array) -> Array:
         if value.sequences is not None:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.memory import memory
 from asap.prediction.step_model.stacking import Part
 from asap.prediction.step_model.step import predict_step
+from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.plan_widths import Widths
 
@@ -31,7 +31,8 @@ class GridEvaluation:
     Args:
         grid: the configurations.
         gain: ``ln`` of how many times faster than the incumbent, for as many tokens.
-        widths: of the 90 % interval of ``gain``, by distance.
+        change: how much of the step changes (:func:`change_between`).
+        widths: of the 90 % interval of ``gain``, by ``change``.
         hbm: reserved bytes of the fullest device.
         fits: whether they are within its HBM, or what a measured incumbent has shown to fit, and within host memory.
         fit_odds: the probability that they are within its HBM.
@@ -40,6 +41,7 @@ class GridEvaluation:
 
     grid: ConfigurationGrid
     gain: Array
+    change: Array
     widths: Widths
     hbm: Array
     fits: NDArray[np.bool_]
@@ -53,13 +55,8 @@ class GridEvaluation:
 
     def half_width(self, places: tuple[NDArray[np.int64], ...]) -> NDArray[np.float64]:
         """Half the 90 % interval of ``gain`` at some places, an index array for each axis."""
-        distance = self.distance[places]
-        return np.where(distance == 0, 0.0, self.widths.at_each(distance))
-
-    @cached_property
-    def distance(self) -> Array:
-        """Doublings between every place and the incumbent."""
-        return np.broadcast_to(self.grid.distance, self.grid.shape)
+        another = np.any(np.stack(places) != 0, axis=0)
+        return np.where(another, self.widths.at_each(self.change[places]), 0.0)
 
 
 def evaluate_grid(
@@ -85,22 +82,27 @@ def evaluate_grid(
     constants = fit.resolve_one(Groups.of(hardware, workload))
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
     inputs, meshes = grid.inputs(architecture, workload, hardware), len(grid.meshes)
-    seconds, held, on_host = [], [], []
+    sequences, now = grid.sequences.T, list[float]()
+    seconds, changed, held, on_host = [], [], [], []
     for start in range(0, meshes, CHUNK):
         rows = slice(start, min(start + CHUNK, meshes))
         part = _at_meshes(inputs, rows, meshes)
-        seconds.append(_over_meshes(predict_step(part, constants).total, rows))
+        step = predict_step(part, constants)
+        parts = [value / sequences for value in step_parts(step)]
+        now = now or [float(value.flat[0]) for value in parts]
+        seconds.append(_over_meshes(step.total, rows))
+        changed.append(_over_meshes(change_between(parts, now), rows))
         held.append(_over_meshes(memory(part).reserved(overhead.scale, overhead.reuse).total, rows))
         on_host.append(_over_meshes(host_memory(part), rows))
     total, hbm = np.log(np.concatenate(seconds, axis=-1)).T, np.concatenate(held, axis=-1).T
     fits_host = (np.concatenate(on_host, axis=-1) <= inputs.hardware.host_bytes).T
     present = (0,) * len(grid.shape)
     before = total[present]
-    larger = np.log(grid.sequences / grid.batch)
+    larger, change = np.log(grid.sequences / grid.batch), np.concatenate(changed, axis=-1).T
     gain, widths = before - total + larger, fit.ratio_widths.of(architecture.is_moe)
     if measured:
         missed = math.log(measured) - float(before)
-        gain = missed + before - total + larger - fit.residual_transfer.expected(missed, grid.distance)
+        gain = missed + before - total + larger - fit.residual_transfer.expected(missed, change)
         widths = fit.anchored_widths.of(architecture.is_moe)
     capacity = hardware.chip.device_capacity
     shown = float(hbm[present]) if measured else 0.0
@@ -108,6 +110,7 @@ def evaluate_grid(
     return GridEvaluation(
         grid=grid,
         gain=np.broadcast_to(gain, grid.shape),
+        change=np.broadcast_to(change, grid.shape),
         widths=widths,
         hbm=np.broadcast_to(hbm, grid.shape),
         fits=np.broadcast_to((hbm <= max(capacity, shown)) & fits_host, grid.shape),

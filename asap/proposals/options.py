@@ -1,5 +1,6 @@
 """What it would take to do better than the allowed levers can: other numerics, another batch, more chips."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.search import search
 from asap.study.study import Study, study_of
 from asap.study.wishes import Wishes
@@ -124,7 +126,7 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
     for name in NARROW.get(hardware.chip.kind, ()):
         if peaks.get(name, 0.0) > present:
             found = _best_or_present(_with_workload(study, precision=name))
-            if found is not None and _rate(found) > _rate(now):
+            if found is not None and _is_faster(found, now):
                 ratio, statement = _against(found, now)
                 yield Option(
                     changes="numerics", plan=found.plan, tokens_per_second=ratio,
@@ -138,7 +140,7 @@ def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     if not batch or global_batch.LEVER.name in study.wishes.allowed:
         return
     found = _best_or_present(_with_workload(study, global_batch=2 * batch))
-    if found is not None and _rate(found) > _rate(now):
+    if found is not None and _is_faster(found, now):
         ratio, statement = _against(found, now)
         yield Option(
             changes="batch", plan=found.plan, tokens_per_second=ratio,
@@ -173,6 +175,11 @@ def _best_or_present(study: Study) -> Prediction | None:
 def _against(found: Prediction, now: Prediction) -> tuple[float, str]:
     ratio = _rate(found) / _rate(now)
     return ratio, f"{format_percent(ratio - 1, 0)} more tokens/s than now (modelled)"
+
+
+def _is_faster(found: Prediction, now: Prediction) -> bool:
+    """By what two short runs can tell apart."""
+    return _rate(found) > _rate(now) * math.exp(MEASURABLE)
 
 
 def _rate(found: Prediction) -> float:

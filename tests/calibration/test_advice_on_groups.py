@@ -16,7 +16,7 @@ KERNEL = ResidualKernel(deviation=0.1, reach=1.0)
 
 
 def group(predicted, plans=PLANS, source="one"):
-    widths = Widths(doubling=0.05)
+    widths = Widths(least=0.05, whole=0.1)
     return TuningProblem(source, plans, np.array(predicted), MEASURED, ResidualTransfer(), widths, KERNEL)
 
 

@@ -4,11 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.calibration.fit.intervals import conformal_quantile, fit_plan_widths, fit_step_interval, weighted_quantile
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.step_interval import DOUBTFUL, StepInterval
 
-distances = st.floats(0.0, 20.0)
+changes = st.floats(0.0, 20.0)
 
 
 def all_widths() -> list[Widths]:
@@ -25,8 +26,8 @@ def sweeps(sources: int, rows: int, common: float, seed: int = 0) -> tuple[np.nd
     return shared + generator.normal(size=sources * rows) / 10, [f"source {n // rows}" for n in range(sources * rows)]
 
 
-@given(distances, distances)
-def test_intervals_never_narrow_with_distance(one, other):
+@given(changes, changes)
+def test_intervals_never_narrow_where_more_changes(one, other):
     near, far = sorted((one, other))
     assert all(width.at(near) <= width.at(far) for width in all_widths())
 
@@ -52,13 +53,14 @@ def test_one_large_sweep_counts_as_one_source():
     assert quantile > 0.8 * conformal_quantile(np.abs(residuals), names)
 
 
-def test_the_square_of_a_width_grows_with_the_doublings():
+def test_the_square_of_a_width_grows_with_what_changes():
     generator, names = np.random.default_rng(0), np.repeat([f"source {n}" for n in range(40)], 50).tolist()
-    distances, mixture = np.tile(np.linspace(0.25, 5.0, 50), 40), np.repeat(np.arange(40) % 2, 50).astype(float)
-    spread = np.sqrt((0.1**2 + 0.2**2 * mixture) * distances)
-    widths = fit_plan_widths(generator.laplace(size=2000) * spread / np.sqrt(2), distances, mixture, names)
-    assert widths.of(True).doubling == pytest.approx(np.sqrt(5) * widths.of(False).doubling, rel=0.2)
-    assert widths.of(False).at(4.0) == pytest.approx(2 * widths.of(False).at(1.0))
+    change, mixture = np.tile(np.linspace(0.1, 5.0, 50), 40), np.repeat(np.arange(40) % 2, 50).astype(float)
+    spread = np.sqrt(STEP_TIME_VARIATION**2 + (0.4**2 + 0.8**2 * mixture) * change)
+    widths = fit_plan_widths(generator.laplace(size=2000) * spread / np.sqrt(2), change, mixture, names)
+    assert widths.of(True).whole == pytest.approx(np.sqrt(5) * widths.of(False).whole, rel=0.2)
+    assert widths.of(False).at(4.0) == pytest.approx(2 * widths.of(False).at(1.0), rel=0.05)
+    assert 0 < widths.of(False).at(0.0) == widths.of(True).at(0.0) < 0.1
 
 
 def test_what_is_harder_to_predict_gets_a_wider_interval():

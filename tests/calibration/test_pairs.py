@@ -1,3 +1,5 @@
+"""Pairs of published runs, of which one is predicted from the other, and how much of the step changes between them."""
+
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,8 +8,10 @@ import pytest
 from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.calibration.fit.predicted_runs import change_of_pairs, predict_runs
 from asap.plans import Plan
-from asap.prediction.uncertainty.residual_transfer import OTHER_RUN
+from asap.prediction.step_model.step_parts import change_between
+from asap.prediction.uncertainty.calibration import load_calibration
 
 MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
 
@@ -19,19 +23,27 @@ def run() -> PublishedRun:
     return replace(one, plan=Plan.parse("data=8 remat=full"))
 
 
+def changes(runs):
+    pairs, found = pairs_of(runs), predict_runs(runs, load_calibration().full)
+    return change_of_pairs(runs, found.likeliest, found.shares, pairs).tolist()
+
+
 def test_a_run_that_was_measured_twice_is_no_pair(run):
     assert not len(pairs_of([run, replace(run, id="again", step_time=1.0)]).known)
 
 
-def test_another_batch_is_another_run(run):
-    batch = (run.workload.global_batch or 0) + 8
-    larger = replace(run, workload=run.workload.model_copy(update={"global_batch": batch}))
-    found = pairs_of([run, larger])
-    assert found.distance.tolist() == [0.0, 0.0]
-    assert found.apart.tolist() == [OTHER_RUN, OTHER_RUN]
+def test_another_batch_changes_little_of_what_a_token_takes(run):
+    larger = replace(run, workload=run.workload.model_copy(update={"global_batch": 8 * run.workload.global_batch}))
+    there, back = changes([run, larger])
+    assert 0 < there == back < 1
 
 
-def test_another_plan_lies_as_far_as_the_plans_do(run):
-    other = replace(run, plan=Plan.parse("data=2 model=4 remat=full"))
-    found = pairs_of([run, other])
-    assert found.distance.tolist() == found.apart.tolist() == [2.0, 2.0]
+def test_more_of_the_step_changes_with_more_of_the_plan(run):
+    near, far = (replace(run, plan=Plan.parse(plan)) for plan in ("data=4 model=2 remat=full", "data=2 model=4"))
+    assert changes([run, near])[0] < changes([run, far])[0]
+
+
+def test_half_of_what_the_parts_differ_by_counts_over_the_shorter_step():
+    assert change_between([1.0, 2.0], [1.0, 2.0]) == 0
+    assert change_between([1.0, 1.0], [2.0, 2.0]) == change_between([2.0, 2.0], [1.0, 1.0]) == 0.5
+    assert change_between([2.0, 0.0], [0.0, 2.0]) == 1

@@ -9,7 +9,7 @@ from asap.calibration.fit.residual_kernel import (
     fit_residual_kernels,
     likelihood_of,
 )
-from asap.prediction.step_model.step_shares import KINDS
+from asap.prediction.step_model.step_parts import KINDS
 from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, PartKernel, ResidualKernel
 
 KERNEL = ResidualKernel(deviation=0.2, reach=1.5, own=0.05)

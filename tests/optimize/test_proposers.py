@@ -19,10 +19,10 @@ from asap.optimize.proposers.step_belief import StepBelief, believe
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
-from asap.prediction.step_model.step_shares import KINDS
+from asap.prediction.step_model.step_parts import KINDS
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.plan_distances import plan_distances
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
-from asap.prediction.uncertainty.residual_transfer import plan_distance
 from asap.proposals.test_worth import expected_share
 from asap.study.study import study_of
 
@@ -142,7 +142,7 @@ def test_plans_are_as_far_apart_as_each_pair_is(texts):
     plans = [Plan.parse(text) for text in texts]
     for place, plan in enumerate(plans):
         found = plans_apart(plans)(place)
-        assert found.sum(axis=0) == pytest.approx([plan_distance(plan, other) for other in plans])
+        assert found.sum(axis=0) == pytest.approx([sum(plan_distances(plan, other)) for other in plans])
 
 
 def test_what_is_under_way_is_not_proposed_again():

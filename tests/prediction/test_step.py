@@ -12,7 +12,7 @@ from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import StepTime, predict_step
-from asap.prediction.step_model.step_shares import KINDS, step_shares
+from asap.prediction.step_model.step_parts import KINDS, step_shares
 from asap.prediction.uncertainty.calibration import load_calibration
 
 

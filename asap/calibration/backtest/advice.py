@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.calibration.backtest.loop import TuningProblem
 from asap.plans import Plan
 from asap.plans.plan import SETTINGS
-from asap.prediction.uncertainty.residual_transfer import plan_distance
+from asap.prediction.step_model.step_parts import change_between
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.doubt import after_doubt_of_each
 
@@ -37,10 +37,13 @@ def settings_vary(plans: Sequence[Plan]) -> bool:
 
 def first_proposal(problem: TuningProblem, now: int) -> int:
     """The plan to run next if the one at ``now`` runs, or that one."""
-    distance = np.array([plan_distance(plan, problem.plans[now]) for plan in problem.plans])
+    shares = np.ones((len(problem.plans), 1)) if problem.shares is None else problem.shares
+    parts = shares.T * problem.predicted
+    change = change_between(list(parts), list(parts[:, now]))
     missed = float(np.log(problem.measured[now] / problem.predicted[now]))
-    gain = np.log(problem.measured[now] / problem.predicted) - problem.transfer.expected(missed, distance)
-    worth = np.where(gain >= MEASURABLE, after_doubt_of_each(gain, problem.widths.at_each(distance)), 0.0)
+    gain = np.log(problem.measured[now] / problem.predicted) - problem.transfer.expected(missed, change)
+    width = np.where(np.arange(len(gain)) == now, 0.0, problem.widths.at_each(np.asarray(change)))
+    worth = np.where(gain >= MEASURABLE, after_doubt_of_each(gain, width), 0.0)
     best = int(np.argmax(worth))
     return best if worth[best] > 0 else now
 

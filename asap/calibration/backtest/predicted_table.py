@@ -14,7 +14,7 @@ from asap.calibration.backtest.own_runs import OwnRunsScore, score_own_runs
 from asap.calibration.backtest.scores import Errors, Ranking, WhatIf, score_errors, score_ranking
 from asap.calibration.dataset.pairs import grouped, pairs_of
 from asap.calibration.dataset.runs import PublishedRun
-from asap.calibration.fit.predicted_runs import half_widths, predict_each, stacked
+from asap.calibration.fit.predicted_runs import change_of_pairs, half_widths, predict_each, stacked
 from asap.prediction.uncertainty.calibration import Calibration, Fit
 
 Vector = NDArray[np.float64]
@@ -90,13 +90,14 @@ class PredictedTable:
         known, other = pairs.known, pairs.other
         missed = np.log(self.measured[known] / self.likeliest[known])
         shift, widths = missed, None
-        if self.widths is not None:
+        if self.widths is not None and self.shares is not None:
             fits = [self.fits[one] for one in known]
-            steps = list(zip(fits, missed, pairs.distance, strict=True))
-            shift = np.array([float(fit.residual_transfer.expected(residual, far)) for fit, residual, far in steps])
+            change = change_of_pairs(self.runs, self.likeliest, self.shares, pairs)
+            steps = zip(fits, missed, change, strict=True)
+            shift = np.array([float(fit.residual_transfer.expected(residual, moved)) for fit, residual, moved in steps])
             mixtures = [self.runs[one].architecture.is_moe for one in known]
-            each = zip(fits, mixtures, pairs.apart, strict=True)
-            widths = np.array([fit.anchored_widths.of(mixture).at(far) for fit, mixture, far in each])
+            each = zip(fits, mixtures, change, strict=True)
+            widths = np.array([fit.anchored_widths.of(mixture).at(moved) for fit, mixture, moved in each])
         sources = [self.runs[index].source for index in known]
         errors = score_errors(self.likeliest[other] * np.exp(shift), self.measured[other], sources, widths)
         return WhatIf(pairs=len(known), **errors.model_dump()) if errors else None

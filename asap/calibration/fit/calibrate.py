@@ -16,7 +16,14 @@ from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.dataset.sources import UNFITTED
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import NO_WIDTHS, fit_plan_widths, fit_step_interval, macro_median
-from asap.calibration.fit.predicted_runs import PredictedRuns, groups_of, likeness_of, predict_each, stacked
+from asap.calibration.fit.predicted_runs import (
+    PredictedRuns,
+    change_of_pairs,
+    groups_of,
+    likeness_of,
+    predict_each,
+    stacked,
+)
 from asap.calibration.fit.regression import Regression
 from asap.calibration.fit.residual_kernel import START, fit_residual_kernels, residual_groups
 from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
@@ -27,7 +34,6 @@ from asap.prediction.uncertainty.region import region_of
 from asap.prediction.uncertainty.sharing import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
 
-ANCHORED_EDGES = (0.6, 1.6, 3.1)
 Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
@@ -123,16 +129,16 @@ def _with_residuals(
     first_errors, first_doubts = as_first_seen(timed, errors, predicted.doubts, looks)
     pairs = pairs_of(timed)
     known, other = missed[pairs.known], missed[pairs.other]
-    pair_sources = sources[pairs.known]
+    pair_sources, change = sources[pairs.known], change_of_pairs(timed, predicted.likeliest, predicted.shares, pairs)
     mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
     kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.shares))
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
-        names, distances, apart = pair_sources[between].tolist(), pairs.distance[between], pairs.apart[between]
+        names, changes = pair_sources[between].tolist(), change[between]
         limit = common_size(missed[rows], sources[rows].tolist())
-        transfer = fit_residual_transfer(known[between], other[between], distances, names, ANCHORED_EDGES, limit)
-        remaining = other[between] - transfer.expected(known[between], distances)
+        transfer = fit_residual_transfer(known[between], other[between], changes, names, limit)
+        remaining = other[between] - transfer.expected(known[between], changes)
         doubts = {doubt: value[rows] for doubt, value in first_doubts.items()}
         interval = fit_step_interval(first_errors[rows], doubts, sources[rows].tolist())
         return fit.model_copy(
@@ -141,8 +147,8 @@ def _with_residuals(
                 "sharing": _sharing(timed, errors, predicted, interval, rows),
                 "residual_transfer": transfer,
                 "residual_kernel": kernels.get(name, kernels[None]).model_copy(update={"limit": limit}),
-                "anchored_widths": fit_plan_widths(remaining, apart, mixture[between], names),
-                "ratio_widths": fit_plan_widths((other - known)[between], apart, mixture[between], names),
+                "anchored_widths": fit_plan_widths(remaining, changes, mixture[between], names),
+                "ratio_widths": fit_plan_widths((other - known)[between], changes, mixture[between], names),
                 "allocator_overheads": fit_allocator_overheads([run for run in runs if run.source != name]),
             }
         )

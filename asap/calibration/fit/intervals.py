@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.uncertainty.plan_widths import PlanWidths, Widths
 from asap.prediction.uncertainty.step_interval import StepInterval
 
@@ -31,8 +32,8 @@ decide the steps of two sources, vTrain and nanotron, and take a layer of these 
 
 
 PLAN_SPREAD, LEAST_PLAN_SPREAD = 0.3, 0.01
-"""E-folds that a doubling adds: half-normal prior, and least."""
-NO_WIDTHS = PlanWidths(dense=Widths(doubling=0.0), mixture=Widths(doubling=0.0))
+"""E-folds that a whole step that changes adds: half-normal prior, and least."""
+NO_WIDTHS = PlanWidths(dense=Widths(least=0.0, whole=0.0), mixture=Widths(least=0.0, whole=0.0))
 
 
 def source_weights(sources: Sequence[str]) -> Vector:
@@ -74,13 +75,13 @@ def fit_step_interval(residuals: Vector, doubts: Mapping[str, Vector], sources: 
     return StepInterval(spreads=rounded, quantile=round(quantile, 4))
 
 
-def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sources: Sequence[str]) -> PlanWidths:
-    """How the square of a residual grows with the doublings between two plans, faster for mixtures of experts, by the
+def fit_plan_widths(residuals: Vector, change: Vector, mixture: Vector, sources: Sequence[str]) -> PlanWidths:
+    """How the square of a residual grows with how much of the step changes, faster for mixtures of experts, by the
     likelihood of double-exponential residuals, and the quantile over sources.
 
     Args:
-        residuals: ln(measured / predicted) of plans that were predicted from another one.
-        distances: between the two plans, doublings, above 0.
+        residuals: ln(measured / predicted) of runs that were predicted from another one.
+        change: how much of the step changes between them.
         mixture: 1 for mixtures of experts, else 0.
         sources: of the pairs.
     """
@@ -89,10 +90,10 @@ def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sourc
     if not len(residuals):
         return NO_WIDTHS
     weights, size = WEIGHT_OF_A_SOURCE * source_weights(sources), np.abs(residuals)
-    grown = np.stack([distances, distances * mixture], axis=1)
+    grown = np.stack([change, change * mixture], axis=1)
 
     def scale(theta: Vector) -> Vector:
-        return np.sqrt(grown @ np.square(theta))
+        return np.sqrt(STEP_TIME_VARIATION**2 + grown @ np.square(theta))
 
     def loss(theta: Vector) -> float:
         expected = scale(theta)
@@ -101,9 +102,10 @@ def fit_plan_widths(residuals: Vector, distances: Vector, mixture: Vector, sourc
 
     bounds = [(LEAST_PLAN_SPREAD, None), (0.0, None)]
     found = minimize(loss, np.full(2, PLAN_SPREAD / 2), bounds=bounds, method="L-BFGS-B").x
-    dense, more = found * conformal_quantile(size / scale(found), sources)
-    mixed = float(np.hypot(dense, more))
-    return PlanWidths(dense=Widths(doubling=round(float(dense), 4)), mixture=Widths(doubling=round(mixed, 4)))
+    quantile = conformal_quantile(size / scale(found), sources)
+    least, dense, more = (round(float(value), 4) for value in quantile * np.array([STEP_TIME_VARIATION, *found]))
+    mixed = round(float(np.hypot(dense, more)), 4)
+    return PlanWidths(dense=Widths(least=least, whole=dense), mixture=Widths(least=least, whole=mixed))
 
 
 def weighted_quantile(values: Vector, weights: Vector, share: float) -> float:

@@ -1,5 +1,6 @@
 """Published runs as inputs of the step model, and what a fit predicts for them; calibration and backtest share it."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.calibration.dataset.pairs import Pairs
 from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Remat
 from asap.prediction.step_model.encoding import step_inputs
@@ -15,7 +17,7 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.step_model.step_shares import KINDS, step_shares
+from asap.prediction.step_model.step_parts import KINDS, change_between, step_shares
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.own_runs import Likeness
 from asap.prediction.uncertainty.region import distance_from, doubtful_groups
@@ -97,6 +99,20 @@ def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> Predicted
         for name, value in predicted.doubts.items():
             doubts[name][rows] = value
     return PredictedRuns(doubts=dict(doubts), **columns)
+
+
+def change_of_pairs(runs: Sequence[PublishedRun], seconds: Vector, shares: Vector, pairs: Pairs) -> Vector:
+    """How much of a token's step changes between the runs of each pair.
+
+    Args:
+        runs: whose batch and sequence are known.
+        seconds: of their steps, predicted.
+        shares: of the parts, of shape (runs, parts).
+        pairs: of runs.
+    """
+    tokens = np.array([run.workload.tokens or math.nan for run in runs])
+    parts = shares.T * (seconds / tokens)
+    return np.asarray(change_between(list(parts[:, pairs.other]), list(parts[:, pairs.known])))
 
 
 def half_widths(predicted: PredictedRuns, fits: Sequence[Fit]) -> Vector:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Plan
-from asap.prediction.step_model.step_shares import KINDS
+from asap.prediction.step_model.step_parts import KINDS
+from asap.prediction.uncertainty.plan_distances import plan_distances
 from asap.prediction.uncertainty.residual_kernel import PartKernel, PlanKernel, ResidualKernel, log_likelihood
-from asap.prediction.uncertainty.residual_transfer import plan_distances
 
 Vector = NDArray[np.float64]
 BY_PART = PartKernel(deviation=0.1, reach=2.0, own=0.03, parts=dict.fromkeys(KINDS, 0.2))

@@ -11,7 +11,8 @@ from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
 Vector = NDArray[np.float64]
 
 COMMON = 0.9
-ENOUGH = 30  # pairs that a bin needs to have a share of its own
+NEAREST, FARTHEST = 0.01, 100.0
+"""Bounds of the reach."""
 
 
 def common_size(residuals: Vector, sources: Sequence[str]) -> float:
@@ -20,24 +21,28 @@ def common_size(residuals: Vector, sources: Sequence[str]) -> float:
 
 
 def fit_residual_transfer(
-    known: Vector, other: Vector, distances: Vector, sources: Sequence[str], edges: Sequence[float], limit: float
+    known: Vector, other: Vector, change: Vector, sources: Sequence[str], limit: float
 ) -> ResidualTransfer:
-    """The share that leaves the least absolute error, by bin of distance; too few pairs take their neighbour's.
+    """The reach that leaves the least absolute error.
 
     Args:
         known: residuals ln(measured / modelled) of the measured runs.
         other: of the runs that are predicted from them.
-        distances: between their plans; pairs of the same plan are not used.
+        change: how much of the step changes between them.
         sources: of the pairs.
-        edges: of the bins.
         limit: residual beyond which the rest transfers whole.
     """
-    weights = source_weights(sources) * np.abs(known)
-    ratios = other / np.where(known == 0, 1.0, known)
-    bins, share, shares = np.searchsorted(edges, distances, side="right"), 1.0, []
-    for bin_ in range(len(edges) + 1):
-        inside = (bins == bin_) & (distances > 0) & (known != 0)
-        if inside.sum() >= ENOUGH:
-            share = min(share, max(weighted_quantile(ratios[inside], weights[inside], 0.5), 0.0))
-        shares.append(round(share, 4))
-    return ResidualTransfer(edges=tuple(edges), shares=tuple(shares), limit=limit)
+    from scipy.optimize import minimize_scalar
+
+    if not len(known):
+        return ResidualTransfer(limit=limit)
+    weights = source_weights(sources)
+
+    def transfer(log_reach: float) -> ResidualTransfer:
+        return ResidualTransfer(reach=round(float(np.exp(log_reach)), 4), limit=limit)
+
+    def loss(log_reach: float) -> float:
+        return float(weights @ np.abs(other - transfer(log_reach).expected(known, change)))
+
+    bounds = np.log((NEAREST, FARTHEST)).tolist()
+    return transfer(minimize_scalar(loss, bounds=bounds, method="bounded").x)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
-from asap.prediction.uncertainty.residual_transfer import distinguishing, plan_distances
+from asap.prediction.uncertainty.plan_distances import distinguishing, plan_distances
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Prior:
         apart: doublings between one configuration and all in each thing that differs among them, of shape (things, n)
             (:func:`plans_apart`).
         refused: why a configuration cannot be launched; ``None`` if it can.
-        shares: of the parts in each step, of shape (n, parts), as :func:`~asap.prediction.step_model.step_shares` has
+        shares: of the parts in each step, of shape (n, parts), as :func:`~asap.prediction.step_model.step_parts` has
             them; ``None`` where they are not known.
     """
 

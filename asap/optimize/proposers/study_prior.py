@@ -17,7 +17,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.step_model.encoding import require, step_inputs
 from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.step_model.step_shares import step_shares
+from asap.prediction.step_model.step_parts import step_shares
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.kinds import Places

@@ -1,5 +1,6 @@
 """How the time of each class of kernels changes from one run to another, by the step model."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,8 +15,8 @@ from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import infer_remat
+from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.residual_transfer import run_distance
 
 AXES_BEHIND: Mapping[str, tuple[Axis, ...]] = {
     "all-reduce": ("model", "replica"),
@@ -51,6 +52,8 @@ class Modelled:
     total: float
     axes: Mapping[Axis, float]
     exposed: Mapping[Axis, float]
+    parts: tuple[float, ...]
+    """Of a token."""
 
 
 @dataclass(frozen=True)
@@ -113,21 +116,17 @@ def factors(before: Modelled, traced: Run, target: Run) -> Factors:
         InsufficientEvidenceError: the model, the batch or the sequence is not known.
     """
     widths = load_calibration().full.anchored_widths.of(traced.architecture.is_moe)
-    same = (traced.architecture, traced.workload, traced.hardware) == (
-        target.architecture,
-        target.workload,
-        target.hardware,
-    )
-    distance = run_distance(target.plan, traced.plan, same)
-    doubt = float(np.expm1(widths.at(distance))) if target != traced else 0.0
-    return Factors(before, modelled(target), target.hardware.devices / traced.hardware.devices, doubt)
+    after = modelled(target)
+    doubt = math.expm1(widths.at(float(change_between(after.parts, before.parts)))) if target != traced else 0.0
+    return Factors(before, after, target.hardware.devices / traced.hardware.devices, doubt)
 
 
 def modelled(run: Run) -> Modelled:
     """One step by the step model; raises like :func:`factors`."""
     plan = infer_remat(run.plan, run.architecture, run.workload, run.hardware)
     found = evaluate_plans([plan], run.architecture, run.workload, run.hardware, load_calibration().full)
-    step, layout = found.step, found.inputs.plan
+    step, layout, work = found.step, found.inputs.plan, found.inputs.workload
+    tokens = _one(work.batch) * _one(work.sequence)
     on_accelerator = Modelled(
         products=_one(step.compute),
         memory=_memory(found),
@@ -136,6 +135,7 @@ def modelled(run: Run) -> Modelled:
         total=_one(step.total),
         axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
         exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
+        parts=tuple(_one(part) / tokens for part in step_parts(step)),
     )
     return _on_cpu(on_accelerator, found, run) if run.hardware.chip is VIRTUAL_DEVICE else on_accelerator
 

@@ -115,7 +115,7 @@ class Calibration(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal["asap.calibration/3"] = "asap.calibration/3"
+    version: Literal["asap.calibration/4"] = "asap.calibration/4"
     date: str
     rows: dict[str, int] = Field(description="development runs by source")
     error: dict[str, float] = Field(description="of runs whose source was left out")

@@ -1,27 +1,26 @@
 """How far a plan may lie from its prediction, where it is predicted from another plan."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class Widths(BaseModel):
-    """Half-widths of the 90 % interval of ln(measured / predicted): their square grows with the doublings between two
-    plans, as that of a random walk grows with its steps."""
+    """Half-widths of the 90 % interval of ln(measured / predicted): their square grows with how much of the step
+    changes, as that of a random walk grows with its steps."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    doubling: float = Field(ge=0, description="half-width at one doubling")
+    least: float = Field(ge=0, description="half-width where no part of the step changes: steps vary")
+    whole: float = Field(ge=0, description="what is added to it where as much changes as the shorter step takes")
 
-    def at(self, distance: float) -> float:
-        """The half-width at so many doublings (:func:`plan_distance`)."""
-        return self.doubling * math.sqrt(distance)
+    def at(self, change: float) -> float:
+        """The half-width where so much changes (:func:`change_between`)."""
+        return float(self.at_each(np.asarray(change)))
 
-    def at_each(self, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The half-widths at many distances."""
-        return self.doubling * np.sqrt(distance)
+    def at_each(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The half-widths of many."""
+        return np.sqrt(self.least**2 + self.whole**2 * change)
 
 
 class PlanWidths(BaseModel):

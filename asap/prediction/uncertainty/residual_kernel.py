@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from asap.prediction.step_model.step_shares import KINDS
+from asap.prediction.step_model.step_parts import KINDS
 
 PRIOR_WEIGHT = 4.0
 """Residuals that the published variance counts as, against those of one machine or team: the inverse-gamma prior on it

@@ -2,8 +2,8 @@
 
 The score is the expected gain in ``ln(step time)`` with what precedents add, after doubt
 (:mod:`asap.proposals.selection.doubt`). Where the run does not fit into HBM, it is the upper end of the step time's
-interval over the probability that the plan fits: the further a change goes, the less is known of it, so of two that are
-as fast the smaller one comes first.
+interval over the probability that the plan fits: the more of the step changes, the less is known of it, so of two that
+are as fast the smaller change comes first.
 """
 
 import math
@@ -13,6 +13,8 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.doubt import after_doubt, log_interval, with_precedent
 
+LIKELY = 0.95
+"""Probability that a plan fits from which it needs no more room."""
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that."""
 
@@ -45,6 +47,11 @@ def expected_gain(prediction: Prediction) -> float:
     """``ln`` of how many times faster than the incumbent a plan is expected to be."""
     relative = prediction.relative_step_time
     return 0.0 if relative is None else -math.log(relative.value)
+
+
+def kept_on_host(plan: Plan) -> int:
+    """Kinds of tensors that a plan keeps in host memory."""
+    return len(plan.offload) + plan.moves_activations
 
 
 def with_prediction(candidate: Candidate, prediction: Prediction) -> Candidate:

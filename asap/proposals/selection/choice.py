@@ -2,7 +2,7 @@
 
 from asap.levers.table import changed_levers
 from asap.plans import Plan
-from asap.proposals.selection.candidate import Candidate, expected_gain, fit_odds, fits
+from asap.proposals.selection.candidate import LIKELY, Candidate, expected_gain, fit_odds, fits, kept_on_host
 from asap.proposals.selection.doubt import with_precedent
 from asap.proposals.selection.strategy import ALONE, strategy
 
@@ -29,12 +29,35 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
         return fitting[:count]
     chosen: list[Candidate] = []
     for candidate in fitting:
-        if len(chosen) < count and is_worth(candidate) and not any(_same(candidate, c, incumbent) for c in chosen):
-            chosen.append(candidate)
+        if len(chosen) < count and _is_new(candidate, chosen, incumbent):
+            simplest = _simplest(candidate, fitting, incumbent)
+            if _is_new(simplest, chosen, incumbent):
+                chosen.append(simplest)
     smallest = _smallest_changes([candidate for candidate in fitting if candidate.makes_fit], incumbent)
     if smallest and not any(candidate in smallest for candidate in chosen):
         chosen = [*chosen[: count - 1], smallest[0]]
     return sorted(chosen, key=lambda candidate: -candidate.score)
+
+
+def _is_new(candidate: Candidate, chosen: list[Candidate], incumbent: Plan) -> bool:
+    return is_worth(candidate) and not any(_same(candidate, better, incumbent) for better in chosen)
+
+
+def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
+    """Of the plans of one strategy that are as fast as the best, and as sure to fit, that with the fewest changes."""
+    least = [figure - MEASURABLE for figure in _figures(best)]
+    alike = [
+        one
+        for one in candidates
+        if _strategy(one, incumbent) == _strategy(best, incumbent)
+        and all(figure >= bound for figure, bound in zip(_figures(one), least, strict=True))
+    ]
+    return min(alike, key=lambda one: (len(strategy(one.plan, incumbent)), kept_on_host(one.plan)), default=best)
+
+
+def _figures(candidate: Candidate) -> tuple[float, float, float]:
+    prediction = candidate.prediction
+    return candidate.score, expected_gain(prediction), min(fit_odds(prediction), LIKELY)
 
 
 def is_worth(candidate: Candidate) -> bool:
@@ -64,7 +87,7 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
         return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
     if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
-        return mine == others or not mine.endswith(ALONE)
+        return mine == others or not mine.endswith(ALONE) or _adds_to(one, better, incumbent)
     if one.makes_fit:
         contains = set(mine.split("+")) > set(others.split("+"))
         return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
@@ -79,12 +102,12 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
 
 
 def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
-    """Whether a plan changes more than a better one does, and is neither faster for it nor surer to fit, apart
-    from how much data parallelism that leaves."""
-    more = _moves(one.plan, incumbent) > _moves(better.plan, incumbent)
-    faster = expected_gain(one.prediction) > expected_gain(better.prediction) + MEASURABLE
+    """Whether a plan changes more than a better one does, without being surer to fit, or faster by something measurable
+    for each further change; data parallelism takes what the others leave, and is no change of its own."""
+    mine, others = _moves(one.plan, incumbent), _moves(better.plan, incumbent)
+    brought = expected_gain(one.prediction) - expected_gain(better.prediction)
     surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
-    return more and not faster and not surer
+    return mine > others and brought <= MEASURABLE * len(mine - others) and not surer
 
 
 def _moves(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

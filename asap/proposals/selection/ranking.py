@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.candidate import Candidate, fits, worth
+from asap.proposals.selection.candidate import Candidate, fits, kept_on_host, worth
 
 
 def rank(
@@ -15,7 +15,8 @@ def rank(
     strategies: Mapping[Plan, str] | None = None,
     fits_now: bool = True,
 ) -> list[Candidate]:
-    """Best first. The incumbent itself is left out, and plans that do not fit come after all that do.
+    """Best first. The incumbent itself is left out, and plans that do not fit come after all that do. Of plans that
+    score the same, what needs less of the host comes first.
 
     Args:
         predictions: one per plan.
@@ -36,7 +37,9 @@ def rank(
         for prediction in predictions
         if prediction.plan != incumbent
     ]
-    return sorted(candidates, key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
+    return sorted(
+        candidates, key=lambda c: (not fits(c.prediction), -round(c.score, 6), kept_on_host(c.plan), str(c.plan))
+    )
 
 
 def _score(prediction: Prediction, incumbent: Plan | None, precedent: float, fits_now: bool) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from asap.plans import Plan
 from asap.prediction.evaluate_grid import GridEvaluation
-from asap.proposals.selection.candidate import LEAST_ODDS
+from asap.proposals.selection.candidate import LEAST_ODDS, LIKELY
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.doubt import after_doubt_of_each, with_precedent
 from asap.proposals.selection.kinds import MESH, Places, kinds
@@ -18,8 +18,6 @@ CHANGE_COST = MEASURABLE / 2
 half of what two short runs can tell apart."""
 LEADING = 20_000
 """Places that are looked at more closely."""
-LIKELY = 0.95
-"""Probability that a plan fits from which it needs no more room."""
 ROUNDING = 1e-9
 """Difference in ``ln(step time)`` that is none."""
 

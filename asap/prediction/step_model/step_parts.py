@@ -1,0 +1,46 @@
+"""The parts of a step, by which steps are compared: what of each is exposed, but copies to host memory whole, as how
+much of them hides is known least."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap.prediction.step_model.inputs import Number
+from asap.prediction.step_model.step import StepTime
+
+COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
+KINDS = (*("once",) * 2, "again", *("collectives",) * len(COLLECTIVES), *("rest",) * 4)
+"""Kind of each part: what a device does once, what its backward pass does again, collectives, the rest."""
+
+
+def step_parts(step: StepTime) -> tuple[Number, ...]:
+    """Seconds of each part, of which :data:`KINDS` has the kinds."""
+    return (
+        step.compute - step.compute_again,
+        step.hbm - step.hbm_again,
+        step.compute_again + step.hbm_again,
+        *(getattr(step, f"{name}_exposed") for name in COLLECTIVES),
+        step.bubble,
+        step.optimizer,
+        step.transfer,
+        step.overhead,
+    )
+
+
+def step_shares(step: StepTime) -> NDArray[np.float64]:
+    """Shares of the step, of shape (cases, parts): what the model misses of a part, it misses in proportion to it."""
+    total = np.atleast_1d(np.asarray(step.total, dtype=float))
+    parts = [np.broadcast_to(np.asarray(seconds), total.shape) / total for seconds in step_parts(step)]
+    return np.stack(parts, axis=-1)
+
+
+def change_between(parts: Sequence[Number], others: Sequence[Number]) -> Number:
+    """How much of a step changes from one run to another: half of what its parts differ by, over the shorter step.
+
+    Args:
+        parts: seconds for each token or sequence.
+        others: those of the other run.
+    """
+    moved = sum(np.abs(one - other) for one, other in zip(parts, others, strict=True))
+    return moved / (2 * np.minimum(sum(parts), sum(others)))
