@@ -32,6 +32,6 @@ def sweeps() -> Iterator[Table]:
             plans[runs[row].plan].append(row)
         if len(plans) >= FEWEST:
             modelled = [float(np.mean(predicted.step_time[rows])) for rows in plans.values()]
-            shares = np.array([predicted.shares[rows].mean(axis=0) for rows in plans.values()])
+            parts = np.array([predicted.parts[rows].mean(axis=0) for rows in plans.values()])
             measured = [float(np.mean([runs[row].step_time or 0.0 for row in rows])) for rows in plans.values()]
-            yield table_of(list(plans), modelled, list(map(ran, measured)), fits[members[0]], shares)
+            yield table_of(list(plans), modelled, list(map(ran, measured)), fits[members[0]], parts)

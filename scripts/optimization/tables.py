@@ -13,7 +13,7 @@ from asap.core.provenance import Provenance
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel
 from asap.optimize.proposers.prior import Array, Prior, prior_of
-from asap.optimize.proposers.study_prior import Searched, shares_under
+from asap.optimize.proposers.study_prior import Searched, parts_under
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import Fit, load_calibration
@@ -55,10 +55,10 @@ def ran(seconds: float) -> Outcome:
     return Outcome(status="done", step_time_s=seconds, provenance=Provenance.MEASURED)
 
 
-def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], fit: Fit, shares: Array) -> Table:
-    """A table in which memory plays no part, one row for each plan: what is modelled, in seconds, shares of its parts,
+def table_of(plans: list[Plan], modelled: list[float], outcomes: list[Outcome], fit: Fit, parts: Array) -> Table:
+    """A table in which memory plays no part, one row for each plan: what is modelled, in seconds, the parts of that,
     and what came of it."""
-    prior = prior_of(plans, modelled, shares)
+    prior = prior_of(plans, modelled, parts)
     return Table(prior, fit.residual_kernel, dict(zip(prior.configurations, outcomes, strict=True)))
 
 
@@ -77,8 +77,8 @@ def measured_decoder() -> tuple[Table, float]:
     study = study_of(experiment(OVERRIDES))
     steps = [prediction.step_time for prediction in expect(study, plans)]
     modelled = [step.value for step in steps if step is not None]
-    outcomes, shares = list(map(ran, measured.values())), shares_under(study, plans)
-    table = table_of(plans, modelled, outcomes, load_calibration().full, shares)
+    outcomes, parts = list(map(ran, measured.values())), parts_under(study, plans)
+    table = table_of(plans, modelled, outcomes, load_calibration().full, parts)
     return table, MAD_TO_DEVIATION * median(apart) / math.sqrt(2)
 
 
@@ -89,6 +89,6 @@ def compiled_table(name: str) -> Table:
     predictions, guided = expect(study, plans), Searched.of(study).proposer()
     held = np.array([each.memory.total.value if each.memory else math.nan for each in predictions])
     modelled = [each.step_time.value if each.step_time else math.nan for each in predictions]
-    table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full, shares_under(study, plans))
+    table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full, parts_under(study, plans))
     prior = replace(table.prior, log_fill=np.log(held / guided.capacity))
     return replace(table, prior=prior, memory=guided.memory, capacity=guided.capacity)

@@ -17,7 +17,8 @@ KERNEL = ResidualKernel(deviation=0.1, reach=1.0)
 
 def group(predicted, plans=PLANS, source="one"):
     widths = Widths(least=0.05, whole=0.1)
-    return TuningProblem(source, plans, np.array(predicted), MEASURED, ResidualTransfer(), widths, KERNEL)
+    modelled = np.array(predicted)
+    return TuningProblem(source, plans, modelled, MEASURED, ResidualTransfer(), widths, KERNEL, modelled[:, None])
 
 
 def test_a_model_that_is_right_loses_nothing_from_wherever_it_starts():

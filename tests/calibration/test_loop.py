@@ -15,7 +15,7 @@ NEAR, FAR = ResidualKernel(deviation=0.1, reach=0.1), ResidualKernel(deviation=0
 def problem(predicted, measured, kernel=NEAR) -> TuningProblem:
     widths = Widths(least=0.05, whole=0.1)
     times = np.array(predicted, dtype=float), np.array(measured, dtype=float)
-    return TuningProblem("source", PLANS, *times, ResidualTransfer(), widths, kernel)
+    return TuningProblem("source", PLANS, *times, ResidualTransfer(), widths, kernel, times[0][:, None])
 
 
 def test_a_right_order_needs_one_evaluation():

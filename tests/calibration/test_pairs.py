@@ -25,7 +25,7 @@ def run() -> PublishedRun:
 
 def changes(runs):
     pairs, found = pairs_of(runs), predict_runs(runs, load_calibration().full)
-    return change_of_pairs(runs, found.likeliest, found.shares, pairs).tolist()
+    return change_of_pairs(runs, found.parts, pairs).tolist()
 
 
 def test_a_run_that_was_measured_twice_is_no_pair(run):

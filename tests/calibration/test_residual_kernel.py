@@ -9,34 +9,33 @@ from asap.calibration.fit.residual_kernel import (
     fit_residual_kernels,
     likelihood_of,
 )
-from asap.prediction.step_model.step_parts import KINDS
-from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, PartKernel, ResidualKernel
+from asap.prediction.step_model.step_parts import change_between
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ByChange, ResidualKernel
 
 KERNEL = ResidualKernel(deviation=0.2, reach=1.5, own=0.05)
-BY_PART = PartKernel(
-    deviation=0.02, reach=1.5, own=0.02, parts={"once": 0.05, "again": 0.8, "collectives": 0.4, "rest": 0.05}
-)
+BY_CHANGE = ByChange(deviation=0.3, reach=0.1, own=0.02, common=0.1)
 DEGREES, POLICIES = np.meshgrid(np.arange(5.0), [0.0, 1.0, 2.0])
 PLANS = np.array([DEGREES.ravel(), POLICIES.ravel()]).T
 APART = np.abs(PLANS[:, :, None] - PLANS.T[None, :, :])
-SHARES = np.random.default_rng(0).dirichlet(np.full(len(KINDS), 0.3), len(PLANS))
+PARTS = np.random.default_rng(0).dirichlet(np.full(4, 0.3), len(PLANS)).T
+CHANGE = change_between(list(PARTS[:, :, None]), list(PARTS[:, None, :]))
 
 
 def covariance(kernel):
-    return kernel.shared(APART, SHARES, SHARES) + kernel.own**2 * np.eye(len(PLANS))
+    return kernel.shared(CHANGE if isinstance(kernel, ByChange) else APART) + kernel.own**2 * np.eye(len(PLANS))
 
 
 def groups(kernel, count, source, seed=7):
     drawn = multivariate_t(shape=covariance(kernel), df=PRIOR_WEIGHT, seed=seed).rvs(count)
-    return [ResidualGroup(source, residuals, APART, SHARES) for residuals in np.atleast_2d(drawn)]
+    return [ResidualGroup(source, residuals, APART, CHANGE) for residuals in np.atleast_2d(drawn)]
 
 
-@pytest.mark.parametrize("kernel", [KERNEL, BY_PART])
+@pytest.mark.parametrize("kernel", [KERNEL, BY_CHANGE])
 def test_the_likelihood_is_that_of_a_multivariate_t(kernel):
     (group,) = groups(kernel, 1, "one")
     expected = multivariate_t(shape=covariance(kernel), df=PRIOR_WEIGHT).logpdf(group.residuals)
     assert likelihood_of(group, kernel) == pytest.approx(expected)
-    assert np.diag(covariance(kernel)) == pytest.approx(kernel.variance(SHARES))
+    assert np.diag(covariance(kernel)) == pytest.approx(kernel.variance)
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, ResidualKernel(deviation=0.1, reach=3.0, own=0.02)])
@@ -47,25 +46,25 @@ def test_the_kernel_that_made_the_residuals_is_found(kernel):
     assert found.reach == pytest.approx(kernel.reach, rel=0.35)
 
 
-def test_what_the_model_misses_of_each_kind_of_part_is_found():
-    found = fit_residual_kernel([group for seed in range(3) for group in groups(BY_PART, 20, f"source {seed}", seed)])
-    assert found.by_part is not None
-    assert found.by_part.parts["again"] == pytest.approx(BY_PART.parts["again"], rel=0.35)
-    assert found.by_part.parts["collectives"] == pytest.approx(BY_PART.parts["collectives"], rel=0.35)
+def test_how_far_a_residual_reaches_over_what_changes_is_found():
+    found = fit_residual_kernel([group for seed in range(3) for group in groups(BY_CHANGE, 20, f"source {seed}", seed)])
+    assert found.by_change is not None
+    assert found.by_change.deviation == pytest.approx(BY_CHANGE.deviation, rel=0.35)
+    assert found.by_change.reach == pytest.approx(BY_CHANGE.reach, rel=0.35)
 
 
 def test_the_odds_are_those_of_the_view_that_tells_of_sources_it_has_not_seen():
     odds = []
-    for kernel in (KERNEL, BY_PART):
+    for kernel in (KERNEL, BY_CHANGE):
         found = fit_residual_kernels([each for seed in range(3) for each in groups(kernel, 5, f"source {seed}", seed)])
         assert found.keys() == {None, "source 0", "source 1", "source 2"}
-        odds.append(found[None].by_part)
+        odds.append(found[None].by_change)
     assert odds[0].odds < 0.5 < odds[1].odds
 
 
 def test_a_source_with_many_groups_weighs_no_more():
     few, many = groups(ResidualKernel(deviation=0.02, reach=1.5), 2, "few"), groups(KERNEL, 30, "many")
-    as_one_source = [ResidualGroup("many", each.residuals, each.apart, each.shares) for each in few]
+    as_one_source = [ResidualGroup("many", each.residuals, each.apart, each.change) for each in few]
     assert fit_residual_kernel([*few, *many]).deviation < fit_residual_kernel([*as_one_source, *many]).deviation
 
 

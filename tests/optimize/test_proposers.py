@@ -19,7 +19,6 @@ from asap.optimize.proposers.step_belief import StepBelief, believe
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import Result, best_of
 from asap.plans import Plan
-from asap.prediction.step_model.step_parts import KINDS
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.plan_distances import plan_distances
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
@@ -101,10 +100,9 @@ def test_what_a_lever_does_is_learnt_for_every_mesh():
 
 
 def parts_prior(again: list[float]) -> Prior:
-    """Configurations in which what the backward pass does again is such a share of the step, one doubling apart."""
-    shares = np.zeros((len(again), len(KINDS)))
-    shares[:, KINDS.index("again")], shares[:, KINDS.index("once")] = again, 1 - np.array(again)
-    return replace(line([1.0] * len(again)), shares=shares)
+    """Configurations in which what the backward pass does again takes so long beside a second, one doubling apart."""
+    parts = np.stack([np.ones(len(again)), np.array(again)], axis=1)
+    return replace(line(parts.sum(axis=1).tolist()), parts=parts)
 
 
 def after(prior: Prior, kernel: ResidualKernel, seconds: dict[int, float]) -> StepBelief:
@@ -112,19 +110,20 @@ def after(prior: Prior, kernel: ResidualKernel, seconds: dict[int, float]) -> St
     return believe(prior, kernel, found, [prior.apart(place) for place in seconds])
 
 
-def test_what_a_part_costs_is_learnt_for_all_steps_that_have_much_of_it():
-    prior = parts_prior([0.3, 0.0, 0.02, 0.3])
-    belief = after(prior, KERNEL, {0: 0.7, 1: 1.0})
-    by_setting = after(prior, KERNEL.model_copy(update={"by_part": None}), {0: 0.7, 1: 1.0})
-    assert belief.mean[3] < belief.mean[2]
-    assert by_setting.mean[3] > by_setting.mean[2]
+def test_what_is_measured_carries_over_to_steps_that_differ_little():
+    prior = parts_prior([0.5, 0.0, 0.02, 0.5])
+    seconds = {0: 1.1, 1: 1.0}
+    belief = after(prior, KERNEL, seconds)
+    by_setting = after(prior, KERNEL.model_copy(update={"by_change": None}), seconds)
+    of_the_model = np.exp(belief.mean - prior.log_time), np.exp(by_setting.mean - prior.log_time)
+    assert of_the_model[0][3] < of_the_model[1][3]
 
 
-def test_where_parts_tell_nothing_settings_are_believed():
-    prior = parts_prior([0.3, 0.3, 0.3, 0.0, 0.0, 0.0, 0.0])
+def test_where_change_tells_nothing_settings_are_believed():
+    prior = parts_prior([0.3] * 7)
     strange = {0: 0.6, 1: 1.6, 3: 1.7, 4: 0.6, 5: 1.6}
     belief = after(prior, KERNEL, strange)
-    by_setting = after(prior, KERNEL.model_copy(update={"by_part": None}), strange)
+    by_setting = after(prior, KERNEL.model_copy(update={"by_change": None}), strange)
     assert belief.mean == pytest.approx(by_setting.mean, abs=0.05)
 
 

@@ -12,7 +12,7 @@ from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import StepTime, predict_step
-from asap.prediction.step_model.step_parts import KINDS, step_shares
+from asap.prediction.step_model.step_parts import parts_of_each
 from asap.prediction.uncertainty.calibration import load_calibration
 
 
@@ -45,15 +45,13 @@ def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
     assert all(found[name] <= found[name.removesuffix("_exposed")] * (1 + 1e-9) for name in exposed)
 
 
-def test_shares_of_all_parts_add_up_to_the_step(mixture, workload, h100):
+def test_all_parts_add_up_to_the_step(mixture, workload, h100):
     plans = [f"replica=2 expert=4 model=2 stage=4 microbatches=16 remat={policy}" for policy in ("full", "none")]
     full, none = (evaluated(plan, mixture, workload, h100) for plan in plans)
-    shares = np.concatenate([step_shares(full), step_shares(none)])
-    assert shares.shape == (2, len(KINDS))
-    assert shares.sum(axis=1) == pytest.approx(1.0)
-    assert np.all(shares >= 0)
-    again = KINDS.index("again")
-    assert shares[1, again] == 0
+    each = np.concatenate([parts_of_each(full), parts_of_each(none)])
+    assert each.sum(axis=1) == pytest.approx([full.total.item(), none.total.item()])
+    assert np.all(each >= 0)
+    assert full.compute_again > none.compute_again == 0
     assert full.compute - full.compute_again == pytest.approx(none.compute)
     assert full.hbm - full.hbm_again == pytest.approx(none.hbm)
 

@@ -37,9 +37,7 @@ def settings_vary(plans: Sequence[Plan]) -> bool:
 
 def first_proposal(problem: TuningProblem, now: int) -> int:
     """The plan to run next if the one at ``now`` runs, or that one."""
-    shares = np.ones((len(problem.plans), 1)) if problem.shares is None else problem.shares
-    parts = shares.T * problem.predicted
-    change = change_between(list(parts), list(parts[:, now]))
+    change = change_between(list(problem.parts.T), list(problem.parts[now]))
     missed = float(np.log(problem.measured[now] / problem.predicted[now]))
     gain = np.log(problem.measured[now] / problem.predicted) - problem.transfer.expected(missed, change)
     width = np.where(np.arange(len(gain)) == now, 0.0, problem.widths.at_each(np.asarray(change)))

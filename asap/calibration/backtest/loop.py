@@ -39,7 +39,7 @@ class Loop(BaseModel):
 @dataclass(frozen=True)
 class TuningProblem:
     """The shardings of a group: plans that differ, predicted and measured seconds; what the fit says of residuals, and
-    the shares of the parts in each predicted step, ``None`` for a baseline."""
+    the parts of each predicted step, of shape (plans, parts)."""
 
     source: str
     plans: Sequence[Plan]
@@ -48,13 +48,13 @@ class TuningProblem:
     transfer: ResidualTransfer
     widths: Widths
     kernel: ResidualKernel
-    shares: Vector | None = None
+    parts: Vector
 
 
 def evaluations(problem: TuningProblem) -> int:
     """How many shardings are run until one is within 2 % of the best measured."""
     measured = dict(zip(map(str, problem.plans), map(float, problem.measured), strict=True))
-    proposer = ModelGuided(prior_of(problem.plans, problem.predicted, problem.shares), problem.kernel)
+    proposer = ModelGuided(prior_of(problem.plans, problem.predicted, problem.parts), problem.kernel)
     good, tries = min(measured.values()) * (1 + CLOSE), list[Try]()
     while not any(measured[each.configuration] <= good for each in tries):
         suggestion = proposer.propose(tries)

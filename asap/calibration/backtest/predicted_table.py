@@ -24,8 +24,8 @@ Vector = NDArray[np.float64]
 class PredictedTable:
     """Timed runs with predictions by their own fits. Seconds; half-widths of ln(measured / predicted).
 
-    ``likeliest`` is the prediction of the likeliest reading of a run, from which a what-if starts, and ``shares`` those
-    of its parts, of shape (runs, parts).
+    ``likeliest`` is the prediction of the likeliest reading of a run, from which a what-if starts, and ``parts`` are
+    those of its step, of shape (runs, parts); a baseline has one.
     """
 
     runs: Sequence[PublishedRun]
@@ -34,16 +34,16 @@ class PredictedTable:
     predicted: Vector
     likeliest: Vector
     widths: Vector | None
-    shares: Vector | None
+    parts: Vector
 
     @classmethod
     def of(cls, runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> "PredictedTable":
         """Our predictions."""
         measured = np.array([run.step_time for run in runs], dtype=float)
         if not runs:
-            return cls(runs, fits, measured, measured, measured, measured, None)
+            return cls(runs, fits, measured, measured, measured, measured, measured[:, None])
         found = predict_each(runs, fits)
-        return cls(runs, fits, measured, found.step_time, found.likeliest, half_widths(found, fits), found.shares)
+        return cls(runs, fits, measured, found.step_time, found.likeliest, half_widths(found, fits), found.parts)
 
     @classmethod
     def of_baseline(cls, runs: Sequence[PublishedRun], baseline: Baseline, known: Calibration) -> "PredictedTable":
@@ -51,16 +51,15 @@ class PredictedTable:
         measured = np.array([run.step_time for run in runs], dtype=float)
         fits = [known.fit_for(run.source) for run in runs]
         found = baseline_step_times(baseline, stacked(runs), runs, known) if runs else measured
-        return cls(runs, fits, measured, found, found, None, None)
+        return cls(runs, fits, measured, found, found, None, found[:, None])
 
     def part(self, rows: Sequence[int]) -> "PredictedTable":
         """Some of the rows."""
         chosen = np.array(rows, dtype=int)
         widths = None if self.widths is None else self.widths[chosen]
-        shares = None if self.shares is None else self.shares[chosen]
         runs, fits = [self.runs[row] for row in rows], [self.fits[row] for row in rows]
         times = (self.measured[chosen], self.predicted[chosen], self.likeliest[chosen])
-        return PredictedTable(runs, fits, *times, widths, shares)
+        return PredictedTable(runs, fits, *times, widths, self.parts[chosen])
 
     def errors(self) -> Errors | None:
         """Of step times."""
@@ -90,9 +89,9 @@ class PredictedTable:
         known, other = pairs.known, pairs.other
         missed = np.log(self.measured[known] / self.likeliest[known])
         shift, widths = missed, None
-        if self.widths is not None and self.shares is not None:
+        if self.widths is not None:
             fits = [self.fits[one] for one in known]
-            change = change_of_pairs(self.runs, self.likeliest, self.shares, pairs)
+            change = change_of_pairs(self.runs, self.parts, pairs)
             steps = zip(fits, missed, change, strict=True)
             shift = np.array([float(fit.residual_transfer.expected(residual, moved)) for fit, residual, moved in steps])
             mixtures = [self.runs[one].architecture.is_moe for one in known]
@@ -114,11 +113,11 @@ class PredictedTable:
                 predicted = np.array([self.likeliest[own].mean() for own in rows])
                 measured = np.array([self.measured[own].mean() for own in rows])
                 fit, plans_of = self.fits[members[0]], [self.runs[own[0]].plan for own in rows]
-                shares = None if self.shares is None else np.array([self.shares[own].mean(axis=0) for own in rows])
+                parts = np.array([self.parts[own].mean(axis=0) for own in rows])
                 found.append(
                     TuningProblem(
                         self.runs[members[0]].source, plans_of, predicted, measured, fit.residual_transfer,
-                        fit.anchored_widths.of(self.runs[members[0]].architecture.is_moe), fit.residual_kernel, shares,
+                        fit.anchored_widths.of(self.runs[members[0]].architecture.is_moe), fit.residual_kernel, parts,
                     )
                 )  # fmt: skip
         return found

@@ -129,9 +129,9 @@ def _with_residuals(
     first_errors, first_doubts = as_first_seen(timed, errors, predicted.doubts, looks)
     pairs = pairs_of(timed)
     known, other = missed[pairs.known], missed[pairs.other]
-    pair_sources, change = sources[pairs.known], change_of_pairs(timed, predicted.likeliest, predicted.shares, pairs)
+    pair_sources, change = sources[pairs.known], change_of_pairs(timed, predicted.parts, pairs)
     mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
-    kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.shares))
+    kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.parts))
 
     def with_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name

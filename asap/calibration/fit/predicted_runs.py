@@ -17,7 +17,7 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
 from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.step_model.step_parts import KINDS, change_between, step_shares
+from asap.prediction.step_model.step_parts import change_between, parts_of_each
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.own_runs import Likeness
 from asap.prediction.uncertainty.region import distance_from, doubtful_groups
@@ -29,12 +29,12 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PredictedRuns:
-    """Per run: predicted seconds, of the mixture and of its likeliest reading; shares of the parts of that, of shape
+    """Per run: predicted seconds, of the mixture and of its likeliest reading; those of the parts of that, of shape
     (runs, parts); doubts; reserved and HBM bytes."""
 
     step_time: Vector
     likeliest: Vector
-    shares: Vector
+    parts: Vector
     doubts: Doubts
     memory_bytes: Vector
     hbm_bytes: Vector
@@ -79,7 +79,7 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
     return PredictedRuns(
         step_time=np.asarray(step.total) * np.exp(mixture.shift),
         likeliest=np.asarray(step.total),
-        shares=step_shares(step),
+        parts=parts_of_each(step),
         doubts={name: np.broadcast_to(value, len(runs)) for name, value in doubts.items()},
         memory_bytes=np.asarray(minimum_memory(runs).reserved(*np.transpose(overheads)).total),
         hbm_bytes=np.asarray(inputs.hardware.hbm_bytes),
@@ -89,8 +89,9 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
 def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> PredictedRuns:
     """Predictions for each run by its own fit."""
     names = ("step_time", "likeliest", "memory_bytes", "hbm_bytes")
-    columns = {name: np.empty(len(runs)) for name in names} | {"shares": np.empty((len(runs), len(KINDS)))}
+    columns, parts = {name: np.empty(len(runs)) for name in names}, list[Vector]()
     doubts: dict[str, Vector] = defaultdict(lambda: np.zeros(len(runs)))
+    order: list[int] = []
     for fit in {id(fit): fit for fit in fits}.values():
         rows = [index for index, own in enumerate(fits) if own is fit]
         predicted = predict_runs([runs[index] for index in rows], fit)
@@ -98,21 +99,21 @@ def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> Predicted
             column[rows] = getattr(predicted, name)
         for name, value in predicted.doubts.items():
             doubts[name][rows] = value
-    return PredictedRuns(doubts=dict(doubts), **columns)
+        parts.append(predicted.parts)
+        order += rows
+    return PredictedRuns(doubts=dict(doubts), parts=np.concatenate(parts)[np.argsort(order)], **columns)
 
 
-def change_of_pairs(runs: Sequence[PublishedRun], seconds: Vector, shares: Vector, pairs: Pairs) -> Vector:
+def change_of_pairs(runs: Sequence[PublishedRun], parts: Vector, pairs: Pairs) -> Vector:
     """How much of a token's step changes between the runs of each pair.
 
     Args:
         runs: whose batch and sequence are known.
-        seconds: of their steps, predicted.
-        shares: of the parts, of shape (runs, parts).
+        parts: predicted seconds, of shape (runs, parts).
         pairs: of runs.
     """
-    tokens = np.array([run.workload.tokens or math.nan for run in runs])
-    parts = shares.T * (seconds / tokens)
-    return np.asarray(change_between(list(parts[:, pairs.other]), list(parts[:, pairs.known])))
+    each = parts.T / np.array([run.workload.tokens or math.nan for run in runs])
+    return np.asarray(change_between(list(each[:, pairs.other]), list(each[:, pairs.known])))
 
 
 def half_widths(predicted: PredictedRuns, fits: Sequence[Fit]) -> Vector:

@@ -1,7 +1,8 @@
 """How residuals of one group of runs go together, likeliest of published groups whose source was left out.
 
-By setting and by part of the step: each view is fitted by itself to the groups of all sources but one. How likely the
-view by part is before anything was measured is fitted to what both say of the sources that they have not seen.
+By setting and by how much of the step changes: each view is fitted by itself to the groups of all sources but one. How
+likely the view by change is before anything was measured is fitted to what both say of the sources that they have not
+seen.
 """
 
 from collections import defaultdict
@@ -15,18 +16,18 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Plan
-from asap.prediction.step_model.step_parts import KINDS
+from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.plan_distances import plan_distances
-from asap.prediction.uncertainty.residual_kernel import PartKernel, PlanKernel, ResidualKernel, log_likelihood
+from asap.prediction.uncertainty.residual_kernel import ByChange, ResidualKernel, View, log_likelihood
 
 Vector = NDArray[np.float64]
-BY_PART = PartKernel(deviation=0.1, reach=2.0, own=0.03, parts=dict.fromkeys(KINDS, 0.2))
-START = ResidualKernel(deviation=0.15, reach=2.0, own=0.03, by_part=BY_PART)
-"""Where the search begins, by setting and by part."""
+BY_CHANGE = ByChange(deviation=0.15, reach=0.4, own=0.05, common=0.1)
+START = ResidualKernel(deviation=0.15, reach=2.0, own=0.03, by_change=BY_CHANGE)
+"""Where the search begins, by setting and by change."""
 MOST_GROUPS = 30
 """Of one source, from the first on: more of them say the same."""
 _ODDS = [percent / 100 for percent in range(2, 99)]
-_View = TypeVar("_View", bound=PlanKernel)
+_View = TypeVar("_View", bound=View)
 
 
 @dataclass(frozen=True)
@@ -37,24 +38,22 @@ class ResidualGroup:
         source: of the runs.
         residuals: ln(measured / modelled), of shape (n,).
         apart: doublings between the plans in each thing that differs among them, of shape (n, things, n).
-        shares: of the parts in the modelled steps, of shape (n, parts).
+        change: how much of the modelled step changes between them, of shape (n, n).
     """
 
     source: str
     residuals: Vector
     apart: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    change: NDArray[np.float64]
 
 
-def residual_groups(
-    runs: Sequence[PublishedRun], residuals: Vector, shares: NDArray[np.float64]
-) -> list[ResidualGroup]:
+def residual_groups(runs: Sequence[PublishedRun], residuals: Vector, parts: NDArray[np.float64]) -> list[ResidualGroup]:
     """Of each group of runs with several plans; runs of one plan count as their mean.
 
     Args:
         runs: published.
         residuals: of the same runs.
-        shares: of the parts in their modelled steps, of shape (runs, parts).
+        parts: seconds of the parts of their modelled steps, of shape (runs, parts).
     """
     found: dict[str, list[ResidualGroup]] = defaultdict(list)
     for members in grouped(runs):
@@ -65,8 +64,11 @@ def residual_groups(
         if len(by_plan) > 1 and len(own) < MOST_GROUPS:
             apart = np.array([[plan_distances(one, other) for other in by_plan] for one in by_plan]).swapaxes(1, 2)
             means = np.array([residuals[rows].mean() for rows in by_plan.values()])
-            parts = np.array([shares[rows].mean(axis=0) for rows in by_plan.values()])
-            own.append(ResidualGroup(runs[members[0]].source, means, apart[:, apart.any(axis=(0, 2))], parts))
+            columns = np.array([parts[rows].mean(axis=0) for rows in by_plan.values()]).T
+            change = change_between(list(columns[:, :, None]), list(columns[:, None, :]))
+            own.append(
+                ResidualGroup(runs[members[0]].source, means, apart[:, apart.any(axis=(0, 2))], np.asarray(change))
+            )
     return [group for groups in found.values() for group in groups]
 
 
@@ -83,12 +85,12 @@ def fit_residual_kernels(groups: Sequence[ResidualGroup]) -> dict[str | None, Re
 
 def fit_residual_kernel(groups: Sequence[ResidualGroup]) -> ResidualKernel:
     """Both views of greatest marginal likelihood, each by itself; their odds are even."""
-    return _likeliest(groups, START).model_copy(update={"by_part": _likeliest(groups, BY_PART)})
+    return _likeliest(groups, START).model_copy(update={"by_change": _likeliest(groups, BY_CHANGE)})
 
 
-def likelihood_of(group: ResidualGroup, kernel: PlanKernel) -> float:
+def likelihood_of(group: ResidualGroup, kernel: View) -> float:
     """Logarithm of that of a group's residuals, under one view."""
-    shared = kernel.shared(group.apart, group.shares, group.shares)
+    shared = kernel.shared(group.change if isinstance(kernel, ByChange) else group.apart)
     return log_likelihood(group.residuals, shared + kernel.own**2 * np.eye(len(group.residuals)))
 
 
@@ -97,7 +99,7 @@ def _likeliest(groups: Sequence[ResidualGroup], start: _View) -> _View:
 
     if not groups:
         return start
-    begin = np.log(_values(start))
+    begin = np.log([getattr(start, name) for name in _names(start)])
 
     def loss(theta: Vector) -> float:
         kernel = _with_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
@@ -114,9 +116,9 @@ def _with_odds(
     without: Mapping[str | None, ResidualKernel],
     left_out: str | None,
 ) -> ResidualKernel:
-    """With the odds of the view by part that are likeliest of groups which neither of the kernels has seen."""
+    """With the odds of the view by change that are likeliest of groups which neither of the kernels has seen."""
     seen = [group for group in groups if group.source != left_out]
-    if kernel.by_part is None or not seen:
+    if kernel.by_change is None or not seen:
         return kernel
     views = {id(group): _under_both(group, without[group.source]) for group in seen}
 
@@ -124,12 +126,12 @@ def _with_odds(
         before = np.log([1 - odds, odds])
         return _mean_over_sources(seen, lambda group: float(np.logaddexp(*(before + views[id(group)]))))
 
-    by_part = kernel.by_part.model_copy(update={"odds": max(_ODDS, key=likelihood)})
-    return kernel.model_copy(update={"by_part": by_part})
+    by_change = kernel.by_change.model_copy(update={"odds": max(_ODDS, key=likelihood)})
+    return kernel.model_copy(update={"by_change": by_change})
 
 
 def _under_both(group: ResidualGroup, kernel: ResidualKernel) -> Vector:
-    return np.array([likelihood_of(group, view) for view in (kernel, kernel.by_part or kernel)])
+    return np.array([likelihood_of(group, view) for view in (kernel, kernel.by_change or kernel)])
 
 
 def _mean_over_sources(groups: Sequence[ResidualGroup], score: Callable[[ResidualGroup], float]) -> float:
@@ -142,12 +144,9 @@ def _mean_over_sources(groups: Sequence[ResidualGroup], score: Callable[[Residua
     return float(np.mean([scores[source] / counts[source] for source in scores]))
 
 
-def _values(kernel: PlanKernel) -> list[float]:
-    parts = kernel.parts.values() if isinstance(kernel, PartKernel) else ()
-    return [kernel.deviation, kernel.reach, kernel.own, *parts]
+def _names(kernel: View) -> list[str]:
+    return ["deviation", "reach", "own", *(["common"] if isinstance(kernel, ByChange) else [])]
 
 
 def _with_values(kernel: _View, values: Vector) -> _View:
-    deviation, reach, own, *rest = values.tolist()
-    parts = {"parts": dict(zip(kernel.parts, rest, strict=True))} if isinstance(kernel, PartKernel) else {}
-    return kernel.model_copy(update={"deviation": deviation, "reach": reach, "own": own, **parts})
+    return kernel.model_copy(update=dict(zip(_names(kernel), values.tolist(), strict=True)))

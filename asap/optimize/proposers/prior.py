@@ -28,8 +28,8 @@ class Prior:
         apart: doublings between one configuration and all in each thing that differs among them, of shape (things, n)
             (:func:`plans_apart`).
         refused: why a configuration cannot be launched; ``None`` if it can.
-        shares: of the parts in each step, of shape (n, parts), as :func:`~asap.prediction.step_model.step_parts` has
-            them; ``None`` where they are not known.
+        parts: seconds that those of each step take for a sequence, or all together, of shape (n, parts)
+            (:func:`~asap.prediction.step_model.step_parts.step_parts`); ``None`` where they are not known.
     """
 
     configurations: tuple[Configuration, ...]
@@ -38,7 +38,7 @@ class Prior:
     effort: Array
     apart: Callable[[int], Array]
     refused: Callable[[int], str | None] = lambda index: None
-    shares: Array | None = None
+    parts: Array | None = None
 
     @cached_property
     def index(self) -> dict[Configuration, int]:
@@ -46,7 +46,7 @@ class Prior:
         return {configuration: index for index, configuration in enumerate(self.configurations)}
 
 
-def prior_of(plans: Sequence[Plan], seconds: Sequence[float] | Array, shares: Array | None = None) -> Prior:
+def prior_of(plans: Sequence[Plan], seconds: Sequence[float] | Array, parts: Array | None = None) -> Prior:
     """Of plans that all fit and are equally easy to try, with their modelled step times and the parts of these."""
     return Prior(
         configurations=tuple(map(str, plans)),
@@ -54,7 +54,7 @@ def prior_of(plans: Sequence[Plan], seconds: Sequence[float] | Array, shares: Ar
         log_fill=None,
         effort=np.zeros(len(plans)),
         apart=plans_apart(plans),
-        shares=shares,
+        parts=parts,
     )
 
 

@@ -1,8 +1,8 @@
 """Step times after what was measured: the model as prior, its residuals carried over to other configurations.
 
-Residuals are seen by setting and by part of the step, each view as likely as what was measured makes it (Bayesian model
-averaging: Hoeting et al. 1999). Where they are larger or scatter more than published ones, the variance grows with
-them.
+Residuals are seen by setting and by how much of the step changes, each view as likely as what was measured makes it
+(Bayesian model averaging: Hoeting et al. 1999). Where they are larger or scatter more than published ones, the variance
+grows with them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ import numpy as np
 
 from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.results import Result
-from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, PlanKernel, ResidualKernel, log_likelihood
+from asap.prediction.step_model.step_parts import change_between
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel, View, log_likelihood
 from asap.proposals.selection.doubt import Z_90
 
 _LEAST_NOISE = 1e-3
@@ -34,19 +35,17 @@ class _Measured:
         rows: places in the prior.
         residuals: less what the machine shifts all by.
         noise: standard deviations of the residuals.
-        apart: these and all configurations, of shape (measured, things, n).
         unusual: the median residual, in standard deviations of published ones.
     """
 
     rows: list[int]
     residuals: Array
     noise: Array
-    apart: Array
     unusual: float
 
 
 @dataclass(frozen=True)
-class _View:
+class _Belief:
     """Mean and variance of all residuals under one kernel, and the likelihood of those that were measured."""
 
     mean: Array
@@ -69,32 +68,39 @@ def believe(prior: Prior, kernel: ResidualKernel, found: Sequence[Result], apart
     residuals = np.array([np.log(result.step_time_s) for result in found]) - prior.log_time[rows]
     typical = float(np.median(residuals))
     shift, noise = kernel.common(typical), np.array([max(result.log_error, _LEAST_NOISE) for result in found])
-    measured = _Measured(rows, residuals - shift, noise, np.stack(apart), typical * Z_90 / kernel.limit)
-    by_setting = _seen(kernel, measured, prior)
-    if kernel.by_part is None or prior.shares is None:
+    measured = _Measured(rows, residuals - shift, noise, typical * Z_90 / kernel.limit)
+    by_setting = _seen(kernel, measured, np.stack(apart))
+    if kernel.by_change is None or prior.parts is None:
         mean, variance = by_setting.mean, by_setting.variance
     else:
-        mean, variance = _averaged(by_setting, _seen(kernel.by_part, measured, prior), kernel.by_part.odds)
+        by_change = _seen(kernel.by_change, measured, _changes(prior.parts, rows))
+        mean, variance = _averaged(by_setting, by_change, kernel.by_change.odds)
     return StepBelief(prior.log_time + shift + mean, np.sqrt(variance))
 
 
-def _seen(kernel: PlanKernel, measured: _Measured, prior: Prior) -> _View:
+def _changes(parts: Array, rows: list[int]) -> Array:
+    """How much of the step changes between those of some rows and all, of shape (rows, n)."""
+    columns = parts.T
+    return np.asarray(change_between(list(columns[:, rows, None]), list(columns[:, None, :])))
+
+
+def _seen(kernel: View, measured: _Measured, apart: Array) -> _Belief:
+    """One view, of configurations that lie so far from all of them."""
     rows, count = measured.rows, len(measured.rows)
-    shares = np.zeros((len(prior.log_time), 0)) if prior.shares is None else prior.shares
-    to_all = kernel.shared(measured.apart, shares[rows], shares)
+    to_all = kernel.shared(apart)
     to_all[np.arange(count), rows] += kernel.own**2
     among = to_all[:, rows] + np.diag(measured.noise**2)
     solved = np.linalg.solve(among, np.column_stack([measured.residuals, to_all]))
     spread = PRIOR_WEIGHT + measured.unusual**2 + measured.residuals @ solved[:, 0]
-    left = np.maximum(kernel.variance(shares) - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0)
-    return _View(
+    left = np.maximum(kernel.variance - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0)
+    return _Belief(
         mean=to_all.T @ solved[:, 0],
         variance=left * spread / (PRIOR_WEIGHT + 1 + count),
         log_likelihood=log_likelihood(measured.residuals, among),
     )
 
 
-def _averaged(one: _View, other: _View, odds: float) -> tuple[Array, Array]:
+def _averaged(one: _Belief, other: _Belief, odds: float) -> tuple[Array, Array]:
     """Mean and variance of a mixture of two; ``odds`` is the probability of the other one before."""
     factor = np.exp(np.clip(one.log_likelihood - other.log_likelihood, -50.0, 50.0)) * (1 - odds) / odds
     weight = 1 / (1 + factor)

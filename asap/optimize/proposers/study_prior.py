@@ -17,7 +17,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.step_model.encoding import require, step_inputs
 from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.step_model.step_parts import step_shares
+from asap.prediction.step_model.step_parts import parts_of_each
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.kinds import Places
@@ -31,8 +31,8 @@ _HOPELESS = 1.5
 """Modelled HBM over that of a device above which nothing is tried: no published run needed so much less."""
 
 
-def shares_under(study: Study, plans: Sequence[Plan]) -> Array:
-    """Shares of the parts in the modelled step of a run under each plan, of shape (plans, parts).
+def parts_under(study: Study, plans: Sequence[Plan]) -> Array:
+    """Seconds for a sequence of the parts of the modelled step of a run under each plan, of shape (plans, parts).
 
     Raises:
         InsufficientEvidenceError: architecture, batch or sequence is not known.
@@ -41,7 +41,8 @@ def shares_under(study: Study, plans: Sequence[Plan]) -> Array:
     architecture = require(experiment.model, experiment.workload)
     assert hardware is not None
     fit, inputs = load_calibration().full, step_inputs(plans, architecture, experiment.workload, hardware)
-    return step_shares(predict_step(inputs, fit.resolve_one(Groups.of(hardware, experiment.workload))))
+    step = predict_step(inputs, fit.resolve_one(Groups.of(hardware, experiment.workload)))
+    return parts_of_each(step) / np.broadcast_to(inputs.workload.batch, len(plans))[:, None]
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Searched:
             effort=self.found.effort(places),
             apart=plans_apart(plans),
             refused=lambda place: why_not_launched(self.study, plans[place]),
-            shares=shares_under(self.study, plans),
+            parts=parts_under(self.study, plans),
         )
 
     @property

@@ -10,12 +10,10 @@ from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.step import StepTime
 
 COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
-KINDS = (*("once",) * 2, "again", *("collectives",) * len(COLLECTIVES), *("rest",) * 4)
-"""Kind of each part: what a device does once, what its backward pass does again, collectives, the rest."""
 
 
 def step_parts(step: StepTime) -> tuple[Number, ...]:
-    """Seconds of each part, of which :data:`KINDS` has the kinds."""
+    """Seconds of each part."""
     return (
         step.compute - step.compute_again,
         step.hbm - step.hbm_again,
@@ -28,11 +26,10 @@ def step_parts(step: StepTime) -> tuple[Number, ...]:
     )
 
 
-def step_shares(step: StepTime) -> NDArray[np.float64]:
-    """Shares of the step, of shape (cases, parts): what the model misses of a part, it misses in proportion to it."""
-    total = np.atleast_1d(np.asarray(step.total, dtype=float))
-    parts = [np.broadcast_to(np.asarray(seconds), total.shape) / total for seconds in step_parts(step)]
-    return np.stack(parts, axis=-1)
+def parts_of_each(step: StepTime) -> NDArray[np.float64]:
+    """The same of many steps, of shape (steps, parts)."""
+    cases = np.atleast_1d(np.asarray(step.total)).shape
+    return np.stack([np.broadcast_to(np.asarray(part, dtype=float), cases) for part in step_parts(step)], axis=-1)
 
 
 def change_between(parts: Sequence[Number], others: Sequence[Number]) -> Number:

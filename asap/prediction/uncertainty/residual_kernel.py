@@ -5,19 +5,15 @@ may differ, such as an axis or rematerialisation, which all plans share that hav
 (additive kernels: Duvenaud, Nickisch & Rasmussen 2011), and what each plan has of its own. Beyond the largest usual
 residual it belongs to the machine and shifts all alike, as in :class:`ResidualTransfer`.
 
-That is one view of it. The other adds that the model misses each part of a step by a factor of its own, so plans share
-a residual in proportion to the shares that the part has of their steps. It says much where the model is nearly right,
-and nothing of a machine that the model does not know.
+That is one view of it. In the other, plans share the less of a residual, the more of the modelled step changes between
+them.
 """
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
-from asap.prediction.step_model.step_parts import KINDS
+from pydantic import BaseModel, ConfigDict, Field
 
 PRIOR_WEIGHT = 4.0
 """Residuals that the published variance counts as, against those of one machine or team: the inverse-gamma prior on it
@@ -26,67 +22,55 @@ PRIOR_WEIGHT = 4.0
 Array = NDArray[np.float64]
 
 
-class PlanKernel(BaseModel):
+class View(BaseModel):
     """Standard deviations of ``ln(measured / modelled)``, and how far it takes residuals to part."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    deviation: float = Field(gt=0, description="of what plans share")
-    reach: float = Field(gt=0, description="doublings at which the correlation has fallen to 1/e")
+    deviation: float = Field(gt=0, description="of what plans share that are near each other")
+    reach: float = Field(gt=0, description="how far apart the correlation has fallen to 1/e")
     own: float = Field(default=0.0, ge=0, description="standard deviation of what a plan shares with no other")
+
+    def shared(self, apart: Array) -> Array:
+        """Covariance of what plans share that lie so far apart."""
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> float:
+        """Of the whole residual of a plan."""
+        return self.deviation**2 + self.own**2
+
+
+class ByChange(View):
+    """By how much of the step changes, and how likely this view is before anything was measured."""
+
+    common: float = Field(ge=0, description="standard deviation of what all plans share")
+    odds: float = Field(default=0.5, gt=0, lt=1, description="probability of this view before")
+
+    def shared(self, apart: Array) -> Array:
+        """Of plans between which so much changes (:func:`change_between`)."""
+        return self.common**2 + self.deviation**2 * np.exp(-apart / self.reach)
+
+    @property
+    def variance(self) -> float:
+        """Of the whole residual of a plan."""
+        return self.common**2 + self.deviation**2 + self.own**2
+
+
+class ResidualKernel(View):
+    """The view by setting, what is usual, and the view by change."""
+
+    limit: float = Field(default=math.inf, ge=0, description="residual within which nine in ten runs lie")
+    by_change: ByChange | None = Field(default=None, description="the view by how much of the step changes")
 
     def correlation(self, apart: Array) -> Array:
         """Of what plans share that differ by ``apart`` doublings, of shape (..., things, n)."""
         parts = np.exp(-apart / self.reach)
         return (parts.sum(axis=-2) + parts.prod(axis=-2)) / (apart.shape[-2] + 1)
 
-    def shared(self, apart: Array, shares: Array, others: Array) -> Array:
-        """Covariance of what plans share with others.
-
-        Args:
-            apart: doublings between them, of shape (plans, things, others).
-            shares: of the parts in the steps of the plans, of shape (plans, parts).
-            others: of the others, of shape (others, parts).
-        """
-        del shares, others
+    def shared(self, apart: Array) -> Array:
+        """Of plans that differ by so many doublings in each thing, of shape (..., things, n)."""
         return self.deviation**2 * self.correlation(apart)
-
-    def variance(self, shares: Array) -> Array:
-        """Of the whole residual of each plan, of shape (plans,)."""
-        return np.full(len(shares), self.deviation**2 + self.own**2)
-
-
-class PartKernel(PlanKernel):
-    """The view by part, and how likely it is before anything was measured."""
-
-    parts: Mapping[str, float] = Field(description="kind of part → standard deviation of what the model misses of it")
-    odds: float = Field(default=0.5, gt=0, lt=1, description="probability of this view before")
-
-    @field_validator("parts")
-    @classmethod
-    def _every_kind(cls, parts: Mapping[str, float]) -> Mapping[str, float]:
-        if parts.keys() != {*KINDS}:
-            raise ValueError(f"are of {', '.join(parts)}, not of {', '.join(dict.fromkeys(KINDS))}")
-        return parts
-
-    def shared(self, apart: Array, shares: Array, others: Array) -> Array:
-        """As that of a :class:`PlanKernel`, and what the model misses of each part."""
-        return super().shared(apart, shares, others) + (shares * self._variances) @ others.T
-
-    def variance(self, shares: Array) -> Array:
-        """Of the whole residual of each plan, of shape (plans,)."""
-        return super().variance(shares) + np.square(shares) @ self._variances
-
-    @property
-    def _variances(self) -> Array:
-        return np.array([self.parts[kind] for kind in KINDS]) ** 2
-
-
-class ResidualKernel(PlanKernel):
-    """The view by setting, what is usual, and the view by part."""
-
-    limit: float = Field(default=math.inf, ge=0, description="residual within which nine in ten runs lie")
-    by_part: PartKernel | None = Field(default=None, description="the view by part of the step")
 
     def common(self, residual: float) -> float:
         """What of a residual belongs to the machine: none within the limit, all from twice the limit on."""
