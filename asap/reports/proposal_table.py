@@ -37,8 +37,8 @@ def order_sentence(analysis: Analysis) -> str:
         return f"What counts is the gain {odds}."
     shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
     return (
-        f"What counts is the gain, with what precedents add to it ({shown}), {odds}. P(faster) as shown, like the"
-        " prediction, is without them: they did not improve it."
+        f"What counts is the gain, with what precedents add to it ({shown}), {odds}. P(faster), like the prediction,"
+        " is without them: too few sources tell what they are worth."
     )
 
 
