@@ -132,7 +132,7 @@ def _distance(plan: Plan, incumbent: Plan, prediction: Prediction) -> str:
     of_published_pairs = prediction.method in ("architecture", "anchored_architecture") and plan != incumbent
     if of_published_pairs and relative is not None and relative.high is not None:
         factor = significant(relative.high / relative.value)
-        text += f"; published runs this far apart lie within {factor} times of their prediction in 90 % of pairs"
+        text += f"; nine in ten published runs whose steps differ as much lie within {factor} times of their prediction"
     return f"{text}; the run lies {region} the calibrated region"
 
 
