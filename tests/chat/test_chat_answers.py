@@ -102,7 +102,7 @@ def test_doubt_in_a_proposal_is_answered_of_that_proposal(start, say):
     second = talk.conversation.proposals[1].plan
     answered = say("why is proposal 2 so uncertain?", talk).text
     assert f"{second}: step time" in answered
-    assert "times of their prediction in 90 % of pairs" in answered
+    assert "published runs whose steps differ as much lie within" in answered
 
 
 def test_proposals_that_are_level_are_called_level(start, say):
