@@ -60,6 +60,8 @@ SIZES = {
     "deep": Size(layers=4, d_model=256, heads=4, kv_heads=4, d_ff=1024, vocab=512, batch=8, sequence=128),
     "long": Size(layers=2, d_model=256, heads=4, kv_heads=2, d_ff=512, vocab=1024, batch=8, sequence=512),
     "batched": Size(layers=3, d_model=320, heads=6, kv_heads=2, d_ff=768, vocab=1280, batch=16, sequence=128),
+    "grouped": Size(layers=3, d_model=320, heads=8, kv_heads=2, d_ff=640, vocab=768, batch=8, sequence=256),
+    "paired": Size(layers=2, d_model=384, heads=8, kv_heads=4, d_ff=768, vocab=1536, batch=16, sequence=192),
 }
 
 
