@@ -6,8 +6,8 @@ Each mesh is recorded by scripts/record_run.py, three times in turn, unless it l
 machine only adds time, so the fastest recording counts. Two meshes are ranked if every recording of one is faster than
 every recording of the other: three and three of the same lie apart so in one case of ten (Mann & Whitney, "On a Test of
 Whether one of Two Random Variables is Stochastically Larger than the Other", 1947). Each trace then predicts every
-other mesh. The allocator keeps what is freed, like those of
-accelerators: glibc returns buffers above 32 MiB to Linux, which then clears all their pages again in every step.
+other mesh. The allocator keeps what is freed, like those of accelerators: glibc returns buffers above 32 MiB to Linux,
+which then clears all their pages again in every step. Run it as root, or on a machine that does nothing else.
 """
 
 import argparse
@@ -18,7 +18,6 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
@@ -38,8 +37,6 @@ from record_run import CPU_DEVICES, SIZES, Size, degrees, facts
 RECORDINGS = 3
 MESHES = ("8x1x1", "4x2x1", "4x1x2", "2x2x2", "2x4x1", "1x8x1", "1x4x2")
 STEPS = 8
-PRECEDENCE = "-15"
-"""Of a recording over other sessions, which Linux gives the cores in turn (sched(7), autogroup)."""
 KEEPS_MEMORY = f"glibc.malloc.mmap_threshold={2**32}:glibc.malloc.trim_threshold={2**34}:glibc.malloc.arena_max=1"
 """For GLIBC_TUNABLES: no buffer of a step goes back to Linux when it is freed (mallopt(3), M_MMAP_THRESHOLD)."""
 
@@ -140,12 +137,7 @@ def _record(log: Path, size: str, mesh: str) -> None:
     script = Path(__file__).with_name("record_run.py")
     command = [sys.executable, str(script), "--out", str(log), "--size", size, "--mesh", mesh, "--steps", str(STEPS)]
     settings = {**os.environ, "GLIBC_TUNABLES": KEEPS_MEMORY}
-    with (
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True, env=settings) as process,
-        suppress(OSError),
-    ):
-        Path(f"/proc/{process.pid}/autogroup").write_text(PRECEDENCE)
-    if process.returncode:
+    if subprocess.run([*command, "--first"], stdout=subprocess.DEVNULL, env=settings, check=False).returncode:
         sys.exit(f"{mesh} was not recorded")
 
 

@@ -65,6 +65,23 @@ def test_sums_over_keys_are_fused_where_no_dimension_of_the_scores_is_one():
     assert ratio(products, "long", "4x2x1", "8x1x1", hardware=on_an_accelerator) == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.parametrize(("mesh", "measured"), [("4x2x1", 0.952), ("2x4x1", 0.963)])
+def test_sums_over_the_width_are_fused_where_a_device_has_more_than_one_sequence(mesh, measured):
+    """Sums over the keys are not, under any of these meshes: its heads share no keys."""
+    assert ratio(lambda found: found.products, "deep", mesh, "8x1x1") == pytest.approx(measured, abs=0.035)
+
+
+@pytest.mark.parametrize(("mesh", "measured"), [("4x2x1", 0.89), ("2x4x1", 0.87)])
+def test_long_scores_are_slow_to_transpose_where_their_columns_stride_over_pages(mesh, measured):
+    assert ratio(lambda found: found.memory, "long", mesh, "8x1x1") == pytest.approx(measured, rel=0.13)
+
+
+def test_a_stride_that_is_no_power_of_two_spreads_over_the_cache():
+    long = run("long", "8x1x1")
+    longer = replace(long, workload=long.workload.model_copy(update={"sequence_length": 520}))
+    assert modelled(longer).memory < modelled(long).memory
+
+
 def test_weights_as_gathered_count_for_every_device():
     model = MODELS["wide"].model_copy(update={"vocab": 64})
     work = WORK.model_copy(update={"sequence_length": 16})

@@ -2,16 +2,17 @@
 
 Of it the step model needs nothing but how the time of a class of operations changes from one plan to another. Rates
 three times as high moved the median error between seven meshes by less than a point (``scripts/trace_meshes.py``).
+What matters a little is how the two compare: what sums take besides products follows from it.
 """
 
 from asap.hardware import Slice
 from asap.hardware.chip import Chip, Network, Scaleup
 
-_FLOPS, _BANDWIDTH = 2e10, 2e9
-"""Of an eighth of two cores of a server: products of 512 x 512 in fp32, copies of 128 MiB."""
+_FLOPS, _BANDWIDTH = 2.5e10, 2e9
+"""Of an eighth of two cores of a server: the products of small decoders in fp32 by YNN, copies of 128 MiB."""
 _NO_LATENCY = 1e-9
 """Seconds. A virtual device that waits for others takes nothing from the cores."""
-_SOURCE = "rounded from what numpy reaches on two cores of a server; does not matter to ratios of plans"
+_SOURCE = "rounded from what XLA (products) and numpy (copies) reach on two cores of a server"
 
 VIRTUAL_DEVICE = Chip(
     name="cpu",
