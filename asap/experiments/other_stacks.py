@@ -25,6 +25,7 @@ from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
+from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
@@ -97,19 +98,12 @@ def read_script(
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     if (started := started_document(text, path, brought)) is not None:
         document, processes = started
-        return read_as_document(document, overrides, _with_devices(processes, experiment))
+        return read_as_document(document, overrides, with_devices(processes, experiment))
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
             return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
     return None
-
-
-def _with_devices(processes: int | None, experiment: Experiment) -> Experiment:
-    """``experiment`` with the processes that a launcher starts, where no hardware is said."""
-    if processes is None or experiment.hardware.devices is not None:
-        return experiment
-    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": processes})})
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

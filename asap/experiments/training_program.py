@@ -1,7 +1,9 @@
 """The program that a script starts: whether it trains a decoder on tokens, by its name."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
@@ -17,6 +19,11 @@ _OTHER_MODELS = re.compile(
     re.IGNORECASE,
 )
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
+_OWN_PARALLELISM = re.compile(
+    r"(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|parallel_mode|"
+    r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
+)
+_WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
 _ANY = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
 
 
@@ -36,3 +43,11 @@ def check_program(program: str, path: Path) -> None:
                 where=str(path),
                 hint="read are programs that train all parameters of a decoder on tokens",
             )
+
+
+def check_whole_model(arguments: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where an argument tells a program to split its model over devices by code of its own."""
+    splits = next((key for key in arguments if _OWN_PARALLELISM.fullmatch(key)), None)
+    if splits is not None and str(arguments[splits]).casefold() not in _WHOLE:
+        reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from asap.core.numbers import digits
 from asap.experiments.documents import Document
 from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.processes import processes_of
 from asap.experiments.shell import has_substitution, options, read_commands, with_sources, words
 from asap.experiments.yaml_text import parse_yaml
 
@@ -33,17 +33,8 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> t
         if found is not None and start is not None:
             document = found.document()
             values = {**document.values, **_settings(said)}
-            return Document(document.path, values, document.lines), _processes(command.text[: start.start()])
+            return Document(document.path, values, document.lines), processes_of(command)
     return None
-
-
-def _processes(launcher: str) -> int | None:
-    """What Accelerate or torchrun is told to start."""
-    said = {option.name: option.words[0] for option in options(launcher) if option.words}
-    if (whole := digits(said.get("num_processes", ""))) is not None:
-        return whole or None
-    each, nodes = digits(said.get("nproc_per_node", "")), digits(said.get("nnodes", "1"))
-    return each * nodes or None if each is not None and nodes is not None else None
 
 
 def _settings(said: str) -> dict[str, Any]:

@@ -225,9 +225,16 @@ def test_what_is_no_decoder_or_no_layout_is_refused(read, added, said):
 
 
 def test_data_that_is_prepared_and_tasks_are_no_training(read):
-    for program in ("tools/retro/preprocess_data.py", "tasks/msdp/main.py --task KNWL-EVAL"):
+    for program in ("tools/retro/preprocess_data.py", "tasks/msdp/main.py --task KNWL-EVAL", "../analyze_data.py"):
         with pytest.raises(ConfigError, match="which does not train"):
             read("train.sh", MEGATRON.replace("pretrain_gpt.py", program))
+
+
+def test_a_command_that_is_commented_out_starts_nothing(read):
+    sweep = "bash 110m.sh --lr 0.002\nbash 110m.sh --lr 0.004\n"
+    said = f"# torchrun pretrain_gpt.py {' '.join(MEGATRON.split()[20:60])} --num-attention-heads 8 --micro-batch-size 1"
+    with pytest.raises(ConfigError, match="has no command of"):
+        read("sweep.sh", f"{sweep}{said}\n")
 
 
 def test_linear_attention_counts_its_own_parameters(read):

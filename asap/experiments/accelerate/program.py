@@ -1,6 +1,5 @@
 """Arguments of the program that Accelerate starts: those of a file that they name, and what they tell of its method."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,10 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.named_file import Brought, find_named
-from asap.experiments.training_program import OTHER_METHODS
+from asap.experiments.training_program import OTHER_METHODS, check_whole_model
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
-_OWN_PARALLELISM = re.compile(
-    r"(?:tensor|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|(?:tp|pp|cp|sp|ep)(?:_size|_degree)?"
-)
 _OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
 _LOSSES, _LOSS = ("nll", "chunked_nll", "dft"), "loss_type"
 """Of supervised fine-tuning (trl, ``SFTConfig``); others compare answers."""
@@ -43,10 +39,7 @@ METHODS = ("loss", "method", "algorithm", "objective", "stage")
 def check_method(arguments: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where arguments are those of training on preferences or rewards, or of a program that splits
     the model itself."""
-    splits = next((key for key in arguments if _OWN_PARALLELISM.fullmatch(key)), None)
-    if splits is not None and str(arguments[splits]).casefold() not in ("0", "1", "false", "none"):
-        reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
-        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
+    check_whole_model(arguments, path)
     found = sorted(_OF_OTHER_METHODS & set(arguments))
     found += [key for key in METHODS if OTHER_METHODS.search(str(arguments.get(key, "")))]
     if str(arguments.get(_LOSS) or _LOSSES[0]) not in _LOSSES:

@@ -24,8 +24,9 @@ _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge)[\w-]*\.py|tasks/[\w/-]*main\.py"
+    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
@@ -36,7 +37,8 @@ def is_megatron_script(text: str) -> bool:
 
 
 def _signs(text: str, joint: str) -> int:
-    return sum(f"--{sign.replace('_', joint)}" in text for sign in SIGNS)
+    said = _COMMENT.sub("", text)
+    return sum(f"--{sign.replace('_', joint)}" in said for sign in SIGNS)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
+from asap.experiments.processes import with_processes
+from asap.experiments.shell import Command, has_substitution, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 
 _START = re.compile(
@@ -44,7 +45,7 @@ def read_titan_script(
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
-    experiment = _with_devices(start, experiment)
+    experiment = with_processes(start, experiment)
     found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
@@ -75,13 +76,3 @@ def _file_of(command: Command) -> str | None:
     on_the_line = (word.partition("=")[2] for word in words(command.text) if word.startswith(f"{_VARIABLE}="))
     found = next(on_the_line, None) or given
     return found.strip("\"'") if found else None
-
-
-def _with_devices(command: Command, experiment: Experiment) -> Experiment:
-    """The processes that torchrun starts, where no hardware is said."""
-    said = {option.name: option.words[0] for option in options(command.text) if option.words}
-    each, nodes = said.get("nproc_per_node", ""), said.get("nnodes", "1")
-    if experiment.hardware.devices is not None or not (each.isdecimal() and nodes.isdecimal()):
-        return experiment
-    devices = int(each) * int(nodes) or None
-    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
