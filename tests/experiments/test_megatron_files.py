@@ -232,7 +232,9 @@ def test_data_that_is_prepared_and_tasks_are_no_training(read):
 
 def test_a_command_that_is_commented_out_starts_nothing(read):
     sweep = "bash 110m.sh --lr 0.002\nbash 110m.sh --lr 0.004\n"
-    said = f"# torchrun pretrain_gpt.py {' '.join(MEGATRON.split()[20:60])} --num-attention-heads 8 --micro-batch-size 1"
+    said = (
+        f"# torchrun pretrain_gpt.py {' '.join(MEGATRON.split()[20:60])} --num-attention-heads 8 --micro-batch-size 1"
+    )
     with pytest.raises(ConfigError, match="has no command of"):
         read("sweep.sh", f"{sweep}{said}\n")
 

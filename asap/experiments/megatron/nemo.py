@@ -31,7 +31,13 @@ _FLAGS = (
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
-_OTHER_MODELS = {"bert_binary_head": "BERT", "encoder": "an encoder-decoder", "vision": "a vision model"}
+_OTHER_MODELS = (
+    (re.compile(r"bert_binary_head"), "BERT"),
+    (re.compile(r"encoder"), "an encoder-decoder"),
+    (re.compile(r"vision(?:_\w+)?"), "a model of images"),
+    (re.compile(r"crossattn_\w+|patch_(?:spatial|temporal|size)"), "a diffusion model"),
+)
+"""Keys of a model that is no decoder."""
 _GATED = ("swiglu", "geglu", "reglu")
 _GPT2_TOKENIZER = "GPT2BPETokenizer"
 
@@ -64,7 +70,7 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
         ConfigError: it describes something else than a decoder.
     """
     model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in values["model"].items()}
-    other = next((name for key, name in _OTHER_MODELS.items() if key in model), None)
+    other = next((name for marks, name in _OTHER_MODELS if any(map(marks.fullmatch, model))), None)
     if other:
         raise ConfigError(f"describes {other}; only decoders are read", where=str(path))
     found: dict[str, Any] = {}

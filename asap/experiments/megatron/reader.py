@@ -43,6 +43,8 @@ _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
 }  # fmt: skip
+_OF_RECIPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
+"""Shapes of a model that overrides of a recipe change."""
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
@@ -78,8 +80,11 @@ def read_nemo(
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = laid_over(values, overrides)
     settings, notes = nemo_arguments(values, kind, path)
-    if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():
+    if kind == BRIDGE and "_target_" not in values["model"]:
         notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
+        if shapes := sorted(_OF_RECIPES & values["model"].keys()):
+            notes += (f"{', '.join(shapes)} of the recipe's model are changed: say the whole model",)
+            settings = StackSettings({key: settings[key] for key in settings if key not in _OF_RECIPES}, str(path))
         said = {key for key in settings if settings[key] not in (None, False)}
         unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})

@@ -20,6 +20,8 @@ _START = re.compile(
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
 _VARIABLE = "CONFIG_FILE"
+_NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset|^optimizer\.(?!name)", re.ASCII)
+"""Settings that decide neither what a step computes nor how it is laid out."""
 
 
 def is_titan_script(text: str) -> bool:
@@ -55,14 +57,14 @@ def read_titan_script(
         raise ConfigError("is not a torchtitan configuration", where=str(found.path))
     said = {key: value or "true" for key, value in _OPTION.findall(start.text) if key not in _CONFIG}
     given = [*overrides]
-    settled = {override.partition("=")[0] for override in given}
-    known = {key: value for key, value in said.items() if is_setting(key) and key not in settled}
-    if unknown := sorted(key for key, value in known.items() if has_substitution(value)):
-        reason = f"sets {', '.join(unknown)} by a variable whose value is not said"
-        raise ConfigError(reason, where=str(path), hint=f"add {unknown[0]}=…")
-    return read_torchtitan(
-        values, found.path, [*(f"{key}={value}" for key, value in known.items()), *given], experiment
-    )
+    overridden = {override.partition("=")[0] for override in given}
+    known = {key: value for key, value in said.items() if is_setting(key) and key not in overridden}
+    unknown = sorted(key for key, value in known.items() if has_substitution(value))
+    if decisive := [key for key in unknown if not _NO_MATTER.search(key)]:
+        reason = f"sets {', '.join(decisive)} by a variable whose value is not said"
+        raise ConfigError(reason, where=str(path), hint=f"add {decisive[0]}=…")
+    settled = [f"{key}={value}" for key, value in known.items() if key not in unknown]
+    return read_torchtitan(values, found.path, [*settled, *given], experiment)
 
 
 def _starts(command: Command) -> bool:

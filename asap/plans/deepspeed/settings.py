@@ -43,7 +43,7 @@ _OFFLOAD: dict[Offload, str] = {
     "parameters": "zero_optimization.offload_param.device",
 }
 _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
-"""The least stage of ZeRO at which they count; DeepSpeed ignores ``offload_param`` below (DeepSpeed Configuration JSON)."""
+"""The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
 _ON_DEVICE = ("none", "")
 OF_JSON = "# in the DeepSpeed configuration that it names:"
 """Between the lines of a YAML file and the JSON."""
