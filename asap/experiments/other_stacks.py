@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trl
+from asap.experiments.accelerate import trainer_file, trl
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -97,8 +97,11 @@ def read_script(
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     if (started := started_document(text, path, brought)) is not None:
-        document, processes = started
-        return read_as_document(document, overrides, with_devices(processes, experiment))
+        document, experiment = started.document, with_devices(started.processes, experiment)
+        if not llama_factory.is_training_file(document.values):
+            return read_as_document(document, overrides, experiment)
+        read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
+        return _read(read, trainer_file.is_setting, overrides, experiment)
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):

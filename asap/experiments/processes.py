@@ -8,8 +8,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.shell import Command, options, words
 
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
+_FACTORY = re.compile(r"\bllamafactory-cli\s")
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def processes_of(command: Command) -> int | None:
@@ -19,6 +19,8 @@ def processes_of(command: Command) -> int | None:
     each, nodes = digits(said.get("nproc_per_node", "")), digits(said.get("nnodes", "1"))
     if each is not None:
         whole = each * nodes if nodes is not None else None
+    elif _FACTORY.search(command.text):
+        whole = _of_factory(command)
     elif _DEEPSPEED.search(command.text):
         whole = _of_deepspeed(said, command)
     return whole or None
@@ -36,11 +38,24 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
-def visible_devices(command: Command) -> int | None:
-    """GPUs that a command is told to see (``CUDA_VISIBLE_DEVICES``); ``None`` where it is not told."""
-    on_the_line = (word.partition("=")[2] for word in words(command.text) if word.startswith(f"{_VISIBLE}="))
-    numbers = next(on_the_line, command.scope.environment().get(_VISIBLE, "")).split(",")
+def _of_factory(command: Command) -> int | None:
+    """Of LLaMA-Factory's command, which hands variables on to torchrun (``src/llamafactory/launcher.py``)."""
+    said = _environment(command)
+    each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else _visible(command)
+    nodes = digits(said.get("NNODES", "1"))
+    return each * nodes if each is not None and nodes is not None else None
+
+
+def _visible(command: Command) -> int | None:
+    """GPUs that a command is told to see; ``None`` where it is not told."""
+    numbers = _environment(command).get("CUDA_VISIBLE_DEVICES", "").split(",")
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
+
+
+def _environment(command: Command) -> dict[str, str]:
+    """Variables that a command finds, those of its line first."""
+    on_the_line = (word.partition("=") for word in words(command.text))
+    return command.scope.environment() | {name: value for name, equals, value in on_the_line if equals}
 
 
 def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
@@ -55,4 +70,4 @@ def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
         return sum(len(node[1].split(",")) for node in found if node) if all(found) else None
     if {"num_nodes", "hostfile", "exclude"} & said.keys():
         return None
-    return visible_devices(command)
+    return _visible(command)

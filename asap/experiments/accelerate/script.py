@@ -13,6 +13,7 @@ from asap.experiments.accelerate.program import METHODS, check_method, with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
+from asap.experiments.deepspeed.llama_factory import in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
@@ -20,6 +21,7 @@ from asap.experiments.shell.words import unquoted, written_words
 from asap.experiments.stack_settings import dotted
 from asap.experiments.training_program import check_program
 from asap.plans.accelerate import settings as accelerate
+from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
@@ -62,7 +64,7 @@ def read_accelerate_script(
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path)
-    launched, arguments = said(before), said(after)
+    launched, arguments = said(before), _arguments(after, path, files)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
         configuration = _configured(known, launched, files, path) | of_command(known)
@@ -72,6 +74,8 @@ def read_accelerate_script(
         configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
     given = {key: value for key, value in arguments.items() if key not in unsaid}
+    if not _ACCELERATE.search(start):
+        given = {OPTION: "", **given}
     strays = [word for word in words(after) if _ASSIGNED.match(word)]
     named = (stray.lstrip("+").partition("=") for stray in strays)
     check_method({key: value for key, _, value in named if key in METHODS}, path)
@@ -121,6 +125,15 @@ def _parts(start: str) -> tuple[str, str | None, str]:
     if found is None:
         return rest, None, ""
     return rest[: found.start()], found[1] or found[2], rest[found.end() :]
+
+
+def _arguments(after: str, path: Path, files: Brought) -> dict[str, Any]:
+    """Arguments of the program, and those of a YAML that comes first among them."""
+    first, options = next(iter(words(after)), ""), said(after)
+    named = first.endswith((".yaml", ".yml")) and not has_substitution(first)
+    found = find_named(first, path, files) if named else None
+    values = found.document().values if found else {}
+    return in_words_of_trainer({**values, **options}, path) if is_training_file(values) else options
 
 
 def _is_multiplied(start: str) -> bool:
