@@ -47,7 +47,8 @@ def check_program(program: str, path: Path) -> None:
 
 def check_whole_model(arguments: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where an argument tells a program to split its model over devices by code of its own."""
-    splits = next((key for key in arguments if _OWN_PARALLELISM.fullmatch(key)), None)
-    if splits is not None and str(arguments[splits]).casefold() not in _WHOLE:
+    degrees = (key for key in arguments if _OWN_PARALLELISM.fullmatch(key))
+    splits = next((key for key in degrees if str(arguments[key]).casefold() not in _WHOLE), None)
+    if splits is not None:
         reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")

@@ -1,5 +1,5 @@
 """Scripts that start a program with a YAML of its settings, or a stack with settings as options:
-``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --do_train``."""
+``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
 from dataclasses import dataclass

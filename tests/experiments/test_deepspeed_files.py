@@ -190,7 +190,9 @@ def test_processes_that_a_launcher_of_deepspeed_starts(read, tmp_path, command, 
     assert run.hardware.devices == devices
 
 
-@pytest.mark.parametrize("said", ["--pipe_parallel_size 4", "--model_parallel_size 2", "--parallel_mode ring_attn"])
+@pytest.mark.parametrize(
+    "said", ["--pipe_parallel_size 4", "--pp 1 --model_parallel_size 2", "--parallel_mode ring_attn"]
+)
 def test_a_program_that_splits_its_model_itself_is_not_taken_for_replicas(read, tmp_path, said):
     (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
     with pytest.raises(ConfigError, match="splits its model itself"):
