@@ -171,3 +171,11 @@ def test_replicas_under_torchrun_are_changed_by_the_trainers_option(read):
     run = read("run.sh", f"torchrun --nproc_per_node 8 train.py {options}\n")
     line = launch_lines(Plan.parse("data=8 microbatches=1"), "accelerate", run.hyperparameters, global_batch=16)
     assert line.splitlines()[1:] == ['--fsdp "full_shard auto_wrap"']
+
+
+@pytest.mark.parametrize("said", ["beta: 0.1", "loss_type: sigmoid", "tensor_parallel_size: 2"])
+def test_arguments_of_other_methods_in_a_yaml_with_deepspeed_are_refused(read, configured, said):
+    named = "deepspeed: ds_z3_config.json\n"
+    assert read("sft.yaml", f"{ARGUMENTS}{named}", hardware="h100-8").plan is not None
+    with pytest.raises(ConfigError, match="is an argument of"):
+        read("dpo.yaml", f"{ARGUMENTS}{named}{said}\n", hardware="h100-8")

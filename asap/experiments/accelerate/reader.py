@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.checks import check_values, is_said
-from asap.experiments.accelerate.program import CONFIG, check_method, with_file
+from asap.experiments.accelerate.program import CONFIG, with_file
 from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR, syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
@@ -17,6 +17,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.training_program import check_method
 from asap.models import Workload
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate

@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
-from asap.experiments.accelerate.program import METHODS, check_method, with_file
+from asap.experiments.accelerate.program import with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
@@ -19,7 +19,7 @@ from asap.experiments.named_file import Brought, find_named
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
 from asap.experiments.shell.words import unquoted, written_words
 from asap.experiments.stack_settings import dotted
-from asap.experiments.training_program import check_program
+from asap.experiments.training_program import METHODS, check_method, check_program
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH

@@ -10,6 +10,8 @@ from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.stack_settings import StackSettings, overriding
+from asap.experiments.training_program import check_method
+from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 _MARKS = frozenset(("finetuning_type", "stage", "cutoff_len"))
@@ -69,6 +71,7 @@ def read_training_file(
     if of_factory:
         _check_stage(arguments)
     check_trains_all(arguments)
+    check_method({key: arguments[key] for key in arguments if key != SEQUENCE}, path)
     configuration = read_named_configuration(arguments.get(_CONFIG), path)
     found = read_with_arguments(configuration, arguments, path, rest, experiment, of_yaml=of_yaml)
     if of_factory and arguments.text("stage") == "sft" and not arguments.flag("packing"):

@@ -19,7 +19,7 @@ from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import StackSettings, dotted
-from asap.experiments.training_program import check_program, check_whole_model
+from asap.experiments.training_program import check_method, check_program
 from asap.plans.deepspeed.chat import MARK
 from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
@@ -55,7 +55,7 @@ def read_deepspeed_script(
     if (program := _PROGRAM.search(start.text)) is not None:
         check_program(program[0], path)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
-    check_whole_model({key: value for key, value in said.items() if key != SEQUENCE}, path)
+    check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
     told = {**(_OF_CHAT if chat else {}), **said}
     arguments = StackSettings(

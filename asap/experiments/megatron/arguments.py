@@ -169,6 +169,8 @@ def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]
             values.pop(name, None)
         elif option.words or name not in _NODES.values():
             values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
+        if name in _NODES.values() and option.words:
+            values[name] = option.words[0].rpartition(":")[2]
     return values, unknown
 
 

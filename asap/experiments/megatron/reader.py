@@ -45,6 +45,8 @@ _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
 }  # fmt: skip
 _OF_RECIPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
 """Shapes of a model that overrides of a recipe change."""
+_KEY_HEADS = frozenset(("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type"))
+"""What a checkpoint decides under ``--use-checkpoint-args`` and scripts leave to it (``checkpointing.py``)."""
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
@@ -64,6 +66,8 @@ def read_megatron_script(
     settings = of_forks(script.settings)
     settings = of_deepspeed(settings) if deepspeed else settings
     unsettled = set(script.unsettled)
+    if settings.flag("use_checkpoint_args") and not _KEY_HEADS & settings.keys():
+        unsettled.add("num_key_value_heads")
     if script.sourced:
         unsettled |= {key for key in (*_PRECISION, *_RECOMPUTATION) if key not in settings}
     return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, frozenset(unsettled))
