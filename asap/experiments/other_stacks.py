@@ -27,13 +27,14 @@ from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
-from asap.experiments.yaml_script import started_document
+from asap.experiments.yaml_script import Started, started_document
 
 _TOML = ".toml"
 
@@ -97,16 +98,22 @@ def read_script(
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     if (started := started_document(text, path, brought)) is not None:
-        document, experiment = started.document, with_devices(started.processes, experiment)
-        if not llama_factory.is_training_file(document.values):
-            return read_as_document(document, overrides, experiment)
-        read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
-        return _read(read, trainer_file.is_setting, overrides, experiment)
+        read = _read_started(started, overrides, experiment)
+        return read and with_note_on_others(read, path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
             return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
     return None
+
+
+def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """What a command starts with a YAML, or with options alone."""
+    document, experiment = started.document, with_devices(started.processes, experiment)
+    if not llama_factory.is_training_file(document.values):
+        return read_as_document(document, overrides, experiment)
+    read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
+    return _read(read, trainer_file.is_setting, overrides, experiment)
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

@@ -15,7 +15,7 @@ OTHER_METHODS = re.compile(
 )
 _OTHER_MODELS = re.compile(
     r"dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
-    r"vlm|mlm|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
+    r"vlm|mlm|(?:^|[^a-z])m?t5|bart(?![a-z])|marian|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
     re.IGNORECASE,
 )
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
@@ -23,6 +23,8 @@ METHODS = ("loss", "method", "algorithm", "objective", "stage")
 _OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
 _LOSSES, _LOSS = ("nll", "chunked_nll", "dft"), "loss_type"
 """Of supervised fine-tuning (trl, ``SFTConfig``); others compare answers."""
+_OF_OTHER_MODELS = frozenset(("max_source_length", "mlm_probability", "source_prefix"))
+"""Of encoders, and of decoders beside one (transformers, ``examples/pytorch``)."""
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
 _OWN_PARALLELISM = re.compile(
     r"(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|parallel_mode|"
@@ -58,6 +60,9 @@ def check_method(arguments: Mapping[str, Any], path: Path) -> None:
     if splits is not None:
         reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
+    if others := sorted(_OF_OTHER_MODELS & set(arguments)):
+        reason = f"{others[0]} is an argument of training an encoder, which is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
     found = sorted(_OF_OTHER_METHODS & set(arguments))
     found += [key for key in METHODS if OTHER_METHODS.search(str(arguments.get(key, "")))]
     if str(arguments.get(_LOSS) or _LOSSES[0]) not in _LOSSES:

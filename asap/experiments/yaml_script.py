@@ -2,7 +2,7 @@
 ``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
 _AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)
 _PROGRAM = re.compile(
     r"(?:\btorchrun|\btorch\.distributed\.(?:run|launch)|(?:^|[\s/])deepspeed)\s"
-    r"(?:.*?\s)?(?:(?P<file>\S+\.py)|-m\s+(?P<module>[\w.]+))\s+(?P<said>['\"]?\S+\.ya?ml\b.*)",
+    r"(?:.*?\s)?(?:(?P<file>\S+\.py)|-m\s+(?P<module>[\w.-]+))\s+(?P<said>['\"]?\S+\.ya?ml\b.*)",
     re.DOTALL,
 )
 _YAML = (".yaml", ".yml")
@@ -34,11 +34,15 @@ class Started:
         document: its settings, those of the command on top of those of the YAML.
         processes: what the launcher starts, where it says them.
         of_yaml: whether there is a YAML, or options alone.
+        line: of the command.
+        runs: how many the script starts.
     """
 
     document: Document
     processes: int | None
     of_yaml: bool
+    line: int
+    runs: int = 1
 
 
 def started_document(text: str, path: Path, brought: Brought | None = None) -> Started | None:
@@ -47,12 +51,18 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
     Raises:
         ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
+    first: Started | None = None
     for command in read_commands(with_sources(text, path.parent, brought)):
-        found = None if command.assigns or not command.certain else _of_command(command, path, brought)
-        if found is not None:
+        if command.assigns or not command.certain:
+            continue
+        if first is not None:
+            first = replace(
+                first, runs=first.runs + bool(_FACTORY.search(command.text) or _AXOLOTL.search(command.text))
+            )
+        elif (found := _of_command(command, path, brought)) is not None:
             document, of_yaml = found
-            return Started(document, processes_of(command), of_yaml)
-    return None
+            first = Started(document, processes_of(command), of_yaml, command.line)
+    return first
 
 
 def _of_command(command: Command, path: Path, brought: Brought | None) -> tuple[Document, bool] | None:

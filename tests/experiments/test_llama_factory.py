@@ -179,3 +179,31 @@ def test_arguments_of_other_methods_in_a_yaml_with_deepspeed_are_refused(read, c
     assert read("sft.yaml", f"{ARGUMENTS}{named}", hardware="h100-8").plan is not None
     with pytest.raises(ConfigError, match="is an argument of"):
         read("dpo.yaml", f"{ARGUMENTS}{named}{said}\n", hardware="h100-8")
+
+
+def test_one_of_several_runs_of_a_script_is_said(read, tmp_path, configured):
+    (tmp_path / "full.yaml").write_text(TUNING)
+    several = "llamafactory-cli train full.yaml --cutoff_len 512\nllamafactory-cli train full.yaml\n"
+    run = read("run.sh", several, hardware="h100-8")
+    assert run.workload.sequence_length == 512
+    assert "run.sh starts 2 runs; the one of line 1 is read" in run.notes
+    options = "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16"
+    start = f"torchrun --nproc_per_node 8 train.py {options}\n"
+    assert "run.sh starts 2 runs; the one of line 2 is read" in read("run.sh", f"set -e\n{start}{start}").notes
+    zero = start.replace("--bf16", "--bf16 --deepspeed ds_z3_config.json")
+    assert "run.sh starts 3 runs; the one of line 1 is read" in read("run.sh", zero * 3).notes
+
+
+@pytest.mark.parametrize(
+    ("program", "more", "said"),
+    [
+        ("-m run-instruction-lora-multipack", "", "run-instruction-lora-multipack, which by its name trains another"),
+        ("-m train", "--rank 128", "rank=128: training a part"),
+        ("-m run_t5_multipack", "", "run_t5_multipack, which by its name trains another model"),
+        ("train.py", "--max_source_length 512", "max_source_length is an argument of training an encoder"),
+    ],
+)
+def test_adapters_and_encoders_are_told_by_what_the_command_says(read, program, more, said):
+    options = "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16"
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", f"torchrun --nproc_per_node 8 {program} {options} {more}\n")

@@ -16,6 +16,7 @@ from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_tr
 from asap.experiments.deepspeed.llama_factory import in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
+from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
 from asap.experiments.shell.words import unquoted, written_words
 from asap.experiments.stack_settings import dotted
@@ -26,7 +27,7 @@ from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
-_PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.]+)|['\"]?(\S+\.py)\b)")
+_PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.-]+)|['\"]?(\S+\.py)\b)")
 _FILE = "config_file"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
@@ -50,14 +51,20 @@ def read_accelerate_script(
     """
     commands = read_commands(with_sources(text, path.parent, brought))
     files = dict(brought or {})
-    start = None
+    start, line = None, 0
     for command in commands:
         files |= written_file(command)
         if _starts(command):
-            start = _innermost(command).text
+            start, line = _innermost(command).text, command.line
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
+    read = _read_start(start, path, overrides, experiment, files)
+    return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
+
+
+def _read_start(start: str, path: Path, overrides: Iterable[str], experiment: Experiment, files: Brought) -> Experiment:
+    """What one command starts."""
     if is_trl_command(start):
         return read_trl_command(start, path, overrides, experiment, files)
     before, program, after = _parts(start)

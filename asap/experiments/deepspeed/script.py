@@ -17,6 +17,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes
+from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import StackSettings, dotted
 from asap.experiments.training_program import check_method, check_program
@@ -51,7 +52,8 @@ def read_deepspeed_script(
         UsageError: an override is not ``key=value``.
     """
     commands = list(read_commands(with_sources(text, path.parent, brought)))
-    start = next(command for command in commands if _is_start(command))
+    starts = [command for command in commands if _is_start(command)]
+    start = starts[0]
     if (program := _PROGRAM.search(start.text)) is not None:
         check_program(program[0], path)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
@@ -64,6 +66,7 @@ def read_deepspeed_script(
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
+    found = with_note_on_others(found, path, len(starts), start.line)
     if not chat:
         return found
     stage = {MARK: found.workload.zero_stage}

@@ -50,7 +50,7 @@ _ADAPTERS = (
 )
 _ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
 _OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
-_RANK = ("lora_r", "lora_rank")
+_RANK = ("lora_r", "lora_rank", "rank")
 """Of adapters, which a program trains where no switch says that it does not."""
 _OFF = ("0", "false", "none", "")
 _PARTS = ("lora", "oft", "freeze")
