@@ -137,7 +137,8 @@ def read_started(
         read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    notes = [f"set by a variable whose value is not said: {', '.join(sorted(unsaid))}"] if unsaid & _ARGUMENTS else []
+    undecided = ", ".join(sorted(unsaid & _ARGUMENTS))
+    notes = [f"set by a variable whose value is not said: {undecided}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")

@@ -108,9 +108,7 @@ def _foreign(settings: MaxTextSettings) -> tuple[str, ...]:
     if not keys:
         return ()
     listed = plain(", ".join(keys[:_MOST_LISTED]), 120) + (", …" if len(keys) > _MOST_LISTED else "")
-    return (
-        f"{settings.origin(keys[0])}: base.yml of a fork, with keys that MaxText does not have, not read: {listed}",
-    )
+    return (f"{settings.origin(keys[0])}: a fork's, with keys that MaxText does not have, not read: {listed}",)
 
 
 def _has_file(settings: MaxTextSettings) -> bool:
