@@ -301,8 +301,19 @@ def test_processes_by_directives_of_slurm_with_the_kind_of_gpu(read):
     [("gpt2-vocab.json", 50_688), ("$VOCAB_FILE", 50_688), ("nordic_131072/vocab.json", None)],
 )
 def test_a_tokenizer_of_gpt2s_kind_has_its_vocabulary_where_the_file_is_gpt2s(read, file, vocabulary):
+    bare = read("train.sh", MEGATRON.replace("--vocab-size 128256", f"--vocab-file {file}"))
+    assert bare.model is not None
+    assert bare.model.vocab == (vocabulary if "gpt2" in file else None)
     said = f"--tokenizer-type GPT2BPETokenizer --vocab-file {file}"
     run = read("train.sh", MEGATRON.replace("--vocab-size 128256", said))
     assert run.model is not None
     assert run.model.vocab == vocabulary
     assert any("the vocabulary is not said" in note for note in run.notes) == (vocabulary is None)
+
+
+def test_arguments_of_a_fork_are_named(read):
+    of_fork = "--bf16 --outer-sync-interval 50 --outer-optimizer nesterov --data-path $(python data.py --x 1)"
+    run = read("train.sh", MEGATRON.replace("--bf16", of_fork))
+    assert any(note.endswith("is not known: --outer-sync-interval, --outer-optimizer") for note in run.notes)
+    plain = "--bf16 --no-bias-gelu-fusion --disable-bias-linear --wandb-project x --lr 1e-4 --data-path a"
+    assert not any("no Megatron-LM has" in note for note in read("train.sh", MEGATRON.replace("--bf16", plain)).notes)

@@ -192,10 +192,15 @@ def _pattern(text: str) -> list[int]:
     return pattern
 
 
-def _is_gpt2(vocabulary: str | None) -> bool:
-    """Whether a file of tokens is GPT-2's, by its path: also where the script does not say which."""
-    name = (vocabulary or "").rpartition("/")[2]
-    return has_substitution(name) or not name or _GPT2.search(vocabulary or "") is not None
+def _is_gpt2(settings: StackSettings) -> bool:
+    """Whether the tokens are GPT-2's: of its kind of tokenizer, the default of ``pretrain_gpt.py``, and by the path of
+    their file; of its kind also where the script does not say which file."""
+    file = settings.text("vocab_file") or ""
+    if "tokenizer_type" not in settings:
+        return _GPT2.search(file) is not None
+    name = file.rpartition("/")[2]
+    open_ = has_substitution(name) or not name
+    return settings.text("tokenizer_type") == "GPT2BPETokenizer" and (open_ or _GPT2.search(file) is not None)
 
 
 def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
@@ -203,7 +208,7 @@ def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
     if padded := settings.count("padded_vocab_size"):
         return padded
     size = settings.count("vocab_size")
-    if size is None and settings.text("tokenizer_type") == "GPT2BPETokenizer" and _is_gpt2(settings.text("vocab_file")):
+    if size is None and _is_gpt2(settings):
         size = GPT2_TOKENS
     name = settings.text("tokenizer_model")
     if size is None and name and (known := find_architecture(name)):

@@ -11,6 +11,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.megatron.foreign_arguments import note_on_foreign
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
@@ -80,8 +81,10 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
+    notes = [f"{path.name} {note}" for note in notes]
+    foreign = note_on_foreign(run.text, path.name) if run else None
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
-        notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
+        notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
     return ScriptArguments(
@@ -89,7 +92,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
         exports=commands[-1].scope.environment() if commands else {},
         unsettled=frozenset(undecided) | frozenset(unknown),
         sourced=bool(sources) and (run is None or _has_open_arguments(run)),
-        notes=tuple(f"{path.name} {note}" for note in notes),
+        notes=(*notes, *([foreign] if foreign else [])),
     )
 
 
