@@ -38,6 +38,7 @@ _OTHER_MODELS = (
     (re.compile(r"crossattn_\w+|patch_(?:spatial|temporal|size)"), "a diffusion model"),
 )
 """Keys of a model that is no decoder."""
+_SHAPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
 _GATED = ("swiglu", "geglu", "reglu")
 _GPT2_TOKENIZER = "GPT2BPETokenizer"
 
@@ -86,6 +87,15 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
     _read_model(found, model)
     (_read_nemo if kind == NEMO else _read_bridge)(found, _reader(values), model)
     return StackSettings(found, str(path)), tuple(notes)
+
+
+def without_shapes(settings: StackSettings, path: Path) -> tuple[StackSettings, tuple[str, ...]]:
+    """Settings that are laid over a recipe, without the shapes of its model that they change, and a note on these."""
+    shapes = sorted(_SHAPES & settings.keys())
+    if not shapes:
+        return settings, ()
+    rest = StackSettings({key: settings[key] for key in settings if key not in _SHAPES}, str(path))
+    return rest, (f"{', '.join(shapes)} of the recipe's model are changed: say the whole model",)
 
 
 def _read_model(found: dict[str, Any], model: Mapping[str, Any]) -> None:

@@ -11,10 +11,10 @@ from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
-from asap.experiments.megatron.forks import of_forks
+from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.names import READ
-from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
+from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources
@@ -43,10 +43,6 @@ _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
 }  # fmt: skip
-_OF_RECIPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
-"""Shapes of a model that overrides of a recipe change."""
-_KEY_HEADS = frozenset(("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type"))
-"""What a checkpoint decides under ``--use-checkpoint-args`` and scripts leave to it (``checkpointing.py``)."""
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
@@ -63,14 +59,10 @@ def read_megatron_script(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
     )
     deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings = of_forks(script.settings)
-    settings = of_deepspeed(settings) if deepspeed else settings
-    unsettled = set(script.unsettled)
-    if settings.flag("use_checkpoint_args") and not _KEY_HEADS & settings.keys():
-        unsettled.add("num_key_value_heads")
-    if script.sourced:
-        unsettled |= {key for key in (*_PRECISION, *_RECOMPUTATION) if key not in settings}
-    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, frozenset(unsettled))
+    settings = of_deepspeed(of_forks(script.settings)) if deepspeed else of_forks(script.settings)
+    sourced = {*_PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
+    unsettled = script.unsettled | left_to_checkpoint(settings) | sourced
+    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
 
 
 def read_nemo(
@@ -86,9 +78,8 @@ def read_nemo(
     settings, notes = nemo_arguments(values, kind, path)
     if kind == BRIDGE and "_target_" not in values["model"]:
         notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
-        if shapes := sorted(_OF_RECIPES & values["model"].keys()):
-            notes += (f"{', '.join(shapes)} of the recipe's model are changed: say the whole model",)
-            settings = StackSettings({key: settings[key] for key in settings if key not in _OF_RECIPES}, str(path))
+        settings, more = without_shapes(settings, path)
+        notes += more
         said = {key for key in settings if settings[key] not in (None, False)}
         unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
