@@ -3,19 +3,21 @@
 from collections.abc import Mapping
 
 from asap.plans.launchers import Stack
+from asap.plans.megatron.versions import PROFILER, lacks
 from asap.profiles import Gap
 from asap.profiles.gaps import NO_PROFILE
 
 _LOG = "a log of the run for --step-time"
+_BY_HAND = f"{_LOG}; torch.profiler around a few steps for --profile"
 _CAPTURES: Mapping[Stack, str] = {
     "megatron": f"{_LOG}; --profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12"
     " for asap's --profile",
-    "nemo": f"{_LOG}; torch.profiler around a few steps for --profile",
+    "nemo": _BY_HAND,
     "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for --profile",
     "torchtitan": f"{_LOG}; profiling.enable_profiling=true for --profile",
-    "deepspeed": f"{_LOG}; torch.profiler around a few steps for --profile",
-    "axolotl": f"{_LOG}; torch.profiler around a few steps for --profile",
-    "accelerate": f"{_LOG}; torch.profiler around a few steps for --profile",
+    "deepspeed": _BY_HAND,
+    "axolotl": _BY_HAND,
+    "accelerate": _BY_HAND,
     "nanotron": f"{_LOG}; profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
@@ -24,7 +26,9 @@ Megatron-LM: megatron/training/config/common_config.py (ProfilingConfig, which M
 config/job_config.py; nanotron: src/nanotron/config/config.py (ProfilerArgs)."""
 
 
-def no_profile(stack: Stack | None) -> Gap:
-    """What a run without a profile lacks, and what its stack can capture."""
+def no_profile(stack: Stack | None, settings: Mapping[str, object] | None = None) -> Gap:
+    """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
     capture = _CAPTURES.get(stack) if stack else None
+    if stack == "megatron" and lacks(settings or {}, PROFILER):
+        capture = _BY_HAND
     return NO_PROFILE.model_copy(update={"capture": capture}) if capture else NO_PROFILE

@@ -1,5 +1,7 @@
 """Choose the bottleneck: the resource that takes the most time, once KPIs and operations agree."""
 
+from collections.abc import Mapping
+
 from asap.core.units import format_percent
 from asap.diagnosis.captures import no_profile
 from asap.diagnosis.diagnosis import Bottleneck, Diagnosis, Finding
@@ -24,6 +26,7 @@ def diagnose(
     chip: Chip | None = None,
     stack: Stack | None = None,
     replay: ReplayReport | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Diagnosis:
     """Name what holds a run back.
 
@@ -33,9 +36,10 @@ def diagnose(
         chip: what it ran on, if known.
         stack: what launched it, if known: advice is in its words.
         replay: of what was recorded, if it was; one that leaves much unexplained says nothing.
+        settings: of the run's configuration, which tell the version of its stack.
     """
     if profile is None:
-        return _insufficient("there is no profile of this run", (no_profile(stack),), ())
+        return _insufficient("there is no profile of this run", (no_profile(stack, settings),), ())
     facts = Facts(profile, shares_of(profile, chip), plan, chip, stack, believed(replay))
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
@@ -43,7 +47,7 @@ def diagnose(
     )
     chosen = _bottleneck(findings, facts.shares)
     if chosen is None:
-        return _insufficient(_missing_evidence(facts), profile.gaps or (no_profile(stack),), tuple(findings))
+        return _insufficient(_missing_evidence(facts), profile.gaps or (no_profile(stack, settings),), tuple(findings))
     findings = [with_path(finding, facts) for finding in (chosen, *(f for f in findings if f is not chosen))]
     return Diagnosis(
         bottleneck=chosen.kind,

@@ -48,8 +48,9 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
         return _with_fields(experiment, fields)
-    if path.suffix in SCRIPTS and (values := released_values(read_text(path), path)) is not None:
-        return read_helm(values, path, overrides, experiment, _read_start, _read_document)
+    if path.suffix in SCRIPTS and (released := released_values(read_text(path), path)) is not None:
+        values, chip = released
+        return read_helm(values, path, overrides, experiment, _read_start, _read_document, chip)
     if other := read_as_text(path, overrides, experiment):
         return other
     if is_launch(path):

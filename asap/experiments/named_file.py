@@ -10,6 +10,7 @@ from asap.core.files import is_file
 from asap.experiments.documents import Document, parse_document, read_text
 
 _BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
+_DEEPEST = 12
 Brought = Mapping[str, str]
 """Texts by the path that a program finds them under: files of a ConfigMap, or those that a script writes."""
 
@@ -27,16 +28,17 @@ class NamedFile:
 
 
 def find_named(named: str, path: Path, brought: Brought | None = None) -> NamedFile | None:
-    """The file of that name among those that are brought along, else in the folder of ``path`` or one above it.
+    """The file of that name among those that are brought along, else in the folder of ``path`` or one above it, by as
+    much of its path as leads to a file there.
 
     Raises:
         ConfigError: it is there, and too large, not text, or cannot be read.
     """
     if (text := find_brought(named, brought or {})) is not None:
         return NamedFile(path / PurePosixPath(named).name, text)
-    below = named.lstrip("/")
+    parts = PurePosixPath(named.lstrip("/")).parts[-_DEEPEST:]
     folders = (path.parent, *path.absolute().parents)
-    places = (folder / name for folder in folders for name in (below, Path(named).name))
+    places = (folder / PurePosixPath(*parts[first:]) for first in range(len(parts)) for folder in folders)
     found = next((place for place in places if is_file(place)), None)
     return None if found is None else NamedFile(found, read_text(found))
 

@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trl
+from asap.experiments.accelerate import trainer_file, trl
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -25,14 +25,16 @@ from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
+from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
-from asap.experiments.yaml_script import started_document
+from asap.experiments.yaml_script import Started, started_document
 
 _TOML = ".toml"
 
@@ -96,8 +98,8 @@ def read_script(
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     if (started := started_document(text, path, brought)) is not None:
-        document, processes = started
-        return read_as_document(document, overrides, _with_devices(processes, experiment))
+        read = _read_started(started, overrides, experiment)
+        return read and with_note_on_others(read, path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
@@ -105,11 +107,13 @@ def read_script(
     return None
 
 
-def _with_devices(processes: int | None, experiment: Experiment) -> Experiment:
-    """``experiment`` with the processes that a launcher starts, where no hardware is said."""
-    if processes is None or experiment.hardware.devices is not None:
-        return experiment
-    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": processes})})
+def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """What a command starts with a YAML, or with options alone."""
+    document, experiment = started.document, with_devices(started.processes, experiment)
+    if not llama_factory.is_training_file(document.values):
+        return read_as_document(document, overrides, experiment)
+    read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
+    return _read(read, trainer_file.is_setting, overrides, experiment)
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

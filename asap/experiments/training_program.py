@@ -1,7 +1,9 @@
 """The program that a script starts: whether it trains a decoder on tokens, by its name."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
@@ -13,10 +15,22 @@ OTHER_METHODS = re.compile(
 )
 _OTHER_MODELS = re.compile(
     r"dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
-    r"vlm|mlm|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
+    r"vlm|mlm|(?:^|[^a-z])m?t5|bart(?![a-z])|marian|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
     re.IGNORECASE,
 )
+METHODS = ("loss", "method", "algorithm", "objective", "stage")
+"""Arguments that name the method of a program which has several."""
+_OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
+_LOSSES, _LOSS = ("nll", "chunked_nll", "dft"), "loss_type"
+"""Of supervised fine-tuning (trl, ``SFTConfig``); others compare answers."""
+_OF_OTHER_MODELS = frozenset(("max_source_length", "mlm_probability", "source_prefix"))
+"""Of encoders, and of decoders beside one (transformers, ``examples/pytorch``)."""
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
+_OWN_PARALLELISM = re.compile(
+    r"(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|parallel_mode|"
+    r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
+)
+_WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
 _ANY = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
 
 
@@ -36,3 +50,23 @@ def check_program(program: str, path: Path) -> None:
                 where=str(path),
                 hint="read are programs that train all parameters of a decoder on tokens",
             )
+
+
+def check_method(arguments: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where arguments are those of training on preferences or rewards, or tell a program to split its
+    model over devices by code of its own."""
+    degrees = (key for key in arguments if _OWN_PARALLELISM.fullmatch(key))
+    splits = next((key for key in degrees if str(arguments[key]).casefold() not in _WHOLE), None)
+    if splits is not None:
+        reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
+    if others := sorted(_OF_OTHER_MODELS & set(arguments)):
+        reason = f"{others[0]} is an argument of training an encoder, which is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
+    found = sorted(_OF_OTHER_METHODS & set(arguments))
+    found += [key for key in METHODS if OTHER_METHODS.search(str(arguments.get(key, "")))]
+    if str(arguments.get(_LOSS) or _LOSSES[0]) not in _LOSSES:
+        found.append(_LOSS)
+    if found:
+        reason = f"{found[0]} is an argument of training on preferences or rewards, which is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")

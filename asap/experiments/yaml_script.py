@@ -1,49 +1,98 @@
-"""Scripts that start a stack with its YAML: ``axolotl train run.yml --micro-batch-size 4``,
-``llamafactory-cli train run.yaml per_device_train_batch_size=4``."""
+"""Scripts that start a program with a YAML of its settings, or a stack with settings as options:
+``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.numbers import digits
+from asap.experiments.deepspeed.llama_factory import is_training_file
 from asap.experiments.documents import Document
 from asap.experiments.named_file import Brought, below_variable, find_named
-from asap.experiments.shell import has_substitution, options, read_commands, with_sources, words
+from asap.experiments.processes import processes_of
+from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
+from asap.experiments.training_program import check_program
 from asap.experiments.yaml_text import parse_yaml
 
-_START = re.compile(r"\b(?:llamafactory-cli\s+train|axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)
+_FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
+_AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)
+_PROGRAM = re.compile(
+    r"(?:\btorchrun|\btorch\.distributed\.(?:run|launch)|(?:^|[\s/])deepspeed)\s"
+    r"(?:.*?\s)?(?:(?P<file>\S+\.py)|-m\s+(?P<module>[\w.-]+))\s+(?P<said>['\"]?\S+\.ya?ml\b.*)",
+    re.DOTALL,
+)
 _YAML = (".yaml", ".yml")
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 _FOR_LAUNCHER = " -- "
 
 
-def started_document(text: str, path: Path, brought: Brought | None = None) -> tuple[Document, int | None] | None:
-    """The YAML that a script starts, with the settings of its command on top, and the processes that its launcher
-    starts where it says them; ``None`` where the YAML is not there.
+@dataclass(frozen=True)
+class Started:
+    """What a command starts a program with.
+
+    Args:
+        document: its settings, those of the command on top of those of the YAML.
+        processes: what the launcher starts, where it says them.
+        of_yaml: whether there is a YAML, or options alone.
+        line: of the command.
+        runs: how many the script starts.
+    """
+
+    document: Document
+    processes: int | None
+    of_yaml: bool
+    line: int
+    runs: int = 1
+
+
+def started_document(text: str, path: Path, brought: Brought | None = None) -> Started | None:
+    """The settings that a script starts a program with; ``None`` where it starts none so, or the YAML is not there.
 
     Raises:
-        ConfigError: it is malformed.
+        ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
-    commands = read_commands(with_sources(text, path.parent, brought))
-    for command in commands:
-        start = _START.search(command.text) if command.certain and not command.assigns else None
-        said = start[1].partition(_FOR_LAUNCHER)[0] if start else ""
-        named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
-        found = None if has_substitution(named) else find_named(named, path, brought)
-        if found is not None and start is not None:
-            document = found.document()
-            values = {**document.values, **_settings(said)}
-            return Document(document.path, values, document.lines), _processes(command.text[: start.start()])
-    return None
+    first: Started | None = None
+    for command in read_commands(with_sources(text, path.parent, brought)):
+        if command.assigns or not command.certain:
+            continue
+        if first is not None:
+            first = replace(
+                first, runs=first.runs + bool(_FACTORY.search(command.text) or _AXOLOTL.search(command.text))
+            )
+        elif (found := _of_command(command, path, brought)) is not None:
+            document, of_yaml = found
+            first = Started(document, processes_of(command), of_yaml, command.line)
+    return first
 
 
-def _processes(launcher: str) -> int | None:
-    """What Accelerate or torchrun is told to start."""
-    said = {option.name: option.words[0] for option in options(launcher) if option.words}
-    if (whole := digits(said.get("num_processes", ""))) is not None:
-        return whole or None
-    each, nodes = digits(said.get("nproc_per_node", "")), digits(said.get("nnodes", "1"))
-    return each * nodes or None if each is not None and nodes is not None else None
+def _of_command(command: Command, path: Path, brought: Brought | None) -> tuple[Document, bool] | None:
+    start = _FACTORY.search(command.text) or _AXOLOTL.search(command.text)
+    if start is None:
+        return _of_program(command, path, brought)
+    said = start[1].partition(_FOR_LAUNCHER)[0]
+    if (found := _with_yaml(said, path, brought)) is not None:
+        return found, True
+    document = Document(path, _settings(said), {})
+    return (document, False) if start.re is _FACTORY and is_training_file(document.values) else None
+
+
+def _of_program(command: Command, path: Path, brought: Brought | None) -> tuple[Document, bool] | None:
+    """The YAML with all arguments of a program under torchrun or DeepSpeed."""
+    program = _PROGRAM.search(command.text)
+    found = _with_yaml(program["said"], path, brought) if program else None
+    if program is None or found is None or not is_training_file(found.values):
+        return None
+    check_program(program["file"] or program["module"], path)
+    return found, True
+
+
+def _with_yaml(said: str, path: Path, brought: Brought | None) -> Document | None:
+    named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
+    found = None if has_substitution(named) else find_named(named, path, brought)
+    if found is None:
+        return None
+    document = found.document()
+    return Document(document.path, {**document.values, **_settings(said)}, document.lines)
 
 
 def _settings(said: str) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def launch_lines(
     if stack == "deepspeed":
         changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
         if is_deepspeed_chat(current):
-            return chat_options(changed)
+            return chat_options(changed, current)
         return (
             deepspeed_lines(changed) if is_said_by_accelerate(current) else deepspeed.lines_to_paste(changed, current)
         )

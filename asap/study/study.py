@@ -74,9 +74,10 @@ class Study:
     def diagnosis(self) -> Diagnosis:
         """What holds the run back."""
         only_a_time = self.profile is not None and self.profile.stated and not self.profile.operations
-        framework = self.experiment.workload.framework
+        framework, settings = self.experiment.workload.framework, self.experiment.hyperparameters
         stack = stack_of(framework) if framework else None
-        return diagnose(None if only_a_time else self.profile, self.plan, self.chip, stack, self.replay)
+        profile = None if only_a_time else self.profile
+        return diagnose(profile, self.plan, self.chip, stack, self.replay, settings)
 
     @cached_property
     def replay(self) -> ReplayReport | None:

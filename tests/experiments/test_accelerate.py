@@ -317,3 +317,31 @@ def test_a_number_of_processes_that_is_left_open_says_nothing(read):
 def test_an_argument_of_the_wrong_kind_is_refused(read):
     with pytest.raises(ConfigError, match="packing must be true or false, not 'perhaps'"):
         read("fsdp.yaml", FIRST, *ARGUMENTS[:-1], "packing=perhaps")
+
+
+@pytest.mark.parametrize(
+    ("mixed", "argument", "precision"),
+    [
+        ("", "--batch-size 1", None),
+        ("", "--per_device_train_batch_size 1", "fp32"),
+        ("mixed_precision: 'no'", "--batch-size 1", "fp32"),
+        ("mixed_precision: bf16", "--batch-size 1", "bf16"),
+    ],
+)
+def test_precision_that_only_the_program_knows_is_unknown(read, tmp_path, mixed, argument, precision):
+    stage = {"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": 1}
+    (tmp_path / "ds.json").write_text(json.dumps(stage | {"gradient_accumulation_steps": "auto"}))
+    configuration = "distributed_type: DEEPSPEED\ndeepspeed_config: {deepspeed_config_file: ds.json}\nnum_processes: 8"
+    (tmp_path / "one.yaml").write_text(f"{configuration}\n{mixed}\n")
+    run = read("run.sh", f"accelerate launch --config_file one.yaml train.py {argument}\n")
+    assert run.workload.precision == precision
+    if argument == "--batch-size 1":
+        assert any("the launcher fills gradient_accumulation_steps" in note for note in run.notes)
+
+
+def test_a_file_is_found_by_the_end_of_its_path(read, tmp_path):
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "fsdp.yaml").write_text(FIRST)
+    (tmp_path / "fsdp.yaml").write_text(FIRST.replace("num_processes: 16", "num_processes: 8"))
+    command = "accelerate launch --config_file /home/user/repository/configs/fsdp.yaml train.py --bf16"
+    assert read("run.sh", f"{command}\n").hardware.devices == 16

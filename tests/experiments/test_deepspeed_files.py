@@ -91,6 +91,16 @@ def test_deepspeed_chat_is_told_by_its_own_arguments(read):
         line("data=8 microbatches=2 offload=optimizer")
     with pytest.raises(PlanError, match="no argument for"):
         line("replica=4 model=2")
+    second = read("run.sh", CHAT.replace("ZERO=3", "ZERO=2").replace("--deepspeed\n", "--deepspeed --offload\n"))
+    assert str(second.plan) == "replica=8 microbatches=2 remat=full offload=optimizer"
+    assert (
+        launch_lines(
+            Plan.parse("replica=8 microbatches=2 remat=full"), "deepspeed", second.hyperparameters, global_batch=64
+        )
+        == "# without --offload"
+    )
+    with pytest.raises(PlanError, match="under ZeRO stage 3 only"):
+        launch_lines(Plan.parse("replica=8 offload=optimizer+parameters"), "deepspeed", second.hyperparameters)
     silent = read("run.sh", CHAT.replace("--gradient_checkpointing", "").replace("--per_device_train_batch_size 4", ""))
     assert (str(silent.plan), silent.workload.global_batch) == ("data=8 microbatches=2 remat=none", 256)
 
@@ -162,3 +172,30 @@ def test_ulysses_of_deepspeed_is_context_parallelism(read):
     assert str(run.plan) == "data=4 seq=4 microbatches=2 offload=optimizer"
     assert run.workload.global_batch == 32
     assert '"sequence_parallel_size": 1' in launch_lines(Plan.parse("data=16"), "deepspeed", run.hyperparameters)
+
+
+@pytest.mark.parametrize(
+    ("command", "devices"),
+    [
+        ("torchrun --nnodes 2 --nproc-per-node 4 train.py", 8),
+        ("CUDA_VISIBLE_DEVICES=0,1,2 deepspeed train.py", 3),
+        ("deepspeed --include localhost:0,1@second:4,5,6,7 train.py", 6),
+        ("deepspeed --num_gpus 4 --num_nodes 2 train.py", 8),
+        ("deepspeed --hostfile hosts train.py", None),
+    ],
+)
+def test_processes_that_a_launcher_of_deepspeed_starts(read, tmp_path, command, devices):
+    (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
+    run = read("run.sh", f"{command} --deepspeed ds.json --per_device_train_batch_size 4\n")
+    assert run.hardware.devices == devices
+
+
+@pytest.mark.parametrize(
+    "said", ["--pipe_parallel_size 4", "--pp 1 --model_parallel_size 2", "--parallel_mode ring_attn"]
+)
+def test_a_program_that_splits_its_model_itself_is_not_taken_for_replicas(read, tmp_path, said):
+    (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
+    with pytest.raises(ConfigError, match="splits its model itself"):
+        read("run.sh", f"deepspeed --num_gpus 4 train.py {said} --deepspeed_config ds.json\n")
+    whole = read("run.sh", "deepspeed --num_gpus 4 train.py --model_parallel_size 1 --deepspeed_config ds.json\n")
+    assert str(whole.plan) == "data=4 microbatches=2 offload=optimizer"

@@ -130,6 +130,44 @@ def test_files_are_set_as_helm_sets_them(chart, tmp_path):
         chart(values=command.replace("llama.yaml", "other.yaml"), name="run.sh", values__yaml=VALUES)
 
 
+SELECTED = """
+    spec:
+      nodeSelector:
+        {{- if .Values.queue }}
+        cloud.google.com/gke-accelerator: nvidia-h200-141gb
+        {{- end }}
+"""
+AFFINE = """
+          - matchExpressions:
+            - key: cloud.google.com/gke-accelerator
+              operator: In
+              values:
+              - {{ .Values.chip | default "x" }}
+            - key: node.kubernetes.io/instance-type
+              operator: In
+              values: ["p5.48xlarge"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "template", "chip"),
+    [
+        ("charts/training", SELECTED, "h200"),
+        ("charts/training", AFFINE, "h100"),
+        ("charts/a4/jobset", None, "b200"),
+        ("charts/a4/jobset", SELECTED, "h200"),
+        ("charts/training", None, None),
+    ],
+)
+def test_the_chart_that_is_installed_says_the_chip(chart, tmp_path, folder, template, chip):
+    if template:
+        (tmp_path / folder / "templates").mkdir(parents=True)
+        (tmp_path / folder / "templates" / "job.yaml").write_text(template)
+    command = f"helm install --wait run $ROOT/{folder} -f values.yaml --namespace a3 --set queue=a\n"
+    run = chart(values=command, name="run.sh", values__yaml=VALUES, run__yaml=NEMO)
+    assert (run.hardware.chip, run.hardware.devices) == (chip, 64)
+
+
 @pytest.mark.parametrize(
     ("values", "files", "said"),
     [

@@ -87,3 +87,123 @@ def test_what_is_not_modelled_or_not_there_is_refused(read, configured, before, 
 def test_a_file_that_shares_a_key_with_maxtext_is_not_taken_for_its(read):
     with pytest.raises(ConfigError, match="is no MaxText configuration"):
         read("train.yaml", "model: x\nkernel_config: auto\ntrain_dataset: d\nlearning_rate: 1\n")
+
+
+OPTIONS = """
+export CUDA_VISIBLE_DEVICES=0,1,2,3
+llamafactory-cli train --stage sft --do_train --model_name_or_path meta-llama/Llama-3.1-8B --finetuning_type full \\
+    --cutoff_len 4096 --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --bf16
+"""
+
+
+def test_options_without_a_yaml(read, configured):
+    run = read("run.sh", OPTIONS)
+    assert str(run.plan) == "replica=4 microbatches=2 remat=full"
+    assert (run.workload.global_batch, run.workload.sequence_length, run.workload.precision) == (8, 4096, "bf16")
+    line = launch_lines(
+        Plan.parse("data=4 microbatches=1 remat=none"), "accelerate", run.hyperparameters, global_batch=8
+    )
+    assert line.splitlines()[1:] == [
+        '--per_device_train_batch_size 2 --gradient_accumulation_steps 1 --fsdp "full_shard auto_wrap"'
+        " --disable_gradient_checkpointing true"
+    ]
+    several = read("run.sh", OPTIONS.replace("llamafactory-cli", "NPROC_PER_NODE=8 NNODES=2 llamafactory-cli"))
+    assert str(several.plan.ici.replica) == "16"
+    with_deepspeed = read("run.sh", OPTIONS.replace("--bf16", "--bf16 --deepspeed ds_z3_config.json"))
+    assert str(with_deepspeed.plan) == "data=4 microbatches=2 remat=full"
+
+
+def test_a_yaml_that_names_no_deepspeed_is_read_with_what_starts_it(read, tmp_path):
+    (tmp_path / "full.yaml").write_text(TUNING.replace("deepspeed: examples/deepspeed/ds_z3_config.json\n", ""))
+    for start in (
+        "NPROC_PER_NODE=8 llamafactory-cli train full.yaml",
+        "torchrun --nproc_per_node 8 train.py full.yaml",
+    ):
+        run = read("run.sh", f"{start}\n")
+        assert str(run.plan) == "replica=8 microbatches=2 remat=full"
+        line = launch_lines(Plan.parse("data=8 microbatches=2 remat=none"), "accelerate", run.hyperparameters)
+        assert parse_yaml(line, "line")[0] == {"fsdp": "full_shard auto_wrap", "disable_gradient_checkpointing": True}
+    launch = "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n"
+    (tmp_path / "fsdp.yaml").write_text(launch)
+    sharded = read("run.sh", "accelerate launch --config_file fsdp.yaml src/train.py full.yaml\n")
+    assert str(sharded.plan) == "data=8 microbatches=2 remat=full"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--use_galore true", "use_galore: its optimizer keeps another state"),
+        ("--finetuning_type lora", "training a part"),
+        ("--stage dpo", "stage must be one of pt, sft"),
+    ],
+)
+def test_options_of_what_is_not_modelled_are_refused(read, more, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", OPTIONS.replace("--bf16", f"--bf16 {more}"))
+
+
+ARGUMENTS = """
+model_name_or_path: meta-llama/Llama-3.1-8B
+per_device_train_batch_size: 2
+gradient_accumulation_steps: 4
+bf16: true
+gradient_checkpointing: true
+max_seq_length: 4096
+"""
+
+
+def test_a_program_with_all_its_arguments_in_a_yaml(read, tmp_path, configured):
+    (tmp_path / "sft.yaml").write_text(ARGUMENTS)
+    run = read("run.sh", "torchrun --nnodes 2 --nproc_per_node 8 scripts/train.py configs/sft.yaml\n")
+    assert str(run.plan) == "replica=16 microbatches=4 remat=full"
+    assert (run.workload.global_batch, run.workload.framework) == (128, "Accelerate DDP")
+    (tmp_path / "sft.yaml").write_text(f"{ARGUMENTS}fsdp: full_shard auto_wrap\n")
+    assert str(read("run.sh", "torchrun --nproc_per_node 8 -m my.train sft.yaml\n").plan).startswith("data=8")
+    (tmp_path / "sft.yaml").write_text(f"{ARGUMENTS}deepspeed: ds_z3_config.json\n")
+    zero = read("run.sh", "deepspeed --num_gpus 4 train.py sft.yaml\n")
+    assert (str(zero.plan), zero.workload.zero_stage) == ("data=4 microbatches=4 remat=full", 3)
+    with pytest.raises(ConfigError, match="trains by another method"):
+        read("run.sh", "torchrun --nproc_per_node 8 grpo.py sft.yaml\n")
+
+
+def test_replicas_under_torchrun_are_changed_by_the_trainers_option(read):
+    options = "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16"
+    run = read("run.sh", f"torchrun --nproc_per_node 8 train.py {options}\n")
+    line = launch_lines(Plan.parse("data=8 microbatches=1"), "accelerate", run.hyperparameters, global_batch=16)
+    assert line.splitlines()[1:] == ['--fsdp "full_shard auto_wrap"']
+
+
+@pytest.mark.parametrize("said", ["beta: 0.1", "loss_type: sigmoid", "tensor_parallel_size: 2"])
+def test_arguments_of_other_methods_in_a_yaml_with_deepspeed_are_refused(read, configured, said):
+    named = "deepspeed: ds_z3_config.json\n"
+    assert read("sft.yaml", f"{ARGUMENTS}{named}", hardware="h100-8").plan is not None
+    with pytest.raises(ConfigError, match="is an argument of"):
+        read("dpo.yaml", f"{ARGUMENTS}{named}{said}\n", hardware="h100-8")
+
+
+def test_one_of_several_runs_of_a_script_is_said(read, tmp_path, configured):
+    (tmp_path / "full.yaml").write_text(TUNING)
+    several = "llamafactory-cli train full.yaml --cutoff_len 512\nllamafactory-cli train full.yaml\n"
+    run = read("run.sh", several, hardware="h100-8")
+    assert run.workload.sequence_length == 512
+    assert "run.sh starts 2 runs; the one of line 1 is read" in run.notes
+    options = "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16"
+    start = f"torchrun --nproc_per_node 8 train.py {options}\n"
+    assert "run.sh starts 2 runs; the one of line 2 is read" in read("run.sh", f"set -e\n{start}{start}").notes
+    zero = start.replace("--bf16", "--bf16 --deepspeed ds_z3_config.json")
+    assert "run.sh starts 3 runs; the one of line 1 is read" in read("run.sh", zero * 3).notes
+
+
+@pytest.mark.parametrize(
+    ("program", "more", "said"),
+    [
+        ("-m run-instruction-lora-multipack", "", "run-instruction-lora-multipack, which by its name trains another"),
+        ("-m train", "--rank 128", "rank=128: training a part"),
+        ("-m run_t5_multipack", "", "run_t5_multipack, which by its name trains another model"),
+        ("train.py", "--max_source_length 512", "max_source_length is an argument of training an encoder"),
+    ],
+)
+def test_adapters_and_encoders_are_told_by_what_the_command_says(read, program, more, said):
+    options = "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16"
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", f"torchrun --nproc_per_node 8 {program} {options} {more}\n")

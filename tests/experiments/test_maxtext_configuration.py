@@ -334,3 +334,13 @@ def test_a_configuration_over_a_base_for_serving_serves(tmp_path):
     path.write_text("base_config: inference_jetstream.yml\nmodel_name: llama3.1-8b\n")
     with pytest.raises(ConfigError, match=r"inference_jetstream\.yml:1: .*serving"):
         read_configuration(path, (), Experiment(id="x"))
+
+
+def test_keys_of_a_forks_base_are_named_and_those_that_a_run_sets_refused(read, tmp_path):
+    rules = "mesh_axes: ['data', 'fsdp', 'tensor']\nlogical_axis_rules: [['embed', 'fsdp'], ['mlp', 'tensor']]"
+    base = f"base_emb_dim: 512\ndcn_data_parallelism: -1\n{rules}\nupload_every: 5\nwide_heads: false\n"
+    (tmp_path / "base.yml").write_text(base)
+    run = read(f"base_config: base.yml\n{SMALL}")
+    assert any("with keys that MaxText does not have, not read: upload_every, wide_heads" in note for note in run.notes)
+    with pytest.raises(ConfigError, match="unknown key wide_heads"):
+        read(f"base_config: base.yml\n{SMALL}", "wide_heads=true")

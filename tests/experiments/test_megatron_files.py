@@ -213,6 +213,7 @@ def test_what_hangs_on_an_undecided_argument_is_unknown(read, line, note):
     [
         ("--language-model-type=mistral_7b --img-h 336", "a language model with an encoder of images"),
         ("--retro-add-retriever", "a decoder with retrieval"),
+        ("--use-lf-gate --lf-conv2d-group 1", "a decoder with convolutions in its attention"),
         ("--experimental-attention-variant other", "must be one of gdn, gdn2, gated_delta_net, dsa"),
         ("--experimental-attention-variant gdn", "beside a number as linear_attention_freq"),
         ("--pipeline-model-parallel-layout 'Et|x'", "is no layout"),
@@ -225,9 +226,18 @@ def test_what_is_no_decoder_or_no_layout_is_refused(read, added, said):
 
 
 def test_data_that_is_prepared_and_tasks_are_no_training(read):
-    for program in ("tools/retro/preprocess_data.py", "tasks/msdp/main.py --task KNWL-EVAL"):
+    for program in ("tools/retro/preprocess_data.py", "tasks/msdp/main.py --task KNWL-EVAL", "../analyze_data.py"):
         with pytest.raises(ConfigError, match="which does not train"):
             read("train.sh", MEGATRON.replace("pretrain_gpt.py", program))
+
+
+def test_a_command_that_is_commented_out_starts_nothing(read):
+    sweep = "bash 110m.sh --lr 0.002\nbash 110m.sh --lr 0.004\n"
+    said = (
+        f"# torchrun pretrain_gpt.py {' '.join(MEGATRON.split()[20:60])} --num-attention-heads 8 --micro-batch-size 1"
+    )
+    with pytest.raises(ConfigError, match="has no command of"):
+        read("sweep.sh", f"{sweep}{said}\n")
 
 
 def test_linear_attention_counts_its_own_parameters(read):
@@ -268,3 +278,42 @@ def test_what_is_sourced_decides_only_arguments_that_come_from_there(read):
     assert str(run.plan.remat) == "none"
     open_ = read("train.sh", settled.replace("${MODEL_ARGS[@]}", "${MODEL_ARGS[@]} $EXTRA_ARGS"), hardware="h100-64")
     assert open_.plan.remat is None
+
+
+def test_key_and_value_heads_that_a_checkpoint_decides_are_unknown(read):
+    plain = MEGATRON.replace(" --group-query-attention --num-query-groups 8", "")
+    run = read("train.sh", plain.replace("--bf16", "--bf16 --use-checkpoint-args"))
+    assert run.model is not None
+    assert run.model.kv_heads is None
+    assert any("it hangs on num_key_value_heads" in note for note in run.notes)
+    said = read("train.sh", plain.replace("--bf16", "--use-checkpoint-args --bf16"), "num_key_value_heads=8")
+    assert size(said) == size(read("train.sh", MEGATRON.replace("--bf16", "--bf16 --use-checkpoint-args")))
+
+
+def test_processes_by_directives_of_slurm_with_the_kind_of_gpu(read):
+    slurm = "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=mi250:8\n"
+    command = MEGATRON.replace("torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NUM_NODES", "srun python")
+    assert read("train.sh", slurm + command).hardware.devices == 32
+
+
+@pytest.mark.parametrize(
+    ("file", "vocabulary"),
+    [("gpt2-vocab.json", 50_688), ("$VOCAB_FILE", 50_688), ("nordic_131072/vocab.json", None)],
+)
+def test_a_tokenizer_of_gpt2s_kind_has_its_vocabulary_where_the_file_is_gpt2s(read, file, vocabulary):
+    bare = read("train.sh", MEGATRON.replace("--vocab-size 128256", f"--vocab-file {file}"))
+    assert bare.model is not None
+    assert bare.model.vocab == (vocabulary if "gpt2" in file else None)
+    said = f"--tokenizer-type GPT2BPETokenizer --vocab-file {file}"
+    run = read("train.sh", MEGATRON.replace("--vocab-size 128256", said))
+    assert run.model is not None
+    assert run.model.vocab == vocabulary
+    assert any("the vocabulary is not said" in note for note in run.notes) == (vocabulary is None)
+
+
+def test_arguments_of_a_fork_are_named(read):
+    of_fork = "--bf16 --outer-sync-interval 50 --outer-optimizer nesterov --data-path $(python data.py --x 1)"
+    run = read("train.sh", MEGATRON.replace("--bf16", of_fork))
+    assert any(note.endswith("is not known: --outer-sync-interval, --outer-optimizer") for note in run.notes)
+    plain = "--bf16 --no-bias-gelu-fusion --disable-bias-linear --wandb-project x --lr 1e-4 --data-path a"
+    assert not any("no Megatron-LM has" in note for note in read("train.sh", MEGATRON.replace("--bf16", plain)).notes)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
+from asap.diagnosis.diagnose import diagnose
 from asap.plans import Plan, Remat
 from asap.plans.launchers import inexpressible, launch_lines
 from tests.experiments.stack_configurations import MEGATRON, read
@@ -92,3 +93,11 @@ def test_a_model_in_the_words_of_forks(read):
     assert read("train.sh", MEGATRON.replace("--bf16", "--bf16 --fp8-hybrid")).workload.precision == "fp8"
     with pytest.raises(ConfigError, match="glu_activation must be one of swiglu"):
         read("train.sh", said.replace("activation swiglu", "activation relu"))
+
+
+@pytest.mark.parametrize(("sign", "capture"), [("", "--use-pytorch-profiler"), ("--data-impl mmap", "torch.profiler")])
+def test_a_profile_is_asked_for_by_what_the_version_has(read, sign, capture):
+    run = read("train.sh", PLAIN.replace("--bf16", f"--bf16 {sign}"))
+    missing = diagnose(None, stack="megatron", settings=run.hyperparameters).missing
+    assert [capture in (gap.capture or "") for gap in missing] == [True]
+    assert ("--use-pytorch-profiler" in (missing[0].capture or "")) == (not sign)

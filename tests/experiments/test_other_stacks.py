@@ -28,6 +28,11 @@ def test_what_the_overrides_of_a_bridge_recipe_leave_to_it_is_unknown(read):
     run = read("override.yaml", "model: {seq_length: 2048}\ntrain: {global_batch_size: 64}", hardware="h100-64")
     assert (run.plan, run.workload.precision, run.workload.global_batch) == (None, None, 64)
     assert any("is laid over a recipe" in note for note in run.notes)
+    shape = "{num_layers: 8, hidden_size: 512, num_attention_heads: 8, pipeline_model_parallel_size: 1}"
+    smaller = read("override.yaml", f"model: {shape}\ntrain: {{global_batch_size: 64}}", hardware="h100-64")
+    assert smaller.model is not None
+    assert (smaller.model.layers, smaller.workload.precision) == (None, None)
+    assert any("hidden_size, num_attention_heads, num_layers of the recipe's model" in n for n in smaller.notes)
     sizes = "tensor_model_parallel_size: 2, pipeline_model_parallel_size: 1, context_parallel_size: 1"
     said = read("override.yaml", f"model: {{{sizes}}}\ntrain: {{micro_batch_size: 1}}", hardware="h100-64")
     assert str(said.plan).startswith("replica=32 model=2")
@@ -57,6 +62,8 @@ def test_without_hardware_that_is_said(read):
         ("run.sh", "NPROC_PER_NODE=8 megatron sft --load x --tensor_model_parallel_size 2", "a script of ms-swift"),
         ("run.sh", "swift sft --model Qwen/Qwen3-8B --deepspeed zero3", "a script of ms-swift"),
         ("run.sh", "llamafactory-cli train a.yaml", "a script of LLaMA-Factory"),
+        ("run.sh", "torchrun -m verl.trainer.fsdp_sft_trainer data.micro_batch_size=8", "a script of verl"),
+        ("film.yaml", "model: {num_layers: 8, crossattn_emb_size: 8}\ntrain: {train_iters: 1}", "a diffusion"),
         ("6-9B.yml", '{"pipe_parallel_size": 1, "zero_optimization": {"stage": 1}}', "a GPT-NeoX configuration"),
         ("7b.yaml", "distributed: {fsdp_type: full_shard}\nmodel: {dim: 64}", "a Lingua configuration"),
         ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),

@@ -104,3 +104,12 @@ def test_a_program_that_takes_the_file_by_its_option(read, tmp_path):
     start = 'torchrun --nproc_per_node=8 --nnodes 4 train.py --job.config_file "./configs/llama.toml"'
     run = read("run.sh", f"{start} --experimental.context_parallel_degree 2\n")
     assert str(run.plan) == "replica=2 data=2 seq=2 model=4 microbatches=1 remat=full"
+
+
+def test_a_variable_that_decides_no_step_is_no_obstacle(read, tmp_path):
+    (tmp_path / "llama.toml").write_text(OF_2024)
+    start = "SEED=$((RANDOM % 9))\ntorchrun --nproc_per_node=8 train.py --job.config_file llama.toml"
+    run = read("run.sh", f"{start} --training.shuffle_seed $SEED --job.dump_folder $OUT\n")
+    assert run.hardware.devices == 8
+    with pytest.raises(ConfigError, match=r"sets training.seq_len by a variable"):
+        read("run.sh", f"{start} --training.shuffle_seed $SEED --training.seq_len $LENGTH\n")

@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.checks import check_values, is_said
-from asap.experiments.accelerate.program import CONFIG, check_method, with_file
+from asap.experiments.accelerate.program import CONFIG, with_file
 from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR, syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
@@ -17,6 +17,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.training_program import check_method
 from asap.models import Workload
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate
@@ -136,7 +137,8 @@ def read_started(
         read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    notes = [f"set by a variable whose value is not said: {', '.join(sorted(unsaid))}"] if unsaid & _ARGUMENTS else []
+    undecided = ", ".join(sorted(unsaid & _ARGUMENTS))
+    notes = [f"set by a variable whose value is not said: {undecided}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")

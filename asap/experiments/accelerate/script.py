@@ -9,22 +9,25 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
-from asap.experiments.accelerate.program import METHODS, check_method, with_file
+from asap.experiments.accelerate.program import with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
+from asap.experiments.deepspeed.llama_factory import in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
+from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
 from asap.experiments.shell.words import unquoted, written_words
 from asap.experiments.stack_settings import dotted
-from asap.experiments.training_program import check_program
+from asap.experiments.training_program import METHODS, check_method, check_program
 from asap.plans.accelerate import settings as accelerate
+from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
-_PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.]+)|['\"]?(\S+\.py)\b)")
+_PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.-]+)|['\"]?(\S+\.py)\b)")
 _FILE = "config_file"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
@@ -48,21 +51,27 @@ def read_accelerate_script(
     """
     commands = read_commands(with_sources(text, path.parent, brought))
     files = dict(brought or {})
-    start = None
+    start, line = None, 0
     for command in commands:
         files |= written_file(command)
         if _starts(command):
-            start = _innermost(command).text
+            start, line = _innermost(command).text, command.line
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
+    read = _read_start(start, path, overrides, experiment, files)
+    return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
+
+
+def _read_start(start: str, path: Path, overrides: Iterable[str], experiment: Experiment, files: Brought) -> Experiment:
+    """What one command starts."""
     if is_trl_command(start):
         return read_trl_command(start, path, overrides, experiment, files)
     before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path)
-    launched, arguments = said(before), said(after)
+    launched, arguments = said(before), _arguments(after, path, files)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
         configuration = _configured(known, launched, files, path) | of_command(known)
@@ -72,6 +81,8 @@ def read_accelerate_script(
         configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
     given = {key: value for key, value in arguments.items() if key not in unsaid}
+    if not _ACCELERATE.search(start):
+        given = {OPTION: "", **given}
     strays = [word for word in words(after) if _ASSIGNED.match(word)]
     named = (stray.lstrip("+").partition("=") for stray in strays)
     check_method({key: value for key, _, value in named if key in METHODS}, path)
@@ -121,6 +132,15 @@ def _parts(start: str) -> tuple[str, str | None, str]:
     if found is None:
         return rest, None, ""
     return rest[: found.start()], found[1] or found[2], rest[found.end() :]
+
+
+def _arguments(after: str, path: Path, files: Brought) -> dict[str, Any]:
+    """Arguments of the program, and those of a YAML that comes first among them."""
+    first, options = next(iter(words(after)), ""), said(after)
+    named = first.endswith((".yaml", ".yml")) and not has_substitution(first)
+    found = find_named(first, path, files) if named else None
+    values = found.document().values if found else {}
+    return in_words_of_trainer({**values, **options}, path) if is_training_file(values) else options
 
 
 def _is_multiplied(start: str) -> bool:

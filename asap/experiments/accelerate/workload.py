@@ -5,6 +5,7 @@ from typing import Any
 from asap.core.text import plain
 from asap.experiments.optimizer_names import narrow_moments, optimizer_family
 from asap.experiments.stack_settings import StackSettings
+from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
 _LOADED_AS = ("torch_dtype", "dtype", "model_dtype")
@@ -30,13 +31,14 @@ _BF16 = ("bfloat16", "torch.bfloat16", "bf16")
 
 def precision(said: StackSettings, settings: StackSettings) -> str | None:
     """Of matrix products: the program's own argument wins over Accelerate's ``mixed_precision``; ``None`` where the
-    arguments are not known and may decide it."""
+    arguments are not known, or neither is said and the program, which is not the Trainer, decides it."""
     mixed = _mixed(said, settings)
     if mixed in ("bf16", "fp16", "fp8"):
         return mixed
     if _loaded_in_bf16(said):
         return "bf16"
-    return "fp32" if said else None
+    told = "mixed_precision" in {*said, *settings} or TRAINER_MICRO_BATCH in said
+    return "fp32" if said and told else None
 
 
 def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool) -> str | None:

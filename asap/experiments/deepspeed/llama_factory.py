@@ -10,6 +10,8 @@ from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.stack_settings import StackSettings, overriding
+from asap.experiments.training_program import check_method
+from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 _MARKS = frozenset(("finetuning_type", "stage", "cutoff_len"))
@@ -31,10 +33,29 @@ def is_setting(key: str) -> bool:
     return key in known or is_deepspeed_setting(key)
 
 
+def in_words_of_trainer(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """LLaMA-Factory's arguments with its defaults, and what it recomputes in the Trainer's word; others as they are.
+
+    Raises:
+        ConfigError: they train by another method than prediction of tokens.
+    """
+    if not _MARKS & values.keys():
+        return dict(values)
+    told = _OF_FACTORY | {key: value for key, value in values.items() if value is not None}
+    arguments = StackSettings(told, str(path))
+    _check_stage(arguments)
+    return {**told, RECOMPUTE: not arguments.flag(KEEP)}
+
+
 def read_training_file(
-    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+    values: Mapping[str, Any],
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    *,
+    of_yaml: bool = True,
 ) -> Experiment:
-    """``experiment`` with what the arguments say.
+    """``experiment`` with what the arguments say, which are the top level of a YAML file or options of a command.
 
     Raises:
         ConfigError: they train adapters or by another method than prediction of tokens, or the DeepSpeed configuration
@@ -47,12 +68,18 @@ def read_training_file(
     of_factory = bool(_MARKS & said.keys())
     defaults = _DEFAULTS | (_OF_FACTORY if of_factory else {RECOMPUTE: False})
     arguments = StackSettings(defaults | {key: value for key, value in said.items() if value is not None}, str(path))
-    if of_factory and arguments.text("stage") not in _STAGES:
-        raise arguments.wrong("stage", f"one of {', '.join(_STAGES)}: others take more passes than a training step")
+    if of_factory:
+        _check_stage(arguments)
     check_trains_all(arguments)
+    check_method({key: arguments[key] for key in arguments if key != SEQUENCE}, path)
     configuration = read_named_configuration(arguments.get(_CONFIG), path)
-    found = read_with_arguments(configuration, arguments, path, rest, experiment, of_yaml=True)
+    found = read_with_arguments(configuration, arguments, path, rest, experiment, of_yaml=of_yaml)
     if of_factory and arguments.text("stage") == "sft" and not arguments.flag("packing"):
         note = f"sequences are cut at {arguments['cutoff_len']} tokens (cutoff_len); all are taken as that long"
         found = found.model_copy(update={"notes": (*found.notes, note)})
     return found
+
+
+def _check_stage(arguments: StackSettings) -> None:
+    if arguments.text("stage") not in _STAGES:
+        raise arguments.wrong("stage", f"one of {', '.join(_STAGES)}: others take more passes than a training step")

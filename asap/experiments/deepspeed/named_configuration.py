@@ -20,7 +20,10 @@ def read_named_configuration(named: Any, path: Path, brought: Brought | None = N
         return dotted(named)
     if not isinstance(named, str) or not named.endswith((".json", ".conf")):
         reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
-        hint = "add deepspeed=FILE.json, or give the model's config.json, --hardware, --batch, --sequence and --plan"
+        hint = (
+            "add deepspeed=FILE.json, or give the script that starts it (llamafactory-cli, torchrun), or the model's"
+            " config.json, --hardware, --batch, --sequence and --plan"
+        )
         raise ConfigError(reason, where=str(path), hint=hint)
     found = find_named(named, path, brought)
     if found is None:

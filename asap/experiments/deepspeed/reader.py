@@ -104,7 +104,8 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     notes = [RECOMPUTATION_UNKNOWN]
     if batch is None:
-        notes.append("the batch is not said: the launcher fills train_micro_batch_size_per_gpu; add --batch")
+        left = [key for key in (zero.MICRO_BATCH, zero.ACCUMULATION) if settings.get(key, "auto") == "auto"]
+        notes.append(f"the batch is not said: the launcher fills {' and '.join(left)}; add --batch")
     if "pipeline" in settings or any(key.startswith("pipeline.") for key in settings):
         notes.append("pipeline stages are the model's code (PipelineModule): say them with --plan")
     return plan, batch, tuple(notes)

@@ -16,10 +16,13 @@ from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
 from asap.experiments.named_model import NO_MODEL
+from asap.experiments.processes import with_processes
+from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
 from asap.experiments.stack_settings import StackSettings, dotted
-from asap.experiments.training_program import check_program
+from asap.experiments.training_program import check_method, check_program
 from asap.plans.deepspeed.chat import MARK
+from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
@@ -49,18 +52,21 @@ def read_deepspeed_script(
         UsageError: an override is not ``key=value``.
     """
     commands = list(read_commands(with_sources(text, path.parent, brought)))
-    start = next(command for command in commands if _is_start(command))
+    starts = [command for command in commands if _is_start(command)]
+    start = starts[0]
     if (program := _PROGRAM.search(start.text)) is not None:
         check_program(program[0], path)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
+    check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
     told = {**(_OF_CHAT if chat else {}), **said}
     arguments = StackSettings(
         {key: value for key, value in told.items() if not has_substitution(str(value))}, str(path)
     )
-    experiment = _with_devices(arguments, experiment)
+    experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
+    found = with_note_on_others(found, path, len(starts), start.line)
     if not chat:
         return found
     stage = {MARK: found.workload.zero_stage}
@@ -114,10 +120,3 @@ def _of_deepspeed_chat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     precision = {"fp16.enabled": "auto"} if has_substitution(dtype) else {f"{dtype}.enabled": True}
     device = "cpu" if "offload" in arguments else "none"
     return precision | {f"zero_optimization.offload_{what}.device": device for what in ("optimizer", "param")}
-
-
-def _with_devices(arguments: StackSettings, experiment: Experiment) -> Experiment:
-    if experiment.hardware.devices is not None or "num_gpus" not in arguments:
-        return experiment
-    devices = (arguments.count("num_gpus") or 1) * (arguments.count("num_nodes") or 1)
-    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})

@@ -49,7 +49,8 @@ _ADAPTERS = (
     "load_in_8bit",
 )
 _ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
-_RANK = ("lora_r", "lora_rank")
+_OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
+_RANK = ("lora_r", "lora_rank", "rank")
 """Of adapters, which a program trains where no switch says that it does not."""
 _OFF = ("0", "false", "none", "")
 _PARTS = ("lora", "oft", "freeze")
@@ -97,7 +98,11 @@ def read_with_arguments(
 
 
 def check_trains_all(arguments: StackSettings) -> None:
-    """Raise ConfigError where adapters or a part of the layers are trained."""
+    """Raise ConfigError where adapters or a part of the layers are trained, or by a switch with another optimizer."""
+    own = next((key for key in arguments if _OPTIMIZER.fullmatch(key) and arguments.flag(key)), None)
+    if own is not None:
+        reason = f"{own}: its optimizer keeps another state than AdamW, which is not modelled"
+        raise ConfigError(reason, where=arguments.where(own), hint="give a run without it")
     switches = [key for key in arguments if key in _ADAPTERS or _ADAPTER.fullmatch(key)]
     said = next((key for key in switches if str(arguments[key]).casefold() not in _OFF), None)
     if said is None and not switches and "finetuning_type" not in arguments:

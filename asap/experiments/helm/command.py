@@ -6,6 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.helm.chart import chip_of_chart
 from asap.experiments.helm.release import is_helm_values, is_value
 from asap.experiments.helm.set_values import with_set, with_value
 from asap.experiments.named_file import NamedFile, below_variable, find_named
@@ -19,8 +20,9 @@ _VALUES = ("-f", "--values")
 _OPTION = re.compile(r"(--?[a-z-]+)(?:=(.*))?", re.DOTALL)
 
 
-def released_values(text: str, path: Path) -> dict[str, Any] | None:
-    """The values that the first command of Helm gives a chart that starts a job; ``None`` where there is none.
+def released_values(text: str, path: Path) -> tuple[dict[str, Any], str | None] | None:
+    """The values that the first command of Helm gives a chart that starts a job, and the chip of the chart; ``None``
+    where there is none.
 
     Raises:
         ConfigError: a file that it names is not there, or malformed.
@@ -30,7 +32,7 @@ def released_values(text: str, path: Path) -> dict[str, Any] | None:
         said = [] if command.assigns else [unquoted(word) for word in written_words(command.text)]
         if said[:1] == ["helm"] and _VERBS & set(said):
             values = _values(_options(said), path)
-            return values if is_helm_values(values) else None
+            return (values, chip_of_chart(_chart(said), path)) if is_helm_values(values) else None
     return None
 
 
@@ -51,6 +53,13 @@ def _values(options: list[tuple[str, str]], path: Path) -> dict[str, Any]:
         elif name in _SETS:
             values = with_set(values, text, str(path))
     return values
+
+
+def _chart(said: list[str]) -> str:
+    """The chart that is installed: the last word that is no option, nor the value of one."""
+    valued = (*_SETS, _FROM_FILE, *_VALUES, "-n", "--namespace", "--version", "--timeout")
+    pairs = zip(["", *said], said, strict=False)
+    return [word for before, word in pairs if not word.startswith("-") and before not in valued][-1]
 
 
 def _options(said: list[str]) -> list[tuple[str, str]]:

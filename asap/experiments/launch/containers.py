@@ -20,6 +20,11 @@ _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE = re.compile(r"[\w./:=,@%+^~{}$-]+", re.ASCII)
 _SELECTORS = ("cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
+_PLACED = re.compile(
+    rf"(?:{'|'.join(map(re.escape, _SELECTORS))})[\"']?\s*(?::|\n(?:.*\n)??\s*values:\s*(?:\n\s*-|\[))"
+    r"\s*[\"']?([\w.-]+)"
+)
+"""A selector of a node, or a term of an affinity."""
 _CHIPS = {
     "nvidia-tesla-a100": "a100-40gb", "nvidia-a100-80gb": "a100-80gb", "nvidia-h100-80gb": "h100",
     "nvidia-h100-mega-80gb": "h100", "nvidia-h200-141gb": "h200", "nvidia-b200": "b200", "nvidia-gb200": "gb200",
@@ -68,6 +73,12 @@ def chip_of(value: Any) -> str | None:
             return _CHIPS[said]
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return next((found for item in items if (found := chip_of(item)) is not None), None)
+
+
+def chip_of_template(text: str) -> str | None:
+    """The chip that a template places its pods on, as its text says it; ``None`` where it does not."""
+    said = (_CHIPS.get(found[1]) for found in _PLACED.finditer(text))
+    return next((chip for chip in said if chip is not None), None)
 
 
 def _within(value: Any, pods: _Pods, maps: ConfigMaps) -> Iterator[Container]:

@@ -30,6 +30,9 @@ from asap.experiments.shell import SCRIPTS, with_sources
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
 _NAME = "model_name="
+_INSTEAD = (
+    "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
+)
 _DEEPEST_CALL = 4
 _SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
 _MOST_STRAYS = 3
@@ -111,7 +114,7 @@ def _of_script(path: Path) -> Launch:
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
     named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
-    hint = f"give {plain(other, 60)}, which it names" if other else "give the configuration that it starts"
+    hint = f"give {plain(other, 60)}, which it names" if other else _INSTEAD
     raise ConfigError(
         "has no command of MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan", where=str(path), hint=hint
     )

@@ -31,8 +31,8 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
         overrides: ``key=value`` and where it was said; of two origins the later wins.
 
     Raises:
-        ConfigError: an unknown key (the nearest known one is in the hint), a base file that is not there, or an
-            override that contradicts the model's file.
+        ConfigError: an unknown key in another file than a base.yml (the nearest known one is in the hint), a base file
+            that is not there, or an override that contradicts the model's file.
         UsageError: an override that is not ``key=value`` or repeated.
     """
     settings = {key: Setting(value, DEFAULT, SettingLayer.DEFAULT) for key, value in DEFAULTS.items()}
@@ -85,7 +85,8 @@ def _values(document: Document, layer: SettingLayer) -> dict[str, Setting]:
     settings = {}
     for key, value in document.values.items():
         if key != _BASE:
-            check_key(key, document.place(key))
+            if layer is not SettingLayer.BASE:
+                check_key(key, document.place(key))
             line = document.lines.get(key)
             origin = f"{document.path.name}:{line}" if line else document.path.name
             settings[key] = Setting(value, origin, layer)

@@ -12,17 +12,20 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.documents import validation_reason
 from asap.experiments.megatron.mixed_attention import mean_attention_parameters
+from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture, find_architecture
 
 GPT2_TOKENS = 50_257
+_GPT2 = re.compile(r"gpt-?2", re.IGNORECASE)
 _HYBRID = ("hybrid_override_pattern", "hybrid_layer_pattern", "is_hybrid_model")
 OTHER_MODELS = {
     "language_model_type": "a language model with an encoder of images",
     "vision_model_type": "a language model with an encoder of images",
     "retro_add_retriever": "a decoder with retrieval",
+    "use_lf_gate": "a decoder with convolutions in its attention (localized filtering)",
 }
-"""Arguments of models that are no decoder alone (``examples/multimodal``, ``pretrain_retro.py``)."""
+"""Arguments of models that are no decoder alone (``examples/multimodal``, ``pretrain_retro.py``, Yuan 2.0)."""
 _GATED = ("swiglu", "quick_geglu")
 _TERM = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
 _MLA = {  # field of an Architecture → argument and its default (MLATransformerConfig)
@@ -189,12 +192,23 @@ def _pattern(text: str) -> list[int]:
     return pattern
 
 
+def _is_gpt2(settings: StackSettings) -> bool:
+    """Whether the tokens are GPT-2's: of its kind of tokenizer, the default of ``pretrain_gpt.py``, and by the path of
+    their file; of its kind also where the script does not say which file."""
+    file = settings.text("vocab_file") or ""
+    if "tokenizer_type" not in settings:
+        return _GPT2.search(file) is not None
+    name = file.rpartition("/")[2]
+    open_ = has_substitution(name) or not name
+    return settings.text("tokenizer_type") == "GPT2BPETokenizer" and (open_ or _GPT2.search(file) is not None)
+
+
 def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
     """Tokens as Megatron-LM pads them: to a multiple of ``make_vocab_size_divisible_by`` times the tensor degree."""
     if padded := settings.count("padded_vocab_size"):
         return padded
     size = settings.count("vocab_size")
-    if size is None and settings.text("tokenizer_type") == "GPT2BPETokenizer":
+    if size is None and _is_gpt2(settings):
         size = GPT2_TOKENS
     name = settings.text("tokenizer_model")
     if size is None and name and (known := find_architecture(name)):

@@ -11,6 +11,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.megatron.foreign_arguments import note_on_foreign
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
@@ -24,8 +25,9 @@ _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge)[\w-]*\.py|tasks/[\w/-]*main\.py"
+    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
@@ -36,7 +38,8 @@ def is_megatron_script(text: str) -> bool:
 
 
 def _signs(text: str, joint: str) -> int:
-    return sum(f"--{sign.replace('_', joint)}" in text for sign in SIGNS)
+    said = _COMMENT.sub("", text)
+    return sum(f"--{sign.replace('_', joint)}" in said for sign in SIGNS)
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,10 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
+    notes = [f"{path.name} {note}" for note in notes]
+    foreign = note_on_foreign(run.text, path.name) if run else None
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
-        notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
+        notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
     return ScriptArguments(
@@ -87,7 +92,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
         exports=commands[-1].scope.environment() if commands else {},
         unsettled=frozenset(undecided) | frozenset(unknown),
         sourced=bool(sources) and (run is None or _has_open_arguments(run)),
-        notes=tuple(f"{path.name} {note}" for note in notes),
+        notes=(*notes, *([foreign] if foreign else [])),
     )
 
 
@@ -167,6 +172,8 @@ def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]
             values.pop(name, None)
         elif option.words or name not in _NODES.values():
             values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
+        if name in _NODES.values() and option.words:
+            values[name] = option.words[0].rpartition(":")[2]
     return values, unknown
 
 

@@ -15,6 +15,7 @@ _SAME = {
 }
 _POSITIONS, _ABSOLUTE = "position_embedding_type", "absolute"
 _METHOD = "activations_checkpoint_method"
+_KEY_HEADS = frozenset(("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type"))
 
 
 def of_forks(settings: StackSettings) -> StackSettings:
@@ -33,3 +34,10 @@ def of_forks(settings: StackSettings) -> StackSettings:
     if recomputes and "recompute_granularity" not in settings:
         said |= {"recompute_granularity": "full", "recompute_method": settings.get(_METHOD, "uniform")}
     return settings.overridden(said) if said else settings
+
+
+def left_to_checkpoint(settings: StackSettings) -> frozenset[str]:
+    """What the checkpoint decides under ``--use-checkpoint-args``, and scripts leave to it (``checkpointing.py``)."""
+    if not settings.flag("use_checkpoint_args") or _KEY_HEADS & settings.keys():
+        return frozenset()
+    return frozenset(("num_key_value_heads",))

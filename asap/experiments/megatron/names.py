@@ -129,7 +129,7 @@ FLAGS = frozenset(
         "use_precision_aware_optimizer",
         "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
         "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
-        "use_rotary_position_embeddings",
+        "use_rotary_position_embeddings", "use_checkpoint_args", "use_lf_gate",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",
         "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity",
         "overlap_moe_expert_parallel_comm", "retro_add_retriever",

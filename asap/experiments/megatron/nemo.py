@@ -31,7 +31,14 @@ _FLAGS = (
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
-_OTHER_MODELS = {"bert_binary_head": "BERT", "encoder": "an encoder-decoder", "vision": "a vision model"}
+_OTHER_MODELS = (
+    (re.compile(r"bert_binary_head"), "BERT"),
+    (re.compile(r"encoder"), "an encoder-decoder"),
+    (re.compile(r"vision(?:_\w+)?"), "a model of images"),
+    (re.compile(r"crossattn_\w+|patch_(?:spatial|temporal|size)"), "a diffusion model"),
+)
+"""Keys of a model that is no decoder."""
+_SHAPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
 _GATED = ("swiglu", "geglu", "reglu")
 _GPT2_TOKENIZER = "GPT2BPETokenizer"
 
@@ -64,7 +71,7 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
         ConfigError: it describes something else than a decoder.
     """
     model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in values["model"].items()}
-    other = next((name for key, name in _OTHER_MODELS.items() if key in model), None)
+    other = next((name for marks, name in _OTHER_MODELS if any(map(marks.fullmatch, model))), None)
     if other:
         raise ConfigError(f"describes {other}; only decoders are read", where=str(path))
     found: dict[str, Any] = {}
@@ -80,6 +87,15 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
     _read_model(found, model)
     (_read_nemo if kind == NEMO else _read_bridge)(found, _reader(values), model)
     return StackSettings(found, str(path)), tuple(notes)
+
+
+def without_shapes(settings: StackSettings, path: Path) -> tuple[StackSettings, tuple[str, ...]]:
+    """Settings that are laid over a recipe, without the shapes of its model that they change, and a note on these."""
+    shapes = sorted(_SHAPES & settings.keys())
+    if not shapes:
+        return settings, ()
+    rest = StackSettings({key: settings[key] for key in settings if key not in _SHAPES}, str(path))
+    return rest, (f"{', '.join(shapes)} of the recipe's model are changed: say the whole model",)
 
 
 def _read_model(found: dict[str, Any], model: Mapping[str, Any]) -> None:

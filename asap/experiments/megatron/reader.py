@@ -11,10 +11,10 @@ from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
-from asap.experiments.megatron.forks import of_forks
+from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.names import READ
-from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments
+from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources
@@ -59,12 +59,10 @@ def read_megatron_script(
         update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
     )
     deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings = of_forks(script.settings)
-    settings = of_deepspeed(settings) if deepspeed else settings
-    unsettled = set(script.unsettled)
-    if script.sourced:
-        unsettled |= {key for key in (*_PRECISION, *_RECOMPUTATION) if key not in settings}
-    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, frozenset(unsettled))
+    settings = of_deepspeed(of_forks(script.settings)) if deepspeed else of_forks(script.settings)
+    sourced = {*_PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
+    unsettled = script.unsettled | left_to_checkpoint(settings) | sourced
+    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
 
 
 def read_nemo(
@@ -78,8 +76,10 @@ def read_nemo(
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = laid_over(values, overrides)
     settings, notes = nemo_arguments(values, kind, path)
-    if kind == BRIDGE and not {"num_layers", "_target_"} & values["model"].keys():
+    if kind == BRIDGE and "_target_" not in values["model"]:
         notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
+        settings, more = without_shapes(settings, path)
+        notes += more
         said = {key for key in settings if settings[key] not in (None, False)}
         unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})

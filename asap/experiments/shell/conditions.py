@@ -1,4 +1,4 @@
-"""Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ] && [[ -z $X ]]``.
+"""Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ] && [[ -z $X ]]``, ``((TP > 1))``.
 
 Where a test asks for what is empty, arguments and variables that nothing sets are, as they are in ``${TP:-4}``.
 """
@@ -8,20 +8,26 @@ import operator
 import re
 from itertools import pairwise
 
+from asap.core.numbers import digits
 from asap.experiments.shell.variables import Values, expand, has_substitution
 from asap.experiments.shell.words import unquoted
 
 _TEST = re.compile(r"(!\s*)?\[\[?\s(.*?)\s\]\]?(?=[\s;&|)]|$)", re.DOTALL)
 _COMPARISON = re.compile(r"(?:(\S*)\s+)?(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)(?:\s+(\S*))?")
+_ARITHMETIC = re.compile(r"\(\((.*)\)\)", re.DOTALL)
+_INEQUALITY = re.compile(r"([^<>=!|]+)(==|!=|>=|<=|>|<)([^<>=!|]+)")
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _COMPARE = {
     "==": fnmatch.fnmatchcase, "=": operator.eq, "!=": operator.ne, "-eq": operator.eq, "-ne": operator.ne,
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
     "-gt": operator.gt, "-ge": operator.ge, "-lt": operator.lt, "-le": operator.le,
 }  # fmt: skip
 
 
 def holds(condition: str, known: Values) -> bool | None:
     """Whether tests joined by ``&&`` or ``||`` hold; ``None`` where the script does not tell."""
+    if (arithmetic := _ARITHMETIC.fullmatch(condition.strip())) is not None:
+        return _joined([_calculated(part, known) for part in arithmetic[1].split("&&")], ["&&"])
     tests = list(_TEST.finditer(condition))
     if not tests:
         return {"true": True, "false": False}.get(condition.strip())
@@ -87,6 +93,17 @@ def _compared(test: str, known: Values) -> bool | None:
             return None
         return bool(_COMPARE[symbol](int(left), int(right)))
     return bool(_COMPARE[symbol](left, right))
+
+
+def _calculated(test: str, known: Values) -> bool | None:
+    """Whether ``VPP > 1`` holds, of whole numbers."""
+    found = _INEQUALITY.fullmatch(test)
+    if found is None:
+        return None
+    left, right = (digits(expand(f"$(({side.strip()}))", known)) for side in (found[1], found[3]))
+    if left is None or right is None:
+        return None
+    return left == right if found[2] == "==" else bool(_COMPARE[found[2]](left, right))
 
 
 def _negated(value: bool | None, negated: object) -> bool | None:

@@ -59,7 +59,7 @@ def words(command: str) -> list[str]:
 
 
 def _outside(text: str) -> Iterator[int]:
-    """Places of what is outside of quotes, substitutions, arrays and ``[[ … ]]``."""
+    """Places of what is outside of quotes, substitutions, arrays, ``[[ … ]]`` and ``(( … ))``."""
     closing: list[str] = []
     index = 0
     while index < len(text):
@@ -87,6 +87,7 @@ def _opens(text: str, index: int, inner: str) -> str:
     if char == "[" and not inner:
         return "]" if text.startswith("[[ ", index) and (not before or before.isspace()) else ""
     if char == "(":
-        return ")" if inner == ")" or (not inner and before == "=") else ""
+        arithmetic = text.startswith("((", index) and (not before or before.isspace())
+        return ")" if inner == ")" or (not inner and (before == "=" or arithmetic)) else ""
     quotes = '"`' if inner == '"' else "'\"`"
     return char if char in quotes else ""

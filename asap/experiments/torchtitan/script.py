@@ -10,7 +10,8 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
+from asap.experiments.processes import with_processes
+from asap.experiments.shell import Command, has_substitution, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 
 _START = re.compile(
@@ -19,6 +20,8 @@ _START = re.compile(
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
 _VARIABLE = "CONFIG_FILE"
+_NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset|^optimizer\.(?!name)", re.ASCII)
+"""Settings that decide neither what a step computes nor how it is laid out."""
 
 
 def is_titan_script(text: str) -> bool:
@@ -44,7 +47,7 @@ def read_titan_script(
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
-    experiment = _with_devices(start, experiment)
+    experiment = with_processes(start, experiment)
     found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
@@ -54,14 +57,14 @@ def read_titan_script(
         raise ConfigError("is not a torchtitan configuration", where=str(found.path))
     said = {key: value or "true" for key, value in _OPTION.findall(start.text) if key not in _CONFIG}
     given = [*overrides]
-    settled = {override.partition("=")[0] for override in given}
-    known = {key: value for key, value in said.items() if is_setting(key) and key not in settled}
-    if unknown := sorted(key for key, value in known.items() if has_substitution(value)):
-        reason = f"sets {', '.join(unknown)} by a variable whose value is not said"
-        raise ConfigError(reason, where=str(path), hint=f"add {unknown[0]}=…")
-    return read_torchtitan(
-        values, found.path, [*(f"{key}={value}" for key, value in known.items()), *given], experiment
-    )
+    overridden = {override.partition("=")[0] for override in given}
+    known = {key: value for key, value in said.items() if is_setting(key) and key not in overridden}
+    unknown = sorted(key for key, value in known.items() if has_substitution(value))
+    if decisive := [key for key in unknown if not _NO_MATTER.search(key)]:
+        reason = f"sets {', '.join(decisive)} by a variable whose value is not said"
+        raise ConfigError(reason, where=str(path), hint=f"add {decisive[0]}=…")
+    settled = [f"{key}={value}" for key, value in known.items() if key not in unknown]
+    return read_torchtitan(values, found.path, [*settled, *given], experiment)
 
 
 def _starts(command: Command) -> bool:
@@ -75,13 +78,3 @@ def _file_of(command: Command) -> str | None:
     on_the_line = (word.partition("=")[2] for word in words(command.text) if word.startswith(f"{_VARIABLE}="))
     found = next(on_the_line, None) or given
     return found.strip("\"'") if found else None
-
-
-def _with_devices(command: Command, experiment: Experiment) -> Experiment:
-    """The processes that torchrun starts, where no hardware is said."""
-    said = {option.name: option.words[0] for option in options(command.text) if option.words}
-    each, nodes = said.get("nproc_per_node", ""), said.get("nnodes", "1")
-    if experiment.hardware.devices is not None or not (each.isdecimal() and nodes.isdecimal()):
-        return experiment
-    devices = int(each) * int(nodes) or None
-    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
+from asap.plans.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE, zero_stage
 from asap.plans.deepspeed.trainer import RECOMPUTE, SECTION
 
 MARK = f"{SECTION}.zero_stage"
@@ -21,8 +21,12 @@ def is_deepspeed_chat(settings: Mapping[str, object]) -> bool:
     return MARK in settings
 
 
-def chat_options(changed: Mapping[str, object]) -> str:
+def chat_options(changed: Mapping[str, object], current: Mapping[str, object]) -> str:
     """Changed settings as options of the command; those to leave out follow as a comment.
+
+    Args:
+        changed: by dotted key.
+        current: the settings of the run.
 
     Raises:
         PlanError: it has no argument for one of them.
@@ -32,7 +36,8 @@ def chat_options(changed: Mapping[str, object]) -> str:
     if unsaid:
         raise PlanError(f"DeepSpeed-Chat has no argument for {plain(', '.join(unsaid), 80)}")
     devices = [changed[key] for key in _OFFLOADED if key in changed]
-    if len(devices) == 1 or len(set(devices)) > 1:
+    both = zero_stage({STAGE: current[MARK], **changed}) == 3
+    if len(set(devices)) > 1 or (both and len(devices) == 1):
         raise PlanError("DeepSpeed-Chat offloads parameters and optimizer together")
     flags = {"offload": devices[0] == "cpu"} if devices else {}
     values = {key.removeprefix(_ARGUMENTS): value for key, value in rest.items()}

@@ -42,6 +42,8 @@ _OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
     "parameters": "zero_optimization.offload_param.device",
 }
+_OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
+"""The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
 _ON_DEVICE = ("none", "")
 OF_JSON = "# in the DeepSpeed configuration that it names:"
 """Between the lines of a YAML file and the JSON."""
@@ -61,14 +63,17 @@ def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | N
     tensor, sequence = degree(settings, TENSOR), degree(settings, SEQUENCE)
     groups = groups_of(devices, {TENSOR: tensor, SEQUENCE: sequence})
     shards = 1
-    if zero_stage(settings) == 3:
+    stage = zero_stage(settings)
+    if stage == 3:
         shards = groups
         if str(settings.get(GROUP, -1)) != "-1":
             shards, rest = divmod(degree(settings, GROUP), sequence)
             if rest or groups % shards:
                 raise PlanError(f"{groups} x {sequence} processes do not divide into groups of {GROUP}")
     offload: tuple[Offload, ...] = tuple(
-        what for what, key in _OFFLOAD.items() if str(settings.get(key) or "none") not in _ON_DEVICE
+        what
+        for what, key in _OFFLOAD.items()
+        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in _ON_DEVICE
     )
     return Plan(
         ici=Mesh(replica=groups // shards, data=shards, seq=sequence, model=tensor),
@@ -139,7 +144,10 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         )
     wanted |= _batch(plan, current, global_batch) | recomputation(plan.remat, current)
     for what, key in _OFFLOAD.items():
-        wanted[key] = "cpu" if what in plan.offload else "none"
+        if stage >= _OFFLOADED_FROM[what]:
+            wanted[key] = "cpu" if what in plan.offload else "none"
+        elif what in plan.offload:
+            raise PlanError(f"DeepSpeed offloads {what} under ZeRO stage {_OFFLOADED_FROM[what]} only, not {stage}")
     defaults = {
         STAGE: 0,
         TENSOR: 1,

@@ -43,10 +43,12 @@ _SINCE_2025 = frozenset(
         "use_precision_aware_optimizer", "exp_avg_dtype", "exp_avg_sq_dtype",
     ]
 )  # fmt: skip
+PROFILER = "use_pytorch_profiler"
+"""Since September 2024; ``--profile`` alone marks steps for Nsight Systems."""
 _SINCE_2023 = frozenset(
     [
         "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size", "use_torch_fsdp2",
-        "num_distributed_optimizer_instances",
+        "num_distributed_optimizer_instances", PROFILER,
     ]
 )  # fmt: skip
 _SINCE_2022 = frozenset([*RECOMPUTATION, "sequence_parallel", "use_distributed_optimizer", ULYSSES])

@@ -42,7 +42,7 @@ def verification(conversation: Conversation, answer: ReplyBuilder, question: Que
     answer.add(
         f"- run {WARM_UP_STEPS} steps of warm-up and {STEPS} that count, with these {TITLES[overrides.stack]}:",
         *(f"  {line}" for line in overrides.lines),
-        f"- record them: {no_profile(overrides.stack).capture}",
+        f"- record them: {no_profile(overrides.stack, study.experiment.hyperparameters).capture}",
         *_expected(conversation, found),
     )
     name = f"proposal {conversation.order.index(plan) + 1}" if plan in conversation.order else str(plan)

@@ -157,8 +157,9 @@ def _least_step(conversation: Conversation) -> list[str]:
 def _listed(conversation: Conversation, answer: ReplyBuilder) -> Sequence[Operation]:
     profile = conversation.study.profile
     if profile is None or not profile.operations:
-        framework = conversation.study.experiment.workload.framework
-        capture = no_profile(stack_of(framework) if framework else None).capture
+        experiment = conversation.study.experiment
+        framework = experiment.workload.framework
+        capture = no_profile(stack_of(framework) if framework else None, experiment.hyperparameters).capture
         answer.add(f"No profile with operations is on record. Capture one: {capture}")
         return ()
     return profile.operations

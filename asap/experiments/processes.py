@@ -1,0 +1,73 @@
+"""How many processes a command starts: torchrun, Accelerate, DeepSpeed's own launcher."""
+
+import re
+from collections.abc import Mapping
+
+from asap.core.numbers import digits
+from asap.experiments.experiment import Experiment
+from asap.experiments.shell import Command, options, words
+
+_DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
+_FACTORY = re.compile(r"\bllamafactory-cli\s")
+_INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
+
+
+def processes_of(command: Command) -> int | None:
+    """Processes that a command starts on all nodes; ``None`` where it does not say them."""
+    said = {option.name: option.words[0] for option in options(command.text) if option.words}
+    whole = digits(said.get("num_processes", ""))
+    each, nodes = digits(said.get("nproc_per_node", "")), digits(said.get("nnodes", "1"))
+    if each is not None:
+        whole = each * nodes if nodes is not None else None
+    elif _FACTORY.search(command.text):
+        whole = _of_factory(command)
+    elif _DEEPSPEED.search(command.text):
+        whole = _of_deepspeed(said, command)
+    return whole or None
+
+
+def with_processes(command: Command, experiment: Experiment) -> Experiment:
+    """``experiment`` with the processes that a command starts, where no hardware is said."""
+    return with_devices(processes_of(command), experiment)
+
+
+def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
+    """``experiment`` with a number of devices, where no hardware is said."""
+    if devices is None or experiment.hardware.devices is not None:
+        return experiment
+    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
+
+
+def _of_factory(command: Command) -> int | None:
+    """Of LLaMA-Factory's command, which hands variables on to torchrun (``src/llamafactory/launcher.py``)."""
+    said = _environment(command)
+    each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else _visible(command)
+    nodes = digits(said.get("NNODES", "1"))
+    return each * nodes if each is not None and nodes is not None else None
+
+
+def _visible(command: Command) -> int | None:
+    """GPUs that a command is told to see; ``None`` where it is not told."""
+    numbers = _environment(command).get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return len(numbers) if all(digits(number) is not None for number in numbers) else None
+
+
+def _environment(command: Command) -> dict[str, str]:
+    """Variables that a command finds, those of its line first."""
+    on_the_line = (word.partition("=") for word in words(command.text))
+    return command.scope.environment() | {name: value for name, equals, value in on_the_line if equals}
+
+
+def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
+    """Of DeepSpeed's launcher, which takes the GPUs that it is told, else those that are visible
+    (``deepspeed/launcher/runner.py``)."""
+    if "num_gpus" in said:
+        each, nodes = digits(said["num_gpus"]), digits(said.get("num_nodes", "1"))
+        return each * nodes if each is not None and nodes is not None else None
+    if "include" in said:
+        nodes = said["include"].split("@")
+        found = [_INCLUDED.fullmatch(node) for node in nodes]
+        return sum(len(node[1].split(",")) for node in found if node) if all(found) else None
+    if {"num_nodes", "hostfile", "exclude"} & said.keys():
+        return None
+    return _visible(command)
