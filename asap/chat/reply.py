@@ -52,6 +52,7 @@ class ReplyBuilder:
     operations: tuple[str, ...] = ()
     change: Change | None = None
     change_of: tuple[Plan, ...] = ()
+    limits: tuple[StatedFact, ...] = ()
     on_record: bool = False
 
     def add(self, *lines: str) -> None:

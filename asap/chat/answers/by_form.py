@@ -18,6 +18,7 @@ from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import asks_choice, rank_by
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
 from asap.chat.answers.proposals.test_cost import test_cost
+from asap.chat.answers.proposals.within_limits import limits_of, within_limits
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
@@ -143,6 +144,7 @@ FORMS: tuple[Form, ...] = (
         Topic.PROPOSALS,
     ),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
+    Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),
