@@ -54,6 +54,8 @@ class ReplyBuilder:
     change_of: tuple[Plan, ...] = ()
     limits: tuple[StatedFact, ...] = ()
     on_record: bool = False
+    complete: bool = False
+    """Nothing that was said is left out: what is not answered is named."""
 
     def add(self, *lines: str) -> None:
         """Add lines."""

@@ -31,7 +31,7 @@ def within_limits(conversation: Conversation, answer: ReplyBuilder, question: Qu
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    answer.limits = limits_of(conversation, question)
+    answer.limits, answer.complete = limits_of(conversation, question), True
     there = conversation.with_evidence(answer.limits)
     said = "; ".join(str(limit).removeprefix("constraint: ") for limit in answer.limits)
     known, left = conversation.revised.ranked.candidates, there.revised.ranked.candidates

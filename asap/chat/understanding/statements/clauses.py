@@ -32,8 +32,15 @@ _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
 _ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
-_TRIED = re.compile(r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b", re.I)
-"""Words after which a lone digit is a rank: "I tried 2"."""
+_TRIED = re.compile(
+    r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b"
+    r"|^\W*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was|died|hung|gave|got|did|fits?)\b",
+    re.I,
+)
+"""Words beside which a lone digit is a rank: "I tried 2", "2 crashed"."""
+
+_NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
+"""Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,11 @@ def clause_facts(
     if not imagined:
         if (constraints := constraints_of_parts(clause, scene)) and not _is_foreign(text, study):
             words = plain(text, LONGEST_WORDS)
-            return [] if has("strong", text) else [one.model_copy(update={"words": words}) for one in constraints]
+            return (
+                []
+                if has("strong", _NEEDED.sub(" ", text))
+                else [one.model_copy(update={"words": words}) for one in constraints]
+            )
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
         if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []

@@ -21,7 +21,9 @@ _FIXED = re.compile(
     r"|set in stone|given|frozen|constant|non-negotiable)\b"
     r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
-    r"|\b(?:without|not) (?:touch|chang|alter|modify|mess)ing\b|\b(?:need|want)\w*\b[^?]*\bto stay\b",
+    r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
+    r"|\b(?:must|ha(?:ve|s) to|need(?:s)? to) keep\b|\b(?:stuck|locked) (?:with|at|on|into)\b|\bbound to\b"
+    r"|\bstays (?:at|on) \d",
     re.I,
 )
 _RULED_OUT = re.compile(
@@ -45,7 +47,12 @@ _LACKS = re.compile(
     re.I,
 )
 """What plans that are looked for are to lack: "anything without offload?"."""
-_KEEPS = re.compile(r"\b(?:keep\w*|leav\w+|hold\w*|retain\w*|with the same|(?:un|not )touched)\b", re.I)
+_KEEPS = re.compile(
+    r"\b(?:keep\w*|leav\w+|hold\w*|retain\w*|with the same|(?:un|not )touched)\b"
+    r"|\b(?:without|not) (?:any )?(?:more|fewer|less|extra|additional|another|larger|bigger|smaller|longer|shorter"
+    r"|(?:touch|chang|alter|modify|mess|add|increas|rais|reduc|cut|lower|shrink|grow|mov)\w*ing)\b",
+    re.I,
+)
 """What they are to keep: "a plan that keeps tp"."""
 _STAYS = re.compile(
     r"\b(?P<name>[a-z]\w*)(?:[- ]parallel\w*|[- ]degree)?\s[^.?!\d]*\b(?:stay|remain|keep|kept|fixed|pinned|left)\w*"
@@ -53,6 +60,10 @@ _STAYS = re.compile(
     re.I,
 )
 """A degree that is kept: "tp has to stay at 8"."""
+_AT = re.compile(
+    r"(?<![\w=.-])(?P<name>tp|pp|ep|cp|dp|fsdp|tensor|pipeline)\s*[=:]?\s*(?P<count>\d{1,6})\b(?![.,]?\d|\s*[x%])", re.I
+)
+"""A degree beside a short name: "we need tp 8 to stay"."""
 _OFFLOAD = re.compile(r"\boffload\w*|\bhost memory\b", re.I)
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
 _JOINED = re.compile(
@@ -126,6 +137,10 @@ def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis,
     """The one axis that is to stay at the degree that is named, or at that of now."""
     if (at := _STAYS.search(clause)) and (named := axis_of(at["name"])) is not None:
         return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
+    degrees = [(place, int(one["count"])) for one in _AT.finditer(clause) if (place := axis_of(one["name"].lower()))]
+    if len(degrees) == 1:
+        (_, axis), count = degrees[0]
+        return axis, Plan().with_ici(**{axis: count})
     if len(refs.written) == 1 and len(axes := named_axes(refs.written[0])) == 1:
         return axes[0], refs.written[0]
     axis = _axis_named(clause, refs, now)

@@ -62,9 +62,7 @@ def _of_another_plan(clause: str, found: list[Amount], scene: Scene) -> tuple[St
 def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:
     """The fact whose number is denied: "not 8.4"."""
     old = [amount for amount in found if amount.before]
-    return next(
-        (fact for fact in reversed(_correctable(scene)) if any(_is(amount, fact) for amount in old)), None
-    )
+    return next((fact for fact in reversed(_correctable(scene)) if any(_is(amount, fact) for amount in old)), None)
 
 
 def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene) -> StatedFact | None:

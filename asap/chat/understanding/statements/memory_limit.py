@@ -12,7 +12,7 @@ _NO_MORE = re.compile(
     r"|larger|bigger)\b"
     r"|\b(?:keep\w*|stay\w*|remain\w*|must|ha(?:ve|s) to|need to|should|get|limit\w*|cap(?:ped)?)\b[^.?!;]{0,30}"
     r"\b(?:under|below|within|inside|to|at)\b"
-    r"|\b(?:at most|max(?:imum)?|limit|cap|ceiling)\b|\bonly\b[^.?!;]{0,20}\b(?:have|get|got|there)\b"
+    r"|\b(?:at most|max(?:imum)?|limit|cap|ceiling|budget)\b|\bonly\b[^.?!;]{0,20}\b(?:have|get|got|there)\b"
     r"|\b(?:have|get|got|there (?:is|are)) only\b|<=?|≤",
     re.I,
 )
@@ -20,7 +20,8 @@ _WITHIN = re.compile(r"\b(?:under|below|within|inside|less than|at most|up to|ma
 """The same where plans are looked for: "anything under 60 GiB?"."""
 _IN_USE = re.compile(r"\b(?:us(?:ed|es|ing)|tak(?:es|ing)|allocat\w+|shows?|reports?)\b", re.I)
 _ELSEWHERE = re.compile(
-    r"\b(?:host|cpu|node|system|disk|checkpoint\w*|data ?set|ram|dram|network|nic|nvlink|pci-?e|bandwidth)\b|/\s?s", re.I
+    r"\b(?:host|cpu|node|system|disk|checkpoint\w*|data ?set|ram|dram|network|nic|nvlink|pci-?e|bandwidth)\b|/\s?s",
+    re.I,
 )
 
 

@@ -46,7 +46,9 @@ _CLAUSE = re.compile(
 
 
 _OF_THE_ADVICE = re.compile(
-    r"\b(?:tri(?:ed|es)|tested|test(?:ing)? it|appli(?:ed|es)|switched|followed|your|you (?:suggest|propos|recommend)\w*)\b",
+    r"\b(?:(?:that|this) (?:one|plan|proposal|option|config\w*|mesh|layout)"
+    r"|tri(?:ed|es)|tested|test(?:ing)? it|appli(?:ed|es)|switched|followed|your"
+    r"|you (?:suggest|propos|recommend)\w*)\b",
     re.I,
 )
 """Says that what is reported is of what was proposed, before any plan was spoken of: "tried it, 5.1 s"."""

@@ -16,17 +16,19 @@ _SIZE_WANTED = re.compile(
 )
 """A size that is wanted, without a verb: "smallest cluster that does 1M tok/s"."""
 
-_PLAN = r"(?:plans?|proposals?|options?|configs?|configurations?|layouts?|mesh(?:es)?|setups?|candidates?|alternatives?|ways?|ones?)"
+_PLAN = (
+    r"(?:plans?|proposals?|options?|configs?|configurations?|layouts?|mesh(?:es)?|setups?|candidates?|alternatives?"
+    r"|ways?|ideas?|ones?)"
+)
 _SOUGHT = re.compile(
     r"\b(?:anything|something|nothing else)\b"
     rf"|\b(?:any|an?|another|other|some|more|which|what|no other)\s+(?:[\w-]+\s+){{0,2}}?{_PLAN}\b"
-    rf"|\b(?:best|fastest|cheapest|safest|smallest|next best)\s+(?:{_PLAN}\s+)?(?=with|without|under|that|which|below|at|no)\b",
+    rf"|\b(?:best|fastest|cheapest|safest|smallest|next best)\s+(?:{_PLAN}\s+)?"
+    r"(?=with|without|under|that|which|below|at|no)\b",
     re.I,
 )
 """Looks for plans of some kind: "anything without offload?", "best one with tp>=4"."""
-_SOUGHT_FIRST = re.compile(
-    rf"^\W*(?:(?:and|so|but|ok|then|well|now|is there|got)\W+)*(?:{_SOUGHT.pattern})", re.I
-)
+_SOUGHT_FIRST = re.compile(rf"^\W*(?:(?:and|so|but|ok|then|well|now|is there|got)\W+)*(?:{_SOUGHT.pattern})", re.I)
 
 _INDIRECT = re.compile(
     r"\b(?:check\w*|know\w*|tell\w*|see\w*|verif\w+|confirm\w*|determin\w+|find(?:ing)? out|figur\w+ out|sure|matters?"
