@@ -83,10 +83,6 @@ _AGAINST_PREDICTION = re.compile(
 )
 """Sets what was measured beside what the engine had said."""
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
-_AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
-"""Words by which a factor is of what was spoken of: "half of that", "double it again"."""
-_INSTEAD = re.compile(r"\W*or\b", re.I)
-"""The start of an alternative to what was spoken of: "or half as many"."""
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
 
@@ -175,13 +171,7 @@ def read_question(text: str, scene: Scene) -> Question:
     topic = _topic(text, found, context, near[0].topic if near[0].score >= THRESHOLD else Topic.UNKNOWN)
     perhaps = near[0].topic if near[0].score >= PERHAPS and near[0].topic not in _NEVER_PERHAPS else None
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
-        change, more = varied(
-            change,
-            context.change,
-            [a for a in counts if a not in used],
-            again=_AGAIN.search(text) is not None,
-            instead=_INSTEAD.match(text) is not None,
-        )
+        change, more = varied(change, context.change, [a for a in counts if a not in used], text)
         used += more
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)

@@ -157,21 +157,25 @@ def with_earlier(change: Change, earlier: Change) -> Change:
     return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
 
 
-def varied(
-    change: Change, earlier: Change, left: Sequence[Amount], *, again: bool = False, instead: bool = False
-) -> tuple[Change, list[Amount]]:
+_AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
+"""Words by which a factor is of what was spoken of: "half of that", "double it again"."""
+_ALTERNATIVE = re.compile(r"\W*or\b", re.I)
+"""The start of an alternative to what was spoken of: "or half as many"."""
+
+
+def varied(change: Change, earlier: Change, left: Sequence[Amount], text: str) -> tuple[Change, list[Amount]]:
     """A change with a lone number as the new value of the one thing that was changed before: "and 128?".
 
     A factor is one of the value that was spoken of: "and half of that?". After a factor it is another one of what runs
-    now, "and 4x?" after "twice the batch", unless it comes ``again`` on top of that, and so it is where it stands
-    ``instead`` of what was spoken of: "or half as many".
+    now, "and 4x?" after "twice the batch", unless it comes again on top of that; so it is in an alternative.
     """
     free = [a for a in left if not a.before and a.unit in {"", "x"}]
     if change.counts or len(earlier.counts) != 1 or len(free) != 1:
         return change, []
     thing, before = earlier.counts[0]
     new = new_value(thing, free[0])
-    if new.factor and not instead and (again or not before.factor):
+    on_top = _AGAIN.search(text) is not None or not before.factor
+    if new.factor and on_top and not _ALTERNATIVE.match(text):
         new = before.model_copy(update={"value": before.value * new.value, "example": False})
     return change.model_copy(update={"counts": ((thing, new),)}), free
 
