@@ -44,7 +44,7 @@ def test_the_model_is_that_on_record(dense):
 
 
 def test_a_budget_is_money_and_no_sequence(dense):
-    assert "depends on the price of a chip hour" in ask(dense, "budget is 500k, does it fit").text
+    assert "500k is no price of a chip hour" in ask(dense, "budget is 500k, does it fit").text
     ask(dense, "what does 1T tokens cost at $2 per chip hour")
     said = ask(dense, "our budget is 500k").text
     assert "$500,000 pays 250,000 chip hours at $2" in said

@@ -92,3 +92,20 @@ def test_a_digit_before_what_happened_is_a_proposal(dense):
     second = dense.conversation.order[1]
     (fact,) = ask(dense, "2 oomed").evidence
     assert fact.plan == second
+
+
+def test_it_is_not_what_runs_already_that_is_settled_on(dense):
+    ask(dense, "what fills the HBM?")
+    assert f"{dense.conversation.order[0]} as MaxText overrides:" in ask(dense, "ok lets go with it").text
+
+
+@pytest.mark.parametrize("text", ["why's that not in your top 3", "so slower by half?", "mfu of 20% is low, why"])
+def test_a_number_in_a_question_on_the_answer_changes_nothing(text, dense):
+    ask(dense, "what if we had 128 chips")
+    answer = ask(dense, text)
+    assert not answer.evidence
+    assert "instead of" not in answer.text
+
+
+def test_a_dense_model_has_no_experts_to_choose_from(dense):
+    assert "a dense model has no experts" in ask(dense, "top-2 routing?").text

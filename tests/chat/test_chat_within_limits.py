@@ -33,7 +33,13 @@ def test_a_limit_is_recorded(text, constraint, dense):
 
 
 @pytest.mark.parametrize(
-    "text", ["the job used at most 9 GiB", "we have no more than 400 GB of host memory", "does it fit in 9 GiB?"]
+    "text",
+    [
+        "the job used at most 9 GiB",
+        "we have no more than 400 GB of host memory",
+        "does it fit in 9 GiB?",
+        "between nodes there are only 4x HDR",
+    ],
 )
 def test_what_is_no_limit_on_hbm_is_not_recorded_as_one(text, dense):
     assert not any(fact.about == "HBM" for fact in ask(dense, text).evidence)

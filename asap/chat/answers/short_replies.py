@@ -72,13 +72,18 @@ def _denied(conversation: Conversation, answer: ReplyBuilder, question: Question
 
 
 def _decided_on(conversation: Conversation, question: Question) -> Plan | None:
-    """The plan that is settled on: by its number, written out, or the one that was spoken of."""
+    """The plan that is settled on: by its number, written out, or the one that was spoken of.
+
+    Nobody settles on what runs already: "it" is the first proposal then.
+    """
     found, text = _DECIDED.match(question.text), question.text
     if found is None or len(text.split()) > _LONGEST or is_question(text) or not _RESOLVED.search(text):
         return None
     named = question.refs.plans
     if len(named) > 1 or not question.change.empty:
         return None
+    if named[:1] == [conversation.study.plan]:
+        named = conversation.order
     return named[0] if named else None
 
 

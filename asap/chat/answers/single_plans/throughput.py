@@ -43,12 +43,11 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
             answer.add(f"- a step costs ${cost}: {format_seconds(step.value)} of {chips} chips")
         _day(conversation, answer, question, prediction)
     sums = [amount.text for amount in question.amounts if amount.unit.startswith("$")]
-    if sums and question.dollars is None and question.budget is not None:
+    if sums and question.dollars is None:
         answer.add(
-            f'What {" and ".join(sums)} buys depends on the price of a chip hour: name it, as in "at $2 a chip hour".'
+            f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it. Name that price, as in"
+            ' "at $2 a chip hour".'
         )
-    elif sums and question.dollars is None:
-        answer.add(f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it.")
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")

@@ -159,6 +159,8 @@ def with_earlier(change: Change, earlier: Change) -> Change:
 
 _AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
 """Words by which a factor is of what was spoken of: "half of that", "double it again"."""
+_COMPARED = re.compile(r"\b(?:slower|faster|quicker|longer|shorter)\b", re.I)
+"""Says that a number is of a comparison: "so slower by half?"."""
 _ALTERNATIVE = re.compile(r"\W*or\b", re.I)
 """The start of an alternative to what was spoken of: "or half as many"."""
 
@@ -169,7 +171,7 @@ def varied(change: Change, earlier: Change, left: Sequence[Amount], text: str) -
     A factor is one of the value that was spoken of: "and half of that?". After a factor it is another one of what runs
     now, "and 4x?" after "twice the batch", unless it comes again on top of that; so it is in an alternative.
     """
-    free = [a for a in left if not a.before and a.unit in {"", "x"}]
+    free = [a for a in left if not a.before and a.unit in {"", "x"} and not _COMPARED.search(text)]
     if change.counts or len(earlier.counts) != 1 or len(free) != 1:
         return change, []
     thing, before = earlier.counts[0]

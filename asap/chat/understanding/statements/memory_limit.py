@@ -3,6 +3,7 @@
 import re
 
 from asap.chat.understanding.quantities.amounts import amounts
+from asap.chat.understanding.quantities.network import speaks_of_network
 from asap.chat.understanding.statements.outcomes import happened
 from asap.core.units import GIB
 
@@ -35,6 +36,6 @@ def memory_limit_in(clause: str, *, sought: bool = False) -> float | None:
     sizes = [amount for amount in amounts(clause) if amount.unit in _BYTES]
     limits = (_WITHIN if sought else _NO_MORE).search(clause)
     reported = not sought and (happened(clause) or _IN_USE.search(clause))
-    if len(sizes) != 1 or limits is None or _ELSEWHERE.search(clause) or reported:
+    if len(sizes) != 1 or limits is None or _ELSEWHERE.search(clause) or speaks_of_network(clause) or reported:
         return None
     return sizes[0].value * _BYTES[sizes[0].unit]
