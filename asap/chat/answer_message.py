@@ -114,7 +114,7 @@ def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, in
     sound, uncertain = doubts(conversation, statements.evidence)
     answer.add(*statements.complaints)
     record(conversation, answer, sound, statements.corrected)
-    conversation.refused = (*statements.impossible, *(fact for fact, _ in uncertain))
+    conversation.refused = (*statements.impossible, *statements.incomplete, *(fact for fact, _ in uncertain))
     for fact, doubt in uncertain:
         answer.add(f"Not recorded: {fact}. {doubt}")
         if interactive:

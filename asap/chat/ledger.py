@@ -7,7 +7,7 @@ from asap.chat.answers.proposals.measurements import against_prediction
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import implied_step
 from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.fact import HBM, StatedFact
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.lessons import anchored_to_another, anchored_to_step, expectations, moved_with
 from asap.chat.reply import ReplyBuilder
@@ -102,6 +102,8 @@ def _notes(conversation: Conversation, fact: StatedFact, earlier: Sequence[State
         notes += against_prediction(conversation, fact)
     if fact.claim is Claim.STEP_TIME and current_step_time(conversation.study, conversation.evidence) is None:
         notes += anchored_to_another(conversation) or [NOT_COMPARED]
+    if fact.about == HBM and all(one.prediction.memory is None for one in conversation.revised.ranked.candidates):
+        notes.append("HBM is not predicted for this run: the limit rules no plan out.")
     if fact.claim is Claim.FASTER:
         notes.append('By how much? State a figure: "proposal 1 measured 2.1 s".')
     implied = implied_step(conversation.study, fact)

@@ -52,7 +52,10 @@ class ReplyBuilder:
     operations: tuple[str, ...] = ()
     change: Change | None = None
     change_of: tuple[Plan, ...] = ()
+    limits: tuple[StatedFact, ...] = ()
     on_record: bool = False
+    complete: bool = False
+    """Nothing that was said is left out: what is not answered is named."""
 
     def add(self, *lines: str) -> None:
         """Add lines."""

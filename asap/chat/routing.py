@@ -100,5 +100,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "plans": plans,
         "change": change,
         "operations": operations,
+        "limits": answer.limits,
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -4,10 +4,9 @@ The first form that a question has is the one that answers it; what has none is 
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from asap.chat.answers import named_plans
+from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
 from asap.chat.answers.other_runs.priced_chips import priced_chips
@@ -16,10 +15,14 @@ from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import asks_choice, rank_by
+from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
 from asap.chat.answers.proposals.test_cost import test_cost
+from asap.chat.answers.proposals.within_limits import limits_of, within_limits
+from asap.chat.answers.short_replies import SHORT_REPLIES
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
+from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
 from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
@@ -28,10 +31,12 @@ from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
+from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
@@ -47,21 +52,6 @@ _RATES = re.compile(r"\b(?:mfu|throughput|tok(?:en)?s?(?:/| per | a )s\w*|tps)\b
 """Figures of speed that a question wants of the plans that it names."""
 _WHETHER = re.compile(r"\b(?:should (?:i|we)|(?:would|does|will) (?:it|that) (?:help|pay)|is it worth)\b", re.I)
 """Asks for a verdict on this run, and not for a rule."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """A form of question.
-
-    Args:
-        has: whether a question has it.
-        answer: puts the answer together.
-        topic: what such a question is about; ``None`` where its own topic stays, or the answer says it.
-    """
-
-    has: Callable[[Conversation, Question], bool]
-    answer: Callable[[Conversation, ReplyBuilder, Question], None]
-    topic: Topic | None = None
 
 
 def form_of(conversation: Conversation, question: Question) -> Form | None:
@@ -137,22 +127,28 @@ def _is_opinion_on_plans(question: Question) -> bool:
 
 
 FORMS: tuple[Form, ...] = (
+    *SHORT_REPLIES,
     Form(
         lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty,
         _no_such_proposal,
         Topic.PROPOSALS,
     ),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
+    Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),
     Form(lambda c, q: hearsay.tells_of_a_run(q), hearsay.unrecorded),
+    Form(lambda c, q: saved_tensors_in(q.text) is not None and not q.change.empty, changes.named_change, Topic.WHAT_IF),
     Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
     Form(lambda c, q: asks_fit_check(q), fit_check, Topic.VERIFY),
     Form(lambda c, q: asks_how_long(q), _how_long, Topic.TEST_COST),
     Form(lambda c, q: asks_placement(q), placement, Topic.SHARDING),
+    Form(lambda c, q: asks_model_size(q), model_size, Topic.RUN),
+    Form(lambda c, q: asks_memory_figure(q), memory_figure, Topic.MEMORY),
+    Form(lambda c, q: asks_for_less(q), less_of, Topic.BOTTLENECK),
     Form(lambda c, q: asks_choice(q), rank_by, Topic.RANK_BY),
-    Form(lambda c, q: asks_order_since(q), lambda c, a, q: order_since(c, a), Topic.PROPOSALS),
+    Form(lambda c, q: asks_order_since(q), order_since, Topic.PROPOSALS),
     Form(lambda c, q: symptom_in(q) is not None, _symptoms, Topic.BOTTLENECK),
     Form(lambda c, q: bool(figures_named(q)) and not q.names_money, _figures),
     Form(lambda c, q: len(q.prices) > 1, priced_chips, Topic.THROUGHPUT),

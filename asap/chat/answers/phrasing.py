@@ -86,7 +86,7 @@ def _why_none(candidates: Sequence[Candidate]) -> str:
     if not candidates:
         return "No other valid plan is known."
     if any(fits(candidate.prediction) for candidate in candidates):
-        return f"None of the {len(candidates)} other plans is expected to be faster than what runs now."
+        return f"None of the {len(candidates)} other plans is expected to gain enough for its risk."
     return f"None of the {len(candidates)} other valid plans is predicted to fit."
 
 

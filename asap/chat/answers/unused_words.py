@@ -31,7 +31,7 @@ _OF_ANY_RUN = {
 
 def unused_words(answer: ReplyBuilder, lines: Sequence[str], question: Question) -> list[str]:
     """Concepts of training that a question names, and neither its topic's examples nor the lines of its answer."""
-    if answer.topic in _OPEN or not lines:
+    if answer.topic in _OPEN or answer.complete or not lines:
         return []
     rest = blanked(question.text, [(start, end) for start, end, _ in plan_spans(question.text)])
     named = dict.fromkeys(concepts(stems(rest)))

@@ -51,7 +51,7 @@ def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> 
     candidates = _taught(ranked, evidence, now)
     for item in evidence:
         if item.claim is Claim.CONSTRAINT:
-            excluded |= {candidate.plan: item for candidate in candidates if item.forbids(candidate.plan)}
+            excluded |= {one.plan: item for one in candidates if item.forbids(one.plan, _held(one.prediction))}
         if item.plan is None or item.claim in RUN_CLAIMS:
             continue
         if item.claim in EXCLUDING_CLAIMS:
@@ -71,6 +71,10 @@ def _taught(ranked: RankedCandidates, evidence: Sequence[StatedFact], now: Quant
     if ranked.study.plan is None or not measured:
         return ranked.candidates
     return learned(ranked.candidates, ranked.study.plan, measured)
+
+
+def _held(prediction: Prediction) -> float | None:
+    return prediction.memory.total.value if prediction.memory is not None else None
 
 
 def _taken_out(item: StatedFact, ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> list[Plan]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from asap.compiler.verification import Verification
 
 
-MESH, NO_OFFLOAD = "mesh", "no offload"
+MESH, NO_OFFLOAD, HBM = "mesh", "no offload", "HBM"
 """Constraints that are of no single axis."""
 
 
@@ -78,6 +78,8 @@ class StatedFact(BaseModel):
             return f"constraint: {self.about}={_setting(self.keeps, self.about)} stays"
         if self.about == NO_OFFLOAD:
             return "constraint: nothing is kept in host memory"
+        if self.about == HBM:
+            return f"constraint: HBM is at most {format_bytes(self.value or 0)} a chip"
         if self.about not in AXES:
             return f"constraint: the {self.about} stays as it is"
         if self.bound is not None:
@@ -88,10 +90,17 @@ class StatedFact(BaseModel):
             else f"constraint: no {self.about} axis"
         )
 
-    def forbids(self, plan: Plan) -> bool:
-        """Whether a constraint rules a plan out."""
+    @property
+    def lacks_plan(self) -> bool:
+        """Whether it is of a plan that was not named."""
+        return self.plan is None and self.claim not in {*RUN_CLAIMS, Claim.CONSTRAINT}
+
+    def forbids(self, plan: Plan, held_bytes: float | None = None) -> bool:
+        """Whether a constraint rules out a plan that takes so much HBM on the fullest chip."""
         if self.claim is not Claim.CONSTRAINT:
             return False
+        if self.about == HBM:
+            return held_bytes is not None and self.value is not None and held_bytes > self.value
         if self.keeps is not None:
             return _setting(plan, self.about) != _setting(self.keeps, self.about)
         if self.about == NO_OFFLOAD:
@@ -107,7 +116,7 @@ class StatedFact(BaseModel):
     def supersedes(self, earlier: "StatedFact") -> bool:
         """Whether this takes the place of an earlier fact: the same figure of the same plan, measured again."""
         same = (self.claim, self.plan, self.about) == (earlier.claim, earlier.plan, earlier.about)
-        return same and self.claim in {*MEASURED_CLAIMS, *RUN_CLAIMS}
+        return same and (self.claim in {*MEASURED_CLAIMS, *RUN_CLAIMS} or self.about == HBM)
 
 
 def _setting(plan: Plan, about: str | None) -> str:

@@ -3,7 +3,7 @@
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.local_batch import local_batches
 from asap.chat.understanding.quantities.things import Thing
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.prediction.step_model.encoding import OPTIMIZERS
@@ -75,13 +75,19 @@ def with_workload(study: Study, experiment: Experiment, change: Change, plan: Pl
 
 
 def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Experiment:
-    """The record with another model; ``changes`` gets what is said about it."""
+    """The record with another model; ``changes`` gets what is said about it.
+
+    Raises:
+        PlanError: a dense model is to choose experts.
+    """
     fields: dict[str, object] = {}
     things: tuple[Thing, ...] = ("layers", "experts", "experts_per_token", "d_model", "kv_heads", "vocab")
     for thing in things:
         if (to := change.get(thing)) is None:
             continue
         now = getattr(experiment.model, thing) if experiment.model else None
+        if thing == "experts_per_token" and now == 0:
+            raise PlanError("a dense model has no experts to choose from", where=experiment.id)
         new = to.of(now)
         if new is None or experiment.model is None:
             changes.append(f"{thing.replace('_', ' ')} {to.value:g}")

@@ -9,6 +9,7 @@ from asap.chat.understanding.ellipsis import with_axis_of_before
 from asap.chat.understanding.question import Question, read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.several import several_in
+from asap.chat.understanding.statements.completions import completed_in
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
@@ -100,7 +101,7 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     retracted = retracted_by(question, scene)
     if retracted is not None:
         return Message(said, text, agrees=agrees, retracted=retracted)
-    statements = read_statements(text, scene)
+    statements = completed_in(text, scene) or read_statements(text, scene)
     of_network = question.change.network is not None
     if not statements.evidence and (of_network or not statements.complaints):
         questions = _alternatives(question, scene) or several_in(text, scene) or (question,)

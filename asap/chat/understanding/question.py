@@ -14,7 +14,7 @@ from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
 from asap.chat.understanding.quantities.machines import counted_in_chips
-from asap.chat.understanding.quantities.prices import of_a_chip, prices_in
+from asap.chat.understanding.quantities.prices import as_budget, of_a_chip, prices_in
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
@@ -83,8 +83,6 @@ _AGAINST_PREDICTION = re.compile(
 )
 """Sets what was measured beside what the engine had said."""
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
-_AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
-"""Words by which a factor is of what was spoken of: "half of that", "double it again"."""
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
 
@@ -149,14 +147,21 @@ class Question:
     def dollars(self) -> float | None:
         """A price of a chip hour; for the tokens of before, that of before."""
         named = next((a.value for a in self.amounts if a.unit == "$" and a.value <= _DEAREST), None)
-        return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and self.ellipsis else None)
+        goes_on = self.ellipsis or self.budget is not None
+        return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and goes_on else None)
+
+    @property
+    def budget(self) -> float | None:
+        """A sum of US dollars that is to be spent, and no price of a chip hour."""
+        return next((a.value for a in self.amounts if a.unit == "$" and a.value > _DEAREST), None)
 
 
 def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
     rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
-    found = of_a_chip(rest, counted_in_chips(rest, amounts(rest), study.slice), study.slice)
+    said = as_budget(rest, counted_in_chips(rest, amounts(rest), study.slice))
+    found = of_a_chip(rest, said, study.slice)
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
@@ -166,9 +171,7 @@ def read_question(text: str, scene: Scene) -> Question:
     topic = _topic(text, found, context, near[0].topic if near[0].score >= THRESHOLD else Topic.UNKNOWN)
     perhaps = near[0].topic if near[0].score >= PERHAPS and near[0].topic not in _NEVER_PERHAPS else None
     if context.change is not None and topic not in BARE_NUMBER_TOPICS:
-        change, more = varied(
-            change, context.change, [a for a in counts if a not in used], again=_AGAIN.search(text) is not None
-        )
+        change, more = varied(change, context.change, [a for a in counts if a not in used], text)
         used += more
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)

@@ -26,6 +26,7 @@ class Context(BaseModel):
     operations: tuple[str, ...] = ()
     criterion: str | None = None
     axis: Axis | None = None
+    limits: tuple[StatedFact, ...] = ()
 
 
 NO_CONTEXT = Context()

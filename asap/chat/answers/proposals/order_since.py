@@ -17,6 +17,9 @@ _CHANGED = re.compile(
     r"|the same|stay\w*)\b",
     re.I,
 )
+_STILL_FIRST = re.compile(
+    r"\bstill\b[^.?!]*\b(?:win\w*|first|best|lead\w*|top|ahead|hold\w*|stand\w*|favou?rite)\b", re.I
+)
 _ORDER = re.compile(r"\b(?:rank\w*|order|proposals?|recommend\w*|list|your (?:advice|pick|choice|mind))\b", re.I)
 
 
@@ -30,22 +33,27 @@ def asks_order_since(question: Question) -> bool:
     short = len(text.split()) <= _SHORT and question.topic in {Topic.UNKNOWN, Topic.PROPOSALS, Topic.FIRST}
     of_order = _CHANGED.search(text) is not None and (short or _ORDER.search(text) is not None)
     named = question.refs.written or (question.refs.ranked and re.search(r"\d", text))
+    if _STILL_FIRST.search(text) and is_question(text) and question.change.empty and not question.refs.written:
+        return True
     return of_order and is_question(text) and question.change.empty and not named
 
 
-def order_since(conversation: Conversation, answer: ReplyBuilder) -> None:
+def order_since(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Yes or no, by what, and the order now."""
     opening, now = list(conversation.opening), conversation.order
+    still = _STILL_FIRST.search(question.text) is not None
     facts = [str(fact) for fact in conversation.evidence]
     by = f" with what is on record: {'; '.join(facts)}" if facts else ": no fact was stated"
     if opening == now:
-        answer.add(f"No, the order is the one that we began with{by}.")
+        answer.add(f"{'Yes' if still else 'No'}, the order is the one that we began with{by}.")
     elif opening[:1] == now[:1]:
-        answer.add(f"Not the first, which stays {now[0]}; the others changed{by}.")
+        first = f"Yes, {now[0]} stays first" if still else f"Not the first, which stays {now[0]}"
+        answer.add(f"{first}; the others changed{by}.")
     else:
         first = f"{now[0]} is first" if now else "none is left"
         answer.add(
-            f"Yes, it is another one{by}. Now {first}" + (f", at the beginning {opening[0]} was." if opening else ".")
+            f"{'No' if still else 'Yes'}, it is another one{by}. Now {first}"
+            + (f", at the beginning {opening[0]} was." if opening else ".")
         )
     list_proposals(conversation, answer)
     answer.focus = now[0] if now else None

@@ -21,6 +21,7 @@ _PARTS = {
     "temporaries": re.compile(r"\b(?:temp(?:orar(?:y|ies))?s?|scratch|logits|workspace)\b", re.I),
     "collectives": re.compile(r"\b(?:collectives?|communication buffers?|nccl buffers?)\b", re.I),
 }
+_LOGITS = re.compile(r"\blogits?\b", re.I)
 _DIES = re.compile(r"\boom\w*|\bout[- ]of[- ](?:\w+[- ])?memory\b|(?:\bnot|n't) fit\b", re.I)
 
 
@@ -62,7 +63,8 @@ def _part_first(question: Question, name: str, held: MemoryPrediction) -> list[s
         return []
     whole = held.total.value
     said = [f"{one.name} {format_bytes(one.size_bytes)}, {format_percent(one.size_bytes / whole, 0)}" for one in asked]
-    return [f"{name}: {'; '.join(said)} of its HBM on the fullest chip ({held.total.provenance.value})."]
+    within = "; the logits are a part of the temporaries" if _LOGITS.search(question.text) else ""
+    return [f"{name}: {'; '.join(said)} of its HBM on the fullest chip ({held.total.provenance.value}{within})."]
 
 
 def _of_what_fails(conversation: Conversation, question: Question) -> Question:

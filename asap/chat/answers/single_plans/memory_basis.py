@@ -18,10 +18,13 @@ from asap.study.study import Study
 _OF_MEMORY = re.compile(
     r"\b(?:hbm|memory|gib|gb|activations?|optimi[sz]er|gradients?|temporaries|fits?|fitting)\b|\d\s*g(?:i?b)?\b", re.I
 )
+_OF_TIME = re.compile(r"\bstep[- ]?times?\b|\bmfu\b|\btokens?/s\b", re.I)
 
 
 def asks_memory_basis(question: Question) -> bool:
     """Whether it asks where figures of HBM come from."""
+    if _OF_TIME.search(question.text):
+        return False
     return _OF_MEMORY.search(question.text) is not None or question.context.topic is Topic.MEMORY
 
 

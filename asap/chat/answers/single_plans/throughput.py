@@ -44,7 +44,10 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
         _day(conversation, answer, question, prediction)
     sums = [amount.text for amount in question.amounts if amount.unit.startswith("$")]
     if sums and question.dollars is None:
-        answer.add(f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it.")
+        answer.add(
+            f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it. Name that price, as in"
+            ' "at $2 a chip hour".'
+        )
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")
@@ -85,7 +88,11 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
         answer.add(f"- {budget:,.0f} chip hours are {significant(hours)} hours: {rate * hours * HOUR:,.0f} tokens")
     elif question.asks_chip_hours and tokens is None:
         answer.add(f"- {24 * chips:,} chip hours a day")
-    if price is not None and tokens is None:
+    if question.budget is not None and price is not None:
+        hours = question.budget / price
+        bought = rate * hours * HOUR / chips
+        answer.add(f"- ${question.budget:,.0f} pays {hours:,.0f} chip hours at ${price:g}: {bought:,.0f} tokens")
+    elif price is not None and tokens is None:
         answer.add(f"- an hour trains {rate * HOUR:,.0f} tokens; name the tokens for the whole bill")
     if tokens is None:
         return
@@ -93,7 +100,12 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
     hours = seconds / HOUR * chips
     answer.add(f"- {tokens:,.0f} tokens take {significant(seconds / DAY)} days, {hours:,.0f} chip hours")
     if price is not None:
-        answer.add(f"- that is ${hours * price:,.0f} at ${price:g} a chip hour")
+        bill = hours * price
+        answer.add(f"- that is ${bill:,.0f} at ${price:g} a chip hour")
+        if question.budget is not None:
+            answer.add(
+                f"- the bill is {significant(bill / question.budget)} times the budget of ${question.budget:,.0f}"
+            )
 
 
 def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, prediction: Prediction) -> None:

@@ -28,6 +28,10 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"imbalanc\w+|load[- ]balanc\w+|straggl\w+", "uneven load of experts or devices"),
     (rf"{_DISTRIBUTED} (?:off|on)|(?:turn\w* (?:off|on)|without|disabl\w+|no) (?:the )?{_DISTRIBUTED}",
      "the distributed optimizer as a switch"),
+    (r"(?:custom|own|hand-?(?:written|rolled|tuned)|pallas|triton|cutlass|fused|special)[- ](?:\w+[- ]){0,3}?kernels?",
+     "kernels of your own"),
+    (r"(?:router|routing|expert|token)s? (?:skew\w*|hot\w*)|hot experts?|skew\w* (?:routing|experts?)",
+     "uneven load of experts or devices"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),
 )  # fmt: skip
 _TRIALS = {"CUDA graphs": "cuda_graphs", "torch.compile": "torch_compile"}
@@ -42,6 +46,7 @@ def unmodelled_in(text: str) -> str | None:
 
 def unmodelled(conversation: Conversation, answer: ReplyBuilder, title: str) -> None:
     """Say that no figure can be given for it, or what is said of it as a test of this run, and what would settle it."""
+    answer.complete = True
     offered = (trial for trial in trials_of(conversation.study) if trial.name == _TRIALS.get(title))
     if (trial := next(offered, None)) is not None:
         answer.add(trial.statement, f"To test it: {trial.line}")

@@ -9,11 +9,12 @@ from pydantic import BaseModel, ConfigDict
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.offloading import offloading_in
+from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
 from asap.levers.state_precision import StateSetting
 from asap.plans import Plan, Remat
-from asap.plans.remat import Offload, StatePrecision
+from asap.plans.remat import Offload, Policy, StatePrecision
 
 
 class Change(BaseModel):
@@ -29,7 +30,7 @@ class Change(BaseModel):
     hardware: str | None = None
     precision: str | None = None
     optimizer: str | None = None
-    remat: Remat | Literal["any"] | None = None
+    remat: Policy | Literal["any"] | None = None
     state: tuple[tuple[StateSetting, StatePrecision], ...] = ()
     offload: tuple[tuple[Offload, bool], ...] = ()
     network: str | None = None
@@ -156,20 +157,27 @@ def with_earlier(change: Change, earlier: Change) -> Change:
     return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
 
 
-def varied(
-    change: Change, earlier: Change, left: Sequence[Amount], *, again: bool = False
-) -> tuple[Change, list[Amount]]:
+_AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)
+"""Words by which a factor is of what was spoken of: "half of that", "double it again"."""
+_COMPARED = re.compile(r"\b(?:slower|faster|quicker|longer|shorter)\b", re.I)
+"""Says that a number is of a comparison: "so slower by half?"."""
+_ALTERNATIVE = re.compile(r"\W*or\b", re.I)
+"""The start of an alternative to what was spoken of: "or half as many"."""
+
+
+def varied(change: Change, earlier: Change, left: Sequence[Amount], text: str) -> tuple[Change, list[Amount]]:
     """A change with a lone number as the new value of the one thing that was changed before: "and 128?".
 
     A factor is one of the value that was spoken of: "and half of that?". After a factor it is another one of what runs
-    now, "and 4x?" after "twice the batch", unless it comes ``again`` on top of that.
+    now, "and 4x?" after "twice the batch", unless it comes again on top of that; so it is in an alternative.
     """
-    free = [a for a in left if not a.before and a.unit in {"", "x"}]
+    free = [a for a in left if not a.before and a.unit in {"", "x"} and not _COMPARED.search(text)]
     if change.counts or len(earlier.counts) != 1 or len(free) != 1:
         return change, []
     thing, before = earlier.counts[0]
     new = new_value(thing, free[0])
-    if new.factor and (again or not before.factor):
+    on_top = _AGAIN.search(text) is not None or not before.factor
+    if new.factor and on_top and not _ALTERNATIVE.match(text):
         new = before.model_copy(update={"value": before.value * new.value, "example": False})
     return change.model_copy(update={"counts": ((thing, new),)}), free
 
@@ -190,7 +198,7 @@ def is_of_settings(change: Change) -> bool:
 def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
     """A plan with the settings of a change; a microbatch of so many sequences needs the global batch."""
     fields: dict[str, object] = dict(change.state)
-    if isinstance(change.remat, Remat):
+    if change.remat is not None and change.remat != "any":
         fields["remat"] = change.remat
     if change.offload:
         left = [what for what in plan.offload if what not in dict(change.offload)]
@@ -223,7 +231,9 @@ def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | 
     return None if not found else names.get(found[-1][1].lower(), found[-1][1].lower())
 
 
-def _remat(text: str, earlier: Change | None) -> "Remat | Literal['any'] | None":
+def _remat(text: str, earlier: Change | None) -> "Policy | Literal['any'] | None":
+    if (kept := saved_tensors_in(text)) is not None:
+        return kept
     if _NO_REMAT.search(text):
         return Remat.NONE
     text = _INSTEAD_OF_POLICY.sub(" ", text)

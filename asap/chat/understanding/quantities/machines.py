@@ -17,6 +17,9 @@ _DIFFERENCE = re.compile(
     rf"|(?:{_THING}\s+)?(?P<behind>fewer|less|short|gone|more|extra)\b{_OTHER_NOUN})",
     re.I,
 )
+_OF_THESE = re.compile(r"\s+of (?:these|those|them)\b", re.I)
+_MOST_PROPOSALS = 3
+"""A number of "these" that is larger is one of chips: "what if we had 512 of these"."""
 _FEWER = {"fewer", "less", "short", "gone"}
 
 
@@ -27,6 +30,8 @@ def counted_in_chips(text: str, amounts: Sequence[Amount], hardware: Slice | Non
 
 def _in_chips(text: str, amount: Amount, hardware: Slice) -> Amount:
     found = _DIFFERENCE.match(text, amount.end)
+    if not amount.unit and amount.value > _MOST_PROPOSALS and _OF_THESE.match(text, amount.end):
+        return replace(amount, unit="chips")
     thing = (
         amount.text if amount.unit in {"chips", "nodes"} else found["thing"] if found and not amount.unit else ""
     ) or ""

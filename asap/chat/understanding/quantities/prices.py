@@ -28,9 +28,24 @@ _OF_ALL = re.compile(
 )
 
 
+_BUDGET = re.compile(r"\b(?:budget\w*|afford\w*|(?:can|could|may|want to|willing to) (?:spend|pay))\b", re.I)
+_OF_TIME = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]?(?:hours?|days?|h)\b", re.I)
+
+
+def as_budget(text: str, amounts: Sequence[Amount]) -> list[Amount]:
+    """The amounts, a number without a unit as US dollars where a budget is spoken of: "budget is 500k"."""
+    if _BUDGET.search(text) is None or _OF_TIME.search(text) is not None:
+        return list(amounts)
+    return [replace(one, unit="$") if one.unit == "" and one.value >= _LEAST_BUDGET else one for one in amounts]
+
+
+_LEAST_BUDGET = 1000.0
+"""US dollars below which a number beside a budget is a count of something else."""
+
+
 def of_a_chip(text: str, amounts: Sequence[Amount], hardware: Slice | None) -> list[Amount]:
     """The amounts, prices of all chips or of a node as those of one chip; ``$/node`` where its size is not known."""
-    if hardware is None:
+    if hardware is None or _BUDGET.search(text):
         return list(amounts)
     chips, unit = 1, "$"
     if _OF_NODE.search(text):

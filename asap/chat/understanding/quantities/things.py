@@ -71,7 +71,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ),
     (
         "experts_per_token",
-        r"top[- ]?(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
+        r"(?<!your )(?<!the )(?<!my )top[- ]?(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
         r"|experts per token|active experts",
     ),
     ("experts", r"experts?(?! parallel| shard| axis)"),

@@ -16,7 +16,7 @@ _RANKS = {
 _NOUN = r"(?:proposals?|options?|plans?|numbers?|candidates?|suggestions?|picks?|no\.?|nr\.?)"
 _NUMBERED = re.compile(rf"(?:\b{_NOUN}\s*#?\s*|#)(\d{{1,2}})(?![\d.,]*\d|\w|\s*%)", re.I)
 _YOURS = re.compile(
-    r"\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
+    r"\byours\b|\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
     r"|\bwhat you (?:suggest|propose|recommend)(?:ed)?\b",
     re.I,
 )
@@ -40,7 +40,7 @@ _BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-)", re.I)
 _SPOKEN = re.compile(
     r"(?:\b(?:in|of|for|under|after|with|does|is|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
-    r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
+    r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
     r"|right|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
     re.I,
 )

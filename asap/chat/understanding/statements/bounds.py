@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from asap.plans.axes import WORDS, Axis
+from asap.plans.axes import WORDS, Axis, axis_of
 
 Sense = Literal["least", "most"]
 _NOT = r"(?:can ?not|can't|must not|mustn't|may not|should(?: not|n't)|won't|never)"
@@ -14,8 +14,8 @@ _SENSES: tuple[tuple[Sense, re.Pattern[str]], ...] = (
         re.compile(
             rf"\bat (?:the )?(?:very )?least\b|\b(?:no|not|never) (?:less|lower|smaller|fewer)\b"
             r"|\b(?:no|not) (?:below|under)\b"
-            rf"|\bmin(?:imum)?\b|>=|≥|\b{_NOT} (?:go|be|drop|get|fall)\w* (?:below|under|lower|less|smaller)\b"
-            r"|\bdown to\b",
+            rf"|\bmin(?:imum)?\b|\b{_NOT} (?:go|be|drop|get|fall)\w* (?:below|under|lower|less|smaller)\b"
+            r"|\bdown to\b|\bor (?:more|higher|larger|bigger|above|up)\b",
             re.I,
         ),
     ),
@@ -24,8 +24,8 @@ _SENSES: tuple[tuple[Sense, re.Pattern[str]], ...] = (
         re.compile(
             r"\bat (?:the )?(?:very )?most\b|\b(?:no|not|never) (?:more|higher|larger|bigger)\b"
             r"|\b(?:no|not) (?:above|over)\b"
-            rf"|\bmax(?:imum)?\b|<=|≤|\b{_NOT} (?:go|be|get|grow)\w* (?:above|over|beyond|past|higher|more|larger)\b"
-            rf"|\b{_NOT} exceed\b|\bup to\b",
+            rf"|\bmax(?:imum)?\b|\b{_NOT} (?:go|be|get|grow)\w* (?:above|over|beyond|past|higher|more|larger)\b"
+            rf"|\b{_NOT} exceed\b|\bup to\b|\bor (?:less|lower|smaller|fewer|below)\b",
             re.I,
         ),
     ),
@@ -37,12 +37,14 @@ _AXIS = re.compile(
     re.I,
 )
 _DEGREE = re.compile(
-    r"(?<![\w.])(?:[a-z]+\s*=\s*)?(?P<degree>\d{1,5})(?=[- ]?way\b|\W*$|[,;:!)]|\.\s"
-    r"|\s+(?:or|and|at|for|here|on|in|because|since|due|ranks?|stages?|max\w*|min\w*|tops|tensor|pipeline|tp|pp|ep|cp"
+    r"(?<![\w.])(?:[a-z]+\s*=\s*|(?:tp|pp|ep|cp|dp|fsdp))?(?P<degree>\d{1,5})(?=[- ]?way\b|\W*$|[,;:!)]|\.\s"
+    r"|\s+(?:or|and|at|for|here|please|on|in|because|since|due|ranks?|stages?|max\w*|min\w*|tops|tensor|pipeline|tp|pp|ep|cp"
     r"|dp|fsdp)\b)",
     re.I,
 )
 """A number that nothing else is counted by."""
+_COMPARED = re.compile(r"(?<![\w=-])(?P<name>[a-z]+)\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<degree>\d{1,5})(?![\d.])", re.I)
+"""A bound in signs: ``tp>=4``."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ class Bound:
 
 def bound_in(clause: str) -> Bound | None:
     """The bound that a clause sets; ``None`` if it names no single axis, degree and direction."""
+    if (compared := _COMPARED.search(clause)) and (place := axis_of(compared["name"].lower())) is not None:
+        beyond = {">": 1, "<": -1}.get(compared["sign"], 0)
+        return Bound(place[1], int(compared["degree"]) + beyond, "least" if compared["sign"] in ">=≥" else "most")
     axes: set[Axis] = {WORDS[found["name"].lower()] for found in _AXIS.finditer(clause)}
     degrees = {int(found["degree"]) for found in _DEGREE.finditer(clause)}
     sense: Sense | None = next((sense for sense, words in _SENSES if words.search(clause)), None)

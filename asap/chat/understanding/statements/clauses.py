@@ -32,8 +32,15 @@ _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
 _ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
-_TRIED = re.compile(r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b", re.I)
-"""Words after which a lone digit is a rank: "I tried 2"."""
+_TRIED = re.compile(
+    r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b"
+    r"|^\W*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was|died|hung|gave|got|did|fits?)\b",
+    re.I,
+)
+"""Words beside which a lone digit is a rank: "I tried 2", "2 crashed"."""
+
+_NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
+"""Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +84,13 @@ def clause_facts(
     """
     text, study = clause.text, scene.study
     if not imagined:
-        if (constraints := _constraints(clause, scene)) and not _is_foreign(text, study):
+        if (constraints := constraints_of_parts(clause, scene)) and not _is_foreign(text, study):
             words = plain(text, LONGEST_WORDS)
-            return [] if has("strong", text) else [one.model_copy(update={"words": words}) for one in constraints]
+            return (
+                []
+                if has("strong", _NEEDED.sub(" ", text))
+                else [one.model_copy(update={"words": words}) for one in constraints]
+            )
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
         if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []
@@ -88,14 +99,21 @@ def clause_facts(
     return run_facts(text, study, clause.refs, imagined=imagined) or _measured(clause, scene, before)
 
 
-def _constraints(clause: Clause, scene: Scene) -> list[StatedFact]:
-    """What a clause rules out or keeps: of each of its parts, where several state something of that kind."""
+def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) -> list[StatedFact]:
+    """What a clause rules out or keeps: of each of its parts, where several state something of that kind.
+
+    Args:
+        clause: no question, unless plans are looked for in it.
+        scene: what it is read against.
+        sought: it asks for plans that keep within the constraints.
+    """
     now = scene.study.plan
     parts = [read_clause(part, scene) for part in _PART.split(clause.text)]
-    of_parts = [constraints for part in parts if (constraints := constraints_in(part.text, part.refs, now))]
+    each = [constraints_in(part.text, part.refs, now, sought=sought) for part in parts]
+    of_parts = [constraints for constraints in each if constraints]
     if len(of_parts) > 1:
         return [one for constraints in of_parts for one in constraints]
-    return constraints_in(clause.text, clause.refs, now)
+    return constraints_in(clause.text, clause.refs, now, sought=sought)
 
 
 def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:
@@ -164,15 +182,15 @@ def _bare_figure(clause: Clause, before: Sequence[StatedFact]) -> StatedFact | N
 
 def _of_plans(clause: str, fact: StatedFact, plans: Sequence[Plan], study: Study) -> list[StatedFact | str]:
     if not plans:
-        what = fact.claim.value.capitalize()
-        return [f'Which plan? "{what}" counts once the plan is named, as in "proposal 2 …".']
+        return [fact.model_copy(update={"words": plain(clause, LONGEST_WORDS)})]
     if fact.claim in _COMPARISONS and len(plans) > 1:
         return [_ONLY_WITH_THE_BASELINE]
     words = plain(clause, LONGEST_WORDS)
-    return [_checked(fact.model_copy(update={"plan": plan, "words": words}), study) for plan in plans]
+    return [checked(fact.model_copy(update={"plan": plan, "words": words}), study) for plan in plans]
 
 
-def _checked(item: StatedFact, study: Study) -> StatedFact | str:
+def checked(item: StatedFact, study: Study) -> StatedFact | str:
+    """A fact of a plan, or why the plan cannot have run here."""
     assert item.plan is not None
     plan = study.complete(filled(study, item.plan))
     broken = violations(plan, study.constraints)

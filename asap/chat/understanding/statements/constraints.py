@@ -3,10 +3,11 @@
 import re
 
 from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import MESH, NO_OFFLOAD, StatedFact
+from asap.chat.evidence.fact import HBM, MESH, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.bounds import bound_in
+from asap.chat.understanding.statements.memory_limit import memory_limit_in
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
@@ -19,7 +20,10 @@ _FIXED = re.compile(
     r"|\b(?:is|are|stays?) (?:fixed|pinned|locked(?: in)?|hard-?(?:coded|wired)|baked in(?:to)?"
     r"|set in stone|given|frozen|constant|non-negotiable)\b"
     r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b|\b(?:off[- ]limits|hands off|untouchable)\b"
-    r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b",
+    r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
+    r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
+    r"|\b(?:must|ha(?:ve|s) to|need(?:s)? to) keep\b|\b(?:stuck|locked) (?:with|at|on|into)\b|\bbound to\b"
+    r"|\bstays (?:at|on) \d",
     re.I,
 )
 _RULED_OUT = re.compile(
@@ -32,15 +36,34 @@ _RULED_OUT = re.compile(
     re.I,
 )
 _REFUSED = re.compile(
-    r"^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b", re.I
+    r"^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b"
+    r"|^\W*(?:no|nope|nah)\W+(?:(?:and|but|please|just)\W+)*no\b",
+    re.I,
 )
 """A wish to be spared something: "no host offload please"."""
+_LACKS = re.compile(
+    r"\b(?:without|no|avoid\w*|skip\w*|free of|(?:do|does)(?: not|n't) (?:use|need|have|require|want)"
+    r"|not (?:us|need)ing)\b",
+    re.I,
+)
+"""What plans that are looked for are to lack: "anything without offload?"."""
+_KEEPS = re.compile(
+    r"\b(?:keep\w*|leav\w+|hold\w*|retain\w*|with the same|(?:un|not )touched)\b"
+    r"|\b(?:without|not) (?:any )?(?:more|fewer|less|extra|additional|another|larger|bigger|smaller|longer|shorter"
+    r"|(?:touch|chang|alter|modify|mess|add|increas|rais|reduc|cut|lower|shrink|grow|mov)\w*ing)\b",
+    re.I,
+)
+"""What they are to keep: "a plan that keeps tp"."""
 _STAYS = re.compile(
     r"\b(?P<name>[a-z]\w*)(?:[- ]parallel\w*|[- ]degree)?\s[^.?!\d]*\b(?:stay|remain|keep|kept|fixed|pinned|left)\w*"
     r"\s+(?:at\s+|to\s+)?(?P<count>\d{1,6})\b",
     re.I,
 )
 """A degree that is kept: "tp has to stay at 8"."""
+_AT = re.compile(
+    r"(?<![\w=.-])(?P<name>tp|pp|ep|cp|dp|fsdp|tensor|pipeline)\s*[=:]?\s*(?P<count>\d{1,6})\b(?![.,]?\d|\s*[x%])", re.I
+)
+"""A degree beside a short name: "we need tp 8 to stay"."""
 _OFFLOAD = re.compile(r"\boffload\w*|\bhost memory\b", re.I)
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
 _JOINED = re.compile(
@@ -57,30 +80,34 @@ _THINGS = {
 }  # fmt: skip
 
 
-def constraints_in(clause: str, refs: References, now: Plan | None) -> list[StatedFact]:
+def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: bool = False) -> list[StatedFact]:
     """The constraints that a clause states; of several things that one verb is of, one each: "batch or sequence".
 
     Args:
-        clause: no question.
+        clause: no question, unless plans are looked for in it.
         refs: the plans and the wish in it.
         now: what runs, whose settings a constraint may keep.
+        sought: it asks for plans that keep within the constraints: "anything without offload?".
     """
-    excludes = _RULED_OUT.search(clause) or _REFUSED.search(clause)
+    excludes = _RULED_OUT.search(clause) or _REFUSED.search(clause) or (sought and _LACKS.search(clause))
+    fixed = _FIXED.search(clause) or (sought and _KEEPS.search(clause))
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
     if excludes and (named := _degree(clause)) is not None:
         return [stated.model_copy(update={"about": named[0], "value": float(named[1])})]
     if excludes and _OFFLOAD.search(clause):
         return [stated.model_copy(update={"about": NO_OFFLOAD})]
+    if (size := memory_limit_in(clause, sought=sought)) is not None:
+        return [stated.model_copy(update={"about": HBM, "value": size, "bound": "most"})]
     if (limit := bound_in(clause)) is not None:
         named_so = {"about": _own_kind(limit.axis, now), "value": float(limit.degree), "bound": limit.sense}
         return [stated.model_copy(update=named_so)]
-    if excludes and (axis := _axis_named(clause, refs, now)) is not None:
+    if excludes and not (sought and fixed) and (axis := _axis_named(clause, refs, now)) is not None:
         return [stated.model_copy(update={"about": axis})]
-    if not (_RULED_OUT.search(clause) or _FIXED.search(clause)):
+    if not (_RULED_OUT.search(clause) or fixed):
         return []
-    if _FIXED.search(clause) and (kept := _kept_degree(clause, refs, now)) is not None:
+    if fixed and (kept := _kept_degree(clause, refs, now)) is not None:
         return [stated.model_copy(update={"about": kept[0], "keeps": kept[1]})]
-    axes: list[str] = [_own_kind(axis, now) for axis in axes_in_short(clause)] if _FIXED.search(clause) else []
+    axes: list[str] = [_own_kind(axis, now) for axis in axes_in_short(clause)] if fixed else []
     kept_as_now = {"remat", "microbatches", MESH, *axes}
     return [
         stated.model_copy(update={"about": thing, "keeps": now if thing in kept_as_now else None})
@@ -110,6 +137,10 @@ def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis,
     """The one axis that is to stay at the degree that is named, or at that of now."""
     if (at := _STAYS.search(clause)) and (named := axis_of(at["name"])) is not None:
         return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
+    degrees = [(place, int(one["count"])) for one in _AT.finditer(clause) if (place := axis_of(one["name"].lower()))]
+    if len(degrees) == 1:
+        (_, axis), count = degrees[0]
+        return axis, Plan().with_ici(**{axis: count})
     if len(refs.written) == 1 and len(axes := named_axes(refs.written[0])) == 1:
         return axes[0], refs.written[0]
     axis = _axis_named(clause, refs, now)

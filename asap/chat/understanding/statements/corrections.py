@@ -62,9 +62,7 @@ def _of_another_plan(clause: str, found: list[Amount], scene: Scene) -> tuple[St
 def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:
     """The fact whose number is denied: "not 8.4"."""
     old = [amount for amount in found if amount.before]
-    return next(
-        (fact for fact in reversed((*scene.known, *scene.refused)) if any(_is(amount, fact) for amount in old)), None
-    )
+    return next((fact for fact in reversed(_correctable(scene)) if any(_is(amount, fact) for amount in old)), None)
 
 
 def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene) -> StatedFact | None:
@@ -73,11 +71,15 @@ def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene)
     if not owned_up or len(new) != 1 or speaks_of_baseline(clause):
         return None
     refs = references(clause, scene.tested, None, None, found)
-    known = [fact for fact in (*scene.known, *scene.refused) if new[0].unit in _UNITS.get(fact.claim, set())]
+    known = [fact for fact in _correctable(scene) if new[0].unit in _UNITS.get(fact.claim, set())]
     last = next(reversed(known), None)
     if last is None:
         return None
     return last if not refs.plans or last.plan in refs.plans else None
+
+
+def _correctable(scene: Scene) -> list[StatedFact]:
+    return [fact for fact in (*scene.known, *scene.refused) if not fact.lacks_plan]
 
 
 def _is(amount: Amount, fact: StatedFact) -> bool:

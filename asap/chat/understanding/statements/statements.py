@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from asap.chat.evidence.claims import MEASURED_CLAIMS, Claim
-from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.fact import HBM, StatedFact
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
@@ -45,6 +45,15 @@ _CLAUSE = re.compile(
 )
 
 
+_OF_THE_ADVICE = re.compile(
+    r"\b(?:(?:that|this) (?:one|plan|proposal|option|config\w*|mesh|layout)"
+    r"|tri(?:ed|es)|tested|test(?:ing)? it|appli(?:ed|es)|switched|followed|your"
+    r"|you (?:suggest|propos|recommend)\w*)\b",
+    re.I,
+)
+"""Says that what is reported is of what was proposed, before any plan was spoken of: "tried it, 5.1 s"."""
+
+
 @dataclass(frozen=True)
 class Statements:
     """What a line reports, and what kept some of it from being evidence.
@@ -54,6 +63,7 @@ class Statements:
         supposed: facts that are only supposed.
         complaints: what is missing or cannot be, in whole sentences.
         impossible: facts with a number that none of them can have.
+        incomplete: facts of a plan that was not named.
         corrected: facts on record that ``evidence`` corrects.
         unread: clauses that state nothing.
     """
@@ -62,6 +72,7 @@ class Statements:
     supposed: tuple[StatedFact, ...] = ()
     complaints: tuple[str, ...] = ()
     impossible: tuple[StatedFact, ...] = ()
+    incomplete: tuple[StatedFact, ...] = ()
     corrected: tuple[StatedFact, ...] = ()
     unread: tuple[str, ...] = ()
 
@@ -76,6 +87,7 @@ class _Found:
     evidence: list[StatedFact] = field(default_factory=list)
     supposed: list[StatedFact] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    incomplete: list[StatedFact] = field(default_factory=list)
     corrected: list[StatedFact] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
@@ -83,7 +95,8 @@ class _Found:
 def read_statements(text: str, scene: Scene) -> Statements:
     """Take a line apart and keep what is stated as a fact; raises PlanError where a plan in it is malformed."""
     found = _Found()
-    scene = replace(scene, focus=scene.focus or next(iter(scene.order), None))
+    if scene.focus is None and _OF_THE_ADVICE.search(text):
+        scene = replace(scene, focus=next(iter(scene.order), None))
     text = with_units(text)
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
     parts = [each for part in parts for each in said_and_measured(part)]
@@ -108,8 +121,17 @@ def read_statements(text: str, scene: Scene) -> Statements:
         supposed=_once([item for item in found.supposed if is_possible(item)]),
         complaints=_once(found.complaints),
         impossible=_once(impossible),
+        incomplete=_once(found.incomplete),
         corrected=_once(found.corrected),
         unread=tuple(found.unread),
+    )
+
+
+def which_plan(fact: StatedFact) -> str:
+    """Asks for the plan of a fact that came without one."""
+    return (
+        f'Which plan? "{fact.claim.value.capitalize()}" counts once the plan is named, as in "proposal 2" or "the'
+        ' current run".'
     )
 
 
@@ -133,7 +155,11 @@ def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
         return scene.focus
     clause = read_clause(text, scene)
     items = clause_facts(clause, scene, [*scene.known, *found.evidence, *found.supposed], imagined=imagined)
-    facts = [item for item in items if isinstance(item, StatedFact)]
+    facts = [item for item in items if isinstance(item, StatedFact) and not item.lacks_plan]
+    if not imagined:
+        nameless = [item for item in items if isinstance(item, StatedFact) and item.lacks_plan]
+        found.incomplete += nameless
+        found.complaints += map(which_plan, nameless)
     (found.supposed if imagined else found.evidence).extend(facts)
     found.complaints += [item for item in items if isinstance(item, str) and not imagined]
     if not items:
@@ -166,7 +192,10 @@ def _is_no_fault_of_the_plan(item: StatedFact, text: str) -> bool:
 
 def is_possible(item: StatedFact) -> bool:
     """Whether a fact has no number, or one that a run can have."""
-    largest = LARGEST_AMOUNT if item.claim is Claim.HBM_BYTES else LARGEST_COUNT
+    of_bytes = item.claim is Claim.HBM_BYTES or item.about == HBM
+    largest = LARGEST_AMOUNT if of_bytes else LARGEST_COUNT
+    if item.lacks_plan:
+        return False
     return item.value is None or 0 < item.value <= largest
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from asap.chat.understanding.words.questions import is_question
 from asap.hardware.network_rate import chips_per_node
 from asap.plans.axes import WORDS, Axis
 from asap.study.study import Study
@@ -78,9 +79,16 @@ _OWN = re.compile(rf"(?<![\w=-])(?P<name>{'|'.join(WORDS)})\s*[=:]?\s*(?:from\s+
 """Any name of an axis, with the degree that it has now: "seq 8 to 2"."""
 
 
+_EXPERTS_OF_ONE = re.compile(
+    rf"{_COUNT}\s+experts?\s*(?:/|per|on (?:an?|each)|each|an?)\s*(?:chip|device|core|gpu|tpu|rank)\b", re.I
+)
+"""How many experts lie on one device."""
+
+
 def with_degrees_written(text: str, study: Study) -> str:
     """The text with each change of a degree as the degree that it leads to; the rest stays as it is."""
     text = _OWN.sub(lambda match: _from_now(match, study), text)
+    text = _EXPERTS_OF_ONE.sub(lambda match: _experts_of_one(match, study), text)
     text = _OVER.sub(lambda match: _spread(match, study), text)
     text = _SWAPPED.sub(lambda match: _swapped(match, study), text)
     each = chips_per_node(study.slice.chip) if study.slice else None
@@ -93,6 +101,13 @@ def with_degrees_written(text: str, study: Study) -> str:
     for pattern in _SCALED:
         text = pattern.sub(lambda match: _scaled(match, study), text)
     return _unneeded(text, study)
+
+
+def _experts_of_one(match: re.Match[str], study: Study) -> str:
+    """ "Two experts per chip" of eight is ``expert=4``."""
+    model, each = study.experiment.model, _count(match["count"])
+    experts = model.experts if model is not None else 0
+    return f"expert={experts // each}" if each and experts and experts % each == 0 else match.group()
 
 
 def _spread(match: re.Match[str], study: Study) -> str:
@@ -136,7 +151,8 @@ def _swapped(match: re.Match[str], study: Study) -> str:
 
 def _unneeded(text: str, study: Study) -> str:
     """ "Is tp2 needed" asks of the axis as it runs; degrees beside it that are those of now say nothing new."""
-    if study.plan is None or not _NEEDED.search(text):
+    needed = _NEEDED.search(text)
+    if study.plan is None or needed is None or (needed.group().lower() == "need" and not is_question(text)):
         return text
     found = [m for m in _WRITTEN.finditer(text) if study.plan.degree(_axis(m["name"], study)) == _count(m["count"]) > 1]
     for place, match in reversed(list(enumerate(found))):

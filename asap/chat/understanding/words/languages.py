@@ -30,8 +30,8 @@ def speaks_english(text: str) -> bool:
 _LEAST_ENGLISH = 0.4
 _UNSPACED = re.compile(r"(?<=[\u2e80-\uffff])(?=[\x00-\x7f])|(?<=[\x00-\x7f])(?=[\u2e80-\uffff])")
 """Between a script without spaces and a number or a Latin word."""
-_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?![^\W_])")
-"""Letters that stand alone: the "e" of "v6e" is no word."""
+_WORD = re.compile(r"(?<![^\W_])(?<!/)[^\W\d_]+(?![^\W_])")
+"""Letters that stand alone: the "e" of "v6e" is no word, nor the "o" of "w/o"."""
 _FULL_WIDTH = {0xFF1F: "?", 0xFF01: "!", 0xFF0C: ", ", 0x3002: ". ", 0xFF05: "%", 0xBF: " ", 0xA1: " ", 0x3001: ", "}
 _FULL_WIDTH |= {0xFF10 + digit: str(digit) for digit in range(10)}
 _TYPOGRAPHY = set("–—…“”‘’×·µ→≈±§°•«»€£")
@@ -68,4 +68,4 @@ def _glossary() -> tuple[re.Pattern[str], dict[str, str]]:
 def _written(word: str) -> str:
     escaped = re.escape(word).replace(r"\*", r"\w*").replace(r"\ ", r",?\s+")
     spaced = all(letter < "\u2e80" for letter in word)
-    return rf"(?<![^\W_]){escaped}(?!\w)" if spaced else escaped
+    return rf"(?<![^\W_])(?<!/){escaped}(?!\w)" if spaced else escaped

@@ -3,7 +3,8 @@
 import re
 
 _QUESTION = re.compile(
-    r"\?\s*$|^\W*(?:(?:and|so|but|ok|then|well|now) )*(?:did|do|does|is|are|was|were|has|have|will|would|could|should"
+    r"\?\s*$|\b(?:why|how come)\W*$"
+    r"|^\W*(?:(?:and|so|but|ok|then|well|now) )*(?:did|do|does|is|are|was|were|has|have|will|would|could|should"
     r"|shouldn'?t|can(?!'?t\b)|can'?t(?=\s+(?:we|i|it|you|they|this|that|the|one)\b)|what(?:'?s)?|why|how|which|who|when|where|isn'?t|aren'?t|wasn'?t|won'?t|didn'?t|doesn'?t"
     r"|don'?t you)\b",
     re.I,
@@ -15,6 +16,20 @@ _SIZE_WANTED = re.compile(
     re.I,
 )
 """A size that is wanted, without a verb: "smallest cluster that does 1M tok/s"."""
+
+_PLAN = (
+    r"(?:plans?|proposals?|options?|configs?|configurations?|layouts?|mesh(?:es)?|setups?|candidates?|alternatives?"
+    r"|ways?|ideas?|ones?)"
+)
+_SOUGHT = re.compile(
+    r"\b(?:anything|something|nothing else)\b"
+    rf"|\b(?:any|an?|another|other|some|more|which|what|no other)\s+(?:[\w-]+\s+){{0,2}}?{_PLAN}\b"
+    rf"|\b(?:best|fastest|cheapest|safest|smallest|next best)\s+(?:{_PLAN}\s+)?"
+    r"(?=with|without|under|that|which|below|at|no)\b",
+    re.I,
+)
+"""Looks for plans of some kind: "anything without offload?", "best one with tp>=4"."""
+_SOUGHT_FIRST = re.compile(rf"^\W*(?:(?:and|so|but|ok|then|well|now|is there|got)\W+)*(?:{_SOUGHT.pattern})", re.I)
 
 _INDIRECT = re.compile(
     r"\b(?:check\w*|know\w*|tell\w*|see\w*|verif\w+|confirm\w*|determin\w+|find(?:ing)? out|figur\w+ out|sure|matters?"
@@ -56,6 +71,13 @@ def asks_indirectly(text: str) -> bool:
     return _INDIRECT.search(text) is not None
 
 
+def seeks_plans(text: str) -> bool:
+    """Whether it looks for plans of some kind, with what it says of them: "anything without offload"."""
+    return _SOUGHT.search(text) is not None
+
+
 def is_question(text: str) -> bool:
     """Whether a sentence asks."""
-    return _QUESTION.search(text) is not None or _SIZE_WANTED.search(_AS_IT_IS.sub("", text)) is not None
+    if _QUESTION.search(text) is not None or _SOUGHT_FIRST.search(text) is not None:
+        return True
+    return _SIZE_WANTED.search(_AS_IT_IS.sub("", text)) is not None

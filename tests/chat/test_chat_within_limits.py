@@ -1,0 +1,76 @@
+"""Plans that are looked for within limits, and limits on HBM and in signs."""
+
+import pytest
+
+from asap.chat.chat import Chat
+from asap.core.units import GIB
+
+pytestmark = pytest.mark.slow
+
+
+def ask(chat: Chat, text: str):
+    answer = chat.turn(text, lambda piece: None)
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("text", "constraint"),
+    [
+        ("yes but keep tp>=2 pls, our loader needs it", "model is at least 2"),
+        ("tp <= 8 for us", "model is at most 8"),
+        ("at least tp4 please", "model is at least 4"),
+        ("we need tp 4 to stay", "model=4 stays"),
+        ("we're stuck with tp=4", "model=4 stays"),
+        ("nope, no pp", "no stage axis"),
+        ("can't do more than 9 GiB", "HBM is at most 9.00 GiB a chip"),
+        ("keep it under 10GB", "HBM is at most 9.31 GiB a chip"),
+        ("our memory budget is 12 GiB", "HBM is at most 12.0 GiB a chip"),
+    ],
+)
+def test_a_limit_is_recorded(text, constraint, dense):
+    assert [str(fact) for fact in ask(dense, text).evidence] == [f"constraint: {constraint}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the job used at most 9 GiB",
+        "we have no more than 400 GB of host memory",
+        "does it fit in 9 GiB?",
+        "between nodes there are only 4x HDR",
+    ],
+)
+def test_what_is_no_limit_on_hbm_is_not_recorded_as_one(text, dense):
+    assert not any(fact.about == "HBM" for fact in ask(dense, text).evidence)
+
+
+def test_a_limit_on_hbm_rules_out_what_is_predicted_to_need_more(dense):
+    ask(dense, "we can't go over 8 GiB")
+    held = [one.prediction.memory.total.value for one in dense.conversation.proposals]
+    assert held
+    assert max(held) <= 8 * GIB
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("anything without offload?", "nothing is kept in host memory"),
+        ("is there a plan that keeps tp>=4", "model is at least 4"),
+        ("anything w/o touching remat", "the remat stays as it is"),
+        ("best one under 9 GiB", "HBM is at most 9.00 GiB"),
+        ("got something with tp at least 2 and no pipeline?", "model is at least 2; no stage axis"),
+        ("any other ideas without changing the batch", "the batch stays as it is"),
+    ],
+)
+def test_a_search_within_limits_lists_what_is_left_and_records_nothing(text, said, dense):
+    answer = ask(dense, text)
+    assert f"Asked for, not recorded: {said}" in answer.text
+    assert not answer.evidence
+    assert not answer.changed
+
+
+def test_a_further_limit_comes_on_top(dense):
+    ask(dense, "is there a plan that keeps tp>=2")
+    assert "model is at least 2; no seq axis" in ask(dense, "and no cp").text
+    assert "recorded: nothing is kept" in ask(dense, "anything without offload").text
