@@ -15,6 +15,8 @@ from asap.proposals.selection.doubt import after_doubt, log_interval, with_prece
 
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that."""
+SURE_TO_FIT = 0.99
+"""Probability from which on a plan is taken to fit, and no odds are shown."""
 
 
 @dataclass(frozen=True)
