@@ -14,6 +14,7 @@ from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
+from asap.proposals.recommend import recommend
 from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.doubt import log_interval
@@ -32,16 +33,18 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     tries = [_try(1, now, "what runs now")] if now else []
     first_new = len(tries) + 1
     tries += [_try(number, each.prediction, each.title) for number, each in enumerate(found.proposals, first_new)]
-    keeps = found.recommendation.keep_incumbent
+    advice = recommend(
+        found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, first=str(first_new)
+    )
     situation = found.situation.statement if found.situation else ""
-    kept = (found.recommendation.statement,) if keeps else ()
+    kept = (advice.statement,) if advice.keep_incumbent else ()
     return OptimizationReport(
         experiment=study.experiment.id,
         evaluator="model",
         considered=found.considered,
         tries=tuple(tries),
-        best=_kept(now) if keeps and now else _proposed(first) if first else None,
-        stopped=Stopped(reason="nothing_left", statement=situation or found.recommendation.statement),
+        best=_kept(now) if advice.keep_incumbent and now else _proposed(first) if first else None,
+        stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
         learnt=(*kept, *worse_bets(found.proposals, first_new), *found.warnings),
     )

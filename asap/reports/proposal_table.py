@@ -28,8 +28,8 @@ def order_sentence(analysis: Analysis) -> str:
         return "Ordered by step time."
     if analysis.situation in TOO_TIGHT:
         odds = ", over P(fits)" if _is_tight(analysis) else ""
-        verdict = "may not fit" if analysis.situation == "may_not_fit" else "does not fit"
-        return f"First is what takes least at the upper end of its interval{odds}; what runs now {verdict}."
+        now = f"what runs now {TOO_TIGHT[analysis.situation]}"
+        return f"First is what takes least at the upper end of its interval{odds}; {now}."
     odds = "weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
     added = [one.precedent for one in analysis.proposals]
     if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):

@@ -1,8 +1,11 @@
 import re
 
+from rich.console import Console
+
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.optimize.by_model import optimize_by_model, worse_bets
+from asap.optimize.table import print_report
 from asap.plans import Plan
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
@@ -49,3 +52,19 @@ def test_the_odds_that_the_best_fits_are_said_where_it_is_tight():
     assert re.search(r"P\(fits\) \d\d %", found.best.evidence)
     assert found.tries[1].predicted.hbm_bytes > 90 * 2**30
     assert "P(fits)" not in sure.best.evidence
+
+
+def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
+    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=full", 256, 8192))
+    (said,) = (line for line in found.learnt if line.startswith("If you test one"))
+    assert re.match(r"If you test one, test 2 \(", said)
+    assert found.best.configuration == found.tries[0].configuration
+    assert found.tries[1].outcome.step_time_s < found.tries[0].outcome.step_time_s
+
+
+def test_a_row_that_is_slower_than_the_first_is_told_by_its_sign():
+    found = optimize_by_model(run("llama3.1-8b", "v5e-16", "data=16 microbatches=1 remat=minimal", 16, 8192))
+    console = Console(width=200, record=True)
+    print_report(found, console)
+    assert any(each.outcome.step_time_s > found.best.step_time_s for each in found.tries[2:])
+    assert re.search(r"\+\d+\.\d %", console.export_text())
