@@ -14,7 +14,10 @@ from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
+from asap.proposals.recommend import recommend
+from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
 from asap.proposals.selection.choice import MEASURABLE
+from asap.proposals.selection.doubt import log_interval
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study
 
@@ -30,30 +33,52 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     tries = [_try(1, now, "what runs now")] if now else []
     first_new = len(tries) + 1
     tries += [_try(number, each.prediction, each.title) for number, each in enumerate(found.proposals, first_new)]
-    keeps = found.recommendation.keep_incumbent
+    advice = recommend(
+        found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, first=str(first_new)
+    )
     situation = found.situation.statement if found.situation else ""
-    kept = (found.recommendation.statement,) if keeps else ()
+    kept = (advice.statement,) if advice.keep_incumbent else ()
     return OptimizationReport(
         experiment=study.experiment.id,
         evaluator="model",
         considered=found.considered,
         tries=tuple(tries),
-        best=_kept(now) if keeps and now else _proposed(first) if first else None,
-        stopped=Stopped(reason="nothing_left", statement=situation or found.recommendation.statement),
+        best=_kept(now) if advice.keep_incumbent and now else _proposed(first) if first else None,
+        stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
         learnt=(*kept, *worse_bets(found.proposals, first_new), *found.warnings),
     )
 
 
 def worse_bets(proposals: Sequence[Proposal], first_number: int) -> Iterator[str]:
-    """Why the first of some proposals is the best although a later one is faster by the model; one line each."""
+    """Why the first of some proposals is the best although a later one is faster by the model; one line each.
+
+    What counts against it is what decides the order (:mod:`asap.proposals.selection.candidate`).
+    """
     for number, each in enumerate(proposals, first_number):
         memory = each.prediction.memory
         if memory and _seconds(each) < (1 - MEASURABLE) * _seconds(proposals[0]):
-            fits = memory.probability_fits if memory.probability_fits is not None else float(memory.fits)
-            odds = each.confidence.faster
-            faster = f", P(faster) {format_percent(odds.value, 0)}" if odds else ""
-            yield f"{number} is faster by the model, but the worse bet: P(fits) {format_percent(fits, 0)}{faster}."
+            against = _at_worst(each, proposals[0], first_number) if each.makes_fit else _odds_of_gain(each)
+            yield f"{number} is faster by the model, but the worse bet: {_odds_of_fit(memory)}{against}."
+
+
+def _odds_of_fit(memory: MemoryPrediction) -> str:
+    odds = memory.probability_fits if memory.probability_fits is not None else float(memory.fits)
+    return f"P(fits) {format_percent(odds, 0)}"
+
+
+def _odds_of_gain(proposal: Proposal) -> str:
+    odds = proposal.confidence.faster
+    return f", P(faster) {format_percent(odds.value, 0)}" if odds else ""
+
+
+def _at_worst(proposal: Proposal, first: Proposal, first_number: int) -> str:
+    """The upper ends of two intervals."""
+    most, least = (each.prediction.relative_step_time for each in (proposal, first))
+    if most is None or least is None:
+        return ""
+    upper, of_first = (f"{math.expm1(half - gain) * 100:+.0f} %" for gain, half in map(log_interval, (most, least)))
+    return f", the upper end of its interval is {upper} against what runs now, that of {first_number} {of_first}"
 
 
 def _seconds(proposal: Proposal) -> float:
@@ -88,7 +113,9 @@ def _too_large(memory: MemoryPrediction) -> Feedback:
     over = format_bytes(memory.total.value - memory.capacity_bytes)
     most = max(memory.parts, key=lambda part: part.size_bytes, default=None)
     of = f", most of it {most.name}" if most else ""
-    return feedback(Code.OUT_OF_MEMORY, f"does not fit: {over} too much for {format_bytes(memory.capacity_bytes)}{of}")
+    odds = f"; {_odds_of_fit(memory)}" if memory.verdict == "may not fit" else ""
+    much = f"{over} too much for {format_bytes(memory.capacity_bytes)}{of}{odds}"
+    return feedback(Code.OUT_OF_MEMORY, f"{memory.verdict}: {much}")
 
 
 def _kept(now: Prediction) -> Best:
@@ -100,11 +127,13 @@ def _kept(now: Prediction) -> Best:
 
 def _proposed(proposal: Proposal) -> Best:
     step, relative = proposal.prediction.step_time, proposal.prediction.relative_step_time
+    memory = proposal.prediction.memory
+    tight = f"{_odds_of_fit(memory)}; " if memory and fit_odds(proposal.prediction) < SURE_TO_FIT else ""
     return Best(
         configuration=str(proposal.plan),
         step_time_s=step.value if step else None,
         provenance=Provenance.MODELLED,
-        evidence="the model alone; --evaluate compiler or --evaluate run tests it",
+        evidence=f"the model alone; {tight}--evaluate compiler or --evaluate run tests it",
         saves=1 - relative.value if relative and not proposal.makes_fit else None,
         lines=proposal.overrides.lines,
     )

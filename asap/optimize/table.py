@@ -54,7 +54,7 @@ def tries_table(tries: Iterable[Try]) -> Table:
         timed = outcome.step_time_s if outcome and comparable else None
         first = first or timed
         style = _STYLES[outcome.status] if outcome else "cyan"
-        against = f"{format_percent(timed / first - 1)}" if timed and first and timed != first else ""
+        against = f"{(timed / first - 1) * 100:+z.1f} %" if timed and first and timed != first else ""
         cells = (each.number, each.configuration, each.why, _predicted(each), _outcome(outcome), against)
         table.add_row(*(Text(plain(cell), style=style) for cell in cells))
     return table

@@ -18,6 +18,7 @@ def recommend(
     considered: int,
     situation: Situation | None = None,
     bottleneck: Bottleneck | None = None,
+    first: str = "proposal 1",
 ) -> Recommendation:
     """Run the first proposal first, unless its gain could not even be measured.
 
@@ -26,9 +27,10 @@ def recommend(
         considered: configurations beside the one that runs, whether they fit or not.
         situation: of the run; what does not fit is never kept.
         bottleneck: of the run; copies with host memory are not kept because no mesh shortens them.
+        first: what the first proposal is called where this is read.
     """
     if situation is not None and situation.name in TOO_TIGHT:
-        return _make_fit(proposals, considered)
+        return _make_fit(proposals, considered, TOO_TIGHT[situation.name], first)
     if not proposals and bottleneck is Bottleneck.HOST_TRANSFER:
         return Recommendation(first=None, keep_incumbent=False, statement=_OFFLOAD_LESS)
     if not proposals:
@@ -37,10 +39,10 @@ def recommend(
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
     if best.prediction.relative_step_time is None:
-        statement = f"Start with proposal 1 ({best.plan}): it has the lowest predicted step time."
+        statement = f"Start with {first} ({best.plan}): it has the lowest predicted step time."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     gain = 1 - best.prediction.relative_step_time.value
-    named = f"proposal 1 ({_what_changes(best)})"
+    named = f"{first} ({_what_changes(best)})"
     if gain <= 0:
         statement = f"Keep what you have: the best other plan, {named}, is not expected to be faster."
         return Recommendation(first=1, keep_incumbent=True, statement=statement)
@@ -58,10 +60,10 @@ def recommend(
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
 
-def _make_fit(proposals: tuple[Proposal, ...], considered: int) -> Recommendation:
+def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str) -> Recommendation:
     if not proposals:
         statement = (
-            f"What runs now does not fit, and none of {considered:,} other configurations of this model and batch on "
+            f"What runs now {verdict}, and none of {considered:,} other configurations of this model and batch on "
             "these chips is predicted to fit into HBM. It needs other numerics, a smaller batch or more chips."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
@@ -69,7 +71,7 @@ def _make_fit(proposals: tuple[Proposal, ...], considered: int) -> Recommendatio
     held, step = best.prediction.memory, best.prediction.step_time
     uses = f" with {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)}" if held else ""
     takes = f", at a step of {format_seconds(step.value)}" if step else ""
-    statement = f"Start with proposal 1 ({_what_changes(best)}): it fits{uses}{takes}."
+    statement = f"Start with {first} ({_what_changes(best)}): it fits{uses}{takes}."
     return Recommendation(first=1, keep_incumbent=False, statement=statement)
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.prediction.prediction import MemoryPrediction, Prediction
+from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
 from asap.study.study import Study
 
 SituationName = Literal[
@@ -20,7 +20,8 @@ SituationName = Literal[
     "no_plan",
     "unknown",
 ]
-TOO_TIGHT: tuple[SituationName, ...] = ("does_not_fit", "may_not_fit")
+TOO_TIGHT: dict[SituationName, FitVerdict] = {"does_not_fit": "does not fit", "may_not_fit": "may not fit"}
+"""Situations in which what runs needs too much HBM, in words."""
 SPARE = 0.25
 """Share of HBM from which on it is said to be to spare."""
 _LARGEST = 2

@@ -5,15 +5,13 @@ import math
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal
-from asap.proposals.selection.candidate import fit_odds
+from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
 from asap.proposals.situation import TOO_TIGHT
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 Row = tuple[str, ...]
 _COLUMNS = ("", "step time", "against now (90 %)", "HBM", "P(fits)", "P(faster)", "counts")
-_SURE = 0.99
-"""Probability of fitting from which on all are taken to fit."""
 
 
 def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
@@ -30,7 +28,8 @@ def order_sentence(analysis: Analysis) -> str:
         return "Ordered by step time."
     if analysis.situation in TOO_TIGHT:
         odds = ", over P(fits)" if _is_tight(analysis) else ""
-        return f"First is what takes least at the upper end of its interval{odds}; what runs now does not fit."
+        now = f"what runs now {TOO_TIGHT[analysis.situation]}"
+        return f"First is what takes least at the upper end of its interval{odds}; {now}."
     odds = "weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
     added = [one.precedent for one in analysis.proposals]
     if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):
@@ -57,7 +56,7 @@ def _now(analysis: Analysis) -> Row:
 
 def _is_tight(analysis: Analysis) -> bool:
     """Whether it is open for some proposal whether it fits."""
-    return any(fit_odds(proposal.prediction) < _SURE for proposal in analysis.proposals)
+    return any(fit_odds(proposal.prediction) < SURE_TO_FIT for proposal in analysis.proposals)
 
 
 def _row(proposal: Proposal, analysis: Analysis) -> Row:

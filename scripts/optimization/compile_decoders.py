@@ -1,9 +1,9 @@
-"""Compiles two small decoders for v5e:4x4 under every configuration of a space, as truth for a benchmark.
+"""Compiles small decoders under every configuration of a space, as truth for a benchmark.
 
-    nice python scripts/optimization/compile_decoders.py [dense] [moe]
+    nice python scripts/optimization/compile_decoders.py [dense] [moe] [moe16]
 
-All meshes of three axes, with and without rematerialisation, at full effort, one at a time. Each answer is appended to
-a table as it comes; a second call compiles what is missing.
+All meshes of three axes, with and without rematerialisation, at full effort, one at a time, those of one number of
+microbatches after the other. Each answer is appended to a table as it comes; a second call compiles what is missing.
 """
 
 import gzip
@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from asap.compiler.programs.options import CompileLimits, CompileOptions
 from asap.compiler.verify import verify
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, create_experiment
@@ -25,10 +26,24 @@ from asap.plans.enumeration import enumerate_plans
 from asap.study.study import study_of
 
 ROOM = Path(__file__).parent
-MACHINE = "v5e:4x4"
-DECODERS = {"dense": (("data", "seq", "model"), (1, 2)), "moe": (("data", "model", "expert"), (1, 2, 4))}
-"""Each with the axes of its meshes, and numbers of microbatches."""
+
+
+class Space(NamedTuple):
+    """The slice that a decoder is compiled for, the axes of its meshes, and its numbers of microbatches."""
+
+    machine: str
+    axes: tuple[str, ...]
+    microbatches: tuple[int, ...]
+
+
+DECODERS = {
+    "dense": Space("v5e:4x4", ("data", "seq", "model"), (1, 2)),
+    "moe": Space("v5e:4x4", ("data", "model", "expert"), (1, 2, 4)),
+    "moe16": Space("v5e:2x4", ("data", "model", "expert"), (1, 2)),
+}
 REMATS = (Remat.FULL, Remat.NONE)
+PATIENT = CompileOptions(limits=CompileLimits(seconds=7200.0))
+"""Full effort in any case: a compilation that takes too long would be tried again with less."""
 
 
 def main(names: list[str]) -> None:
@@ -37,28 +52,28 @@ def main(names: list[str]) -> None:
         plans = [plan for plan in configurations(name) if str(plan) not in done]
         for number, plan in enumerate(plans, 1):
             began = time.monotonic()
-            found = verify(of, [plan])[0]
+            found = verify(of, [plan], PATIENT)[0]
             outcome = outcome_of(found, time.monotonic() - began)
             row = {"configuration": str(plan), "outcome": outcome.model_dump(mode="json", exclude_none=True)}
             if not path(name).exists():
-                _append(name, {"made_by": "compile_decoders.py", "machine": MACHINE, **found.versions})
+                _append(name, {"made_by": "compile_decoders.py", "machine": DECODERS[name].machine, **found.versions})
             _append(name, row)
             print(f"{name} {number} of {len(plans)}: {plan}: {outcome.status}, {found.compile_s:.0f} s", flush=True)
 
 
 def decoder(name: str) -> Experiment:
     """The run as it is configured, all data parallel."""
-    return create_experiment(name, Statement(hardware=MACHINE), config=ROOM / f"{name}.yml")
+    return create_experiment(name, Statement(hardware=DECODERS[name].machine), config=ROOM / f"{name}.yml")
 
 
 def configurations(name: str) -> Iterator[Plan]:
     """Every legal configuration of the space."""
     study = study_of(decoder(name))
     assert study.plan is not None
-    axes, microbatches = DECODERS[name]
-    for remat, count in product(REMATS, microbatches):
+    space = DECODERS[name]
+    for count, remat in product(space.microbatches, REMATS):
         like = study.plan.model_copy(update={"remat": remat, "microbatches": count})
-        yield from enumerate_plans(study.constraints, axes, like)
+        yield from enumerate_plans(study.constraints, space.axes, like)
 
 
 def compiled(name: str) -> dict[str, Outcome]:

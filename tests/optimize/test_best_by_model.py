@@ -1,8 +1,22 @@
-from asap.experiments import ExperimentStore
+import re
+
+from rich.console import Console
+
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Workload, find_architecture
 from asap.optimize.by_model import optimize_by_model, worse_bets
+from asap.optimize.table import print_report
+from asap.plans import Plan
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
+from asap.study.study import Study, study_of
+
+
+def run(model: str, hardware: str, plan: str, batch: int, sequence: int) -> Study:
+    workload = Workload(global_batch=batch, sequence_length=sequence, framework="MaxText", precision="bf16")
+    architecture, where = find_architecture(model), HardwareReference(name=hardware)
+    return study_of(Experiment(id="run", model=architecture, workload=workload, plan=Plan.parse(plan), hardware=where))
 
 
 def test_a_row_that_is_faster_than_the_best_says_why_it_is_not_the_best(tmp_path):
@@ -10,5 +24,47 @@ def test_a_row_that_is_faster_than_the_best_says_why_it_is_not_the_best(tmp_path
     best, *others = propose(rank_candidates(study, {}), lambda study, plan: ()).proposals
     (line,) = worse_bets([*others, best], first_number=2)
     assert line.startswith(f"{len(others) + 2} is faster by the model, but the worse bet: P(fits) ")
+    assert "P(faster)" in line
     assert list(worse_bets([best, *others], first_number=2)) == []
     assert not any("worse bet" in line for line in optimize_by_model(study).learnt)
+
+
+def test_where_what_runs_does_not_fit_the_worse_bet_is_what_may_take_longer(tmp_path):
+    found = optimize_by_model(open_study("llama-8b-too-large", ExperimentStore(tmp_path)))
+    worse = [line for line in found.learnt if "worse bet" in line]
+    said = [re.search(r"interval is \+(\d+) % against what runs now, that of 2 \+(\d+) %\.", line) for line in worse]
+    assert worse
+    assert all(one and int(one[1]) >= int(one[2]) for one in said)
+
+
+def test_what_may_fit_is_not_said_not_to():
+    found = optimize_by_model(run("llama3.1-8b", "v5e-256", "data=256 microbatches=1 remat=full", 1024, 7168))
+    now, *others = [each.outcome for each in found.tries]
+    assert re.match(
+        r"may not fit: .* [GM]iB too much for 15\.8 GiB, .*; P\(fits\) \d\d %$", now.feedback[0].explanation
+    )
+    assert not any(each.feedback for each in others)
+
+
+def test_the_odds_that_the_best_fits_are_said_where_it_is_tight():
+    found = optimize_by_model(run("mixtral-8x7b", "v5p-128", "data=64 microbatches=1 remat=full", 256, 4096))
+    sure = optimize_by_model(run("llama3.1-8b", "v5p-64", "data=32 microbatches=1 remat=minimal", 128, 8192))
+    assert re.search(r"P\(fits\) \d\d %", found.best.evidence)
+    assert found.tries[1].predicted.hbm_bytes > 90 * 2**30
+    assert "P(fits)" not in sure.best.evidence
+
+
+def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
+    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=full", 256, 8192))
+    (said,) = (line for line in found.learnt if line.startswith("If you test one"))
+    assert re.match(r"If you test one, test 2 \(", said)
+    assert found.best.configuration == found.tries[0].configuration
+    assert found.tries[1].outcome.step_time_s < found.tries[0].outcome.step_time_s
+
+
+def test_a_row_that_is_slower_than_the_first_is_told_by_its_sign():
+    found = optimize_by_model(run("llama3.1-8b", "v5e-16", "data=16 microbatches=1 remat=minimal", 16, 8192))
+    console = Console(width=200, record=True)
+    print_report(found, console)
+    assert any(each.outcome.step_time_s > found.best.step_time_s for each in found.tries[2:])
+    assert re.search(r"\+\d+\.\d %", console.export_text())

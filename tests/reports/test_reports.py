@@ -63,6 +63,20 @@ def test_the_report_follows_the_order_of_the_job(paper):
     assert "Recommendation" in text
 
 
+@pytest.mark.parametrize(("sequence", "verdict"), [(7168, "may not fit"), (16384, "does not fit")])
+def test_what_decides_the_order_says_no_more_of_hbm_than_is_known(sequence, verdict):
+    workload = Workload(global_batch=1024, sequence_length=sequence, framework="MaxText", precision="bf16")
+    found = analysis_of(
+        study_of(
+            Experiment(
+                id="run", model=find_architecture("llama3.1-8b"), workload=workload,
+                plan=Plan.parse("data=256 microbatches=1 remat=full"), hardware=HardwareReference(name="v5e-256"),
+            )
+        )
+    )  # fmt: skip
+    assert f"what runs now {verdict}." in terminal(found)
+
+
 def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, hostile):
     run = Experiment(
         id="run", hardware=HardwareReference(name="v6e-16"), plan=Plan.parse("data=16 remat=full offload=optimizer")

@@ -17,6 +17,8 @@ LIKELY = 0.95
 """Probability that a plan fits from which it needs no more room."""
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that."""
+SURE_TO_FIT = 0.99
+"""Probability from which on a plan is taken to fit, and no odds are shown."""
 
 
 @dataclass(frozen=True)
