@@ -20,7 +20,7 @@ def test_a_measured_plan_moves_those_near_it_and_hardly_those_far_away(start, sa
     before = _relative(talk)
     answer = say(f"{first} measured {10.8 * before[first] * 1.2:.3f} s", talk)
     after = _relative(talk)
-    near = first.model_copy(update={"remat": talk.conversation.study.plan.remat})
+    near = next(plan for plan in before if plan.ici == first.ici and plan != first)
     far = max(before, key=lambda plan: plan.degree("seq"))
     assert "moves plans near it" in answer.text
     assert after[first] == pytest.approx(before[first] * 1.2, rel=1e-3)
@@ -32,7 +32,7 @@ def test_a_measurement_near_a_plan_narrows_its_interval(start, say):
     talk = start()
     say("the baseline takes 10.8 s", talk)
     first = talk.conversation.proposals[0].plan
-    near = first.model_copy(update={"remat": talk.conversation.study.plan.remat})
+    near = next(plan for plan in _relative(talk) if plan.ici == first.ici and plan != first)
 
     def width() -> float:
         figure = talk.conversation.candidate(near)[1].prediction.relative_step_time

@@ -133,7 +133,7 @@ def test_a_launcher_may_read_its_settings_from_a_file(chat, starts, tmp_path):
 @pytest.mark.slow
 def test_a_doubt_about_less_recomputation_is_answered_with_a_figure_and_an_offer(chat):
     talk = chat(interactive=True)
-    answer = said(talk, "explain proposal 2", "and with less rematerialisation, really?")
+    answer = said(talk, "explain proposal 1", "and with less rematerialisation, really?")
     assert "remat=full" not in answer
     assert 'Say "try it", and it is run with your command' in answer
     assert f"This runs {talk.conversation.focus}" in said(talk, "try it")

@@ -78,7 +78,8 @@ def test_the_incumbent_and_the_three_best_are_compiled_and_lead(field):
 
 def test_what_does_not_fit_is_replaced_by_a_plan_that_is_compiled_too(field):
     best = [candidate.plan for candidate in choose(field.candidates, field.study.plan)]
-    verify, asked = answering(field, too_large=best[:2])
+    as_modelled = {one.plan: one.prediction.relative_step_time.value for one in field.candidates}
+    verify, asked = answering(field, too_large=best[:2], seconds=as_modelled)
     found = compile_candidates(field, verify, WIDTH)
     chosen = [candidate.plan for candidate in choose(found.candidates, field.study.plan)]
     assert len(chosen) == 3

@@ -20,13 +20,16 @@ DATA_PARALLEL = ("replica", "data")
 
 
 def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COUNT) -> list[Candidate]:
-    """The best of each strategy, at most ``count``; what gains nothing measurable or does not fit is left out.
+    """The best of each strategy, at most ``count``; what gains nothing measurable or does not fit is left out, and of a
+    strategy of which some plans were compiled, what was not.
 
     Where the run does not fit, one of those that change the fewest settings is among them.
     """
     fitting = [candidate for candidate in candidates if fits(candidate.prediction)]
     if incumbent is None:
         return fitting[:count]
+    compiled = {_strategy(candidate, incumbent) for candidate in fitting if candidate.prediction.compiled}
+    fitting = [one for one in fitting if one.prediction.compiled or _strategy(one, incumbent) not in compiled]
     chosen: list[Candidate] = []
     for candidate in fitting:
         if len(chosen) < count and _is_new(candidate, chosen, incumbent):
