@@ -109,3 +109,15 @@ def test_a_number_in_a_question_on_the_answer_changes_nothing(text, dense):
 
 def test_a_dense_model_has_no_experts_to_choose_from(dense):
     assert "a dense model has no experts" in ask(dense, "top-2 routing?").text
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("how efficient is that all-reduce against the roofline?", "roofline"),
+        ("is there some XLA flag that would hide the collectives too?", "xla flags"),
+        ("what do your notes know about reduce-scatter being slow?", "principle"),
+    ],
+)
+def test_the_name_of_a_collective_asks_for_nothing_less(start, say, question, topic):
+    assert say(question, start()).topic == topic

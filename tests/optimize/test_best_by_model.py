@@ -50,12 +50,11 @@ def test_the_odds_that_the_best_fits_are_said_where_it_is_tight():
     found = optimize_by_model(run("mixtral-8x7b", "v5p-128", "data=64 microbatches=1 remat=full", 256, 4096))
     sure = optimize_by_model(run("llama3.1-8b", "v5p-64", "data=32 microbatches=1 remat=minimal", 128, 8192))
     assert re.search(r"P\(fits\) \d\d %", found.best.evidence)
-    assert found.tries[1].predicted.hbm_bytes > 90 * 2**30
     assert "P(fits)" not in sure.best.evidence
 
 
 def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
-    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=full", 256, 8192))
+    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=context", 256, 8192))
     (said,) = (line for line in found.learnt if line.startswith("If you test one"))
     assert re.match(r"If you test one, test 2 \(", said)
     assert found.best.configuration == found.tries[0].configuration

@@ -23,6 +23,8 @@ _SHRINK = re.compile(
 _HOW = re.compile(r"\b(?:how|what|can|could|is there|any(?:thing)?|way|ways)\b", re.I)
 _IT = re.compile(r"\b(?:it|that|this|those|these|them)\W*$", re.I)
 _COLLECTIVES = re.compile(r"\b(?:collectives?|communication|network|exchange|ici|nvlink|infiniband)\b", re.I)
+_OTHERS = {Topic.XLA_FLAGS, Topic.PRINCIPLE, Topic.OPERATIONS, Topic.ROOFLINE}
+"""Topics of questions that ask by what means, or for a figure of what runs."""
 _PARTS: tuple[tuple[str, str], ...] = (
     (r"all[- ]?reduc\w*", "all-reduce"), (r"all[- ]?gather\w*", "all-gather"),
     (r"reduce[- ]?scatter\w*", "reduce-scatter"), (r"all[- ]?to[- ]?all\w*", "all-to-all"),
@@ -34,12 +36,12 @@ _PARTS: tuple[tuple[str, str], ...] = (
 
 def asks_for_less(question: Question) -> bool:
     """Whether it asks how a part of the step can be made smaller; "it" is what was said to hold the run back."""
-    text = question.text
-    asked = _SHRINK.search(text) is not None and _HOW.search(text) is not None
-    if not asked or question.refs.written or not question.change.empty or question.refs.wish is not None:
+    text, left = question.text, re.sub("|".join(words for words, _ in _PARTS), " ", question.text, flags=re.I)
+    asked = _SHRINK.search(left) is not None and _HOW.search(left) is not None
+    if not asked or question.topic in _OTHERS or question.refs.written or not question.change.empty:
         return False
     pointed = question.context.topic in {Topic.BOTTLENECK, Topic.COLLECTIVES} and _IT.search(text) is not None
-    return pointed or bool(_names(text)) or _COLLECTIVES.search(text) is not None
+    return question.refs.wish is None and (pointed or bool(_names(text)) or _COLLECTIVES.search(text) is not None)
 
 
 def less_of(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
