@@ -25,6 +25,15 @@ def ask(chat: Chat, text: str):
         ("no more than 2-way context parallelism here", "seq is at most 2"),
         ("min tp is 2 for us", "model is at least 2"),
         ("leave remat alone", "the remat stays as it is"),
+        ("yes but keep tp>=2 pls, our loader needs it", "model is at least 2"),
+        ("tp <= 8 for us", "model is at most 8"),
+        ("at least tp4 please", "model is at least 4"),
+        ("we need tp 4 to stay", "model=4 stays"),
+        ("we're stuck with tp=4", "model=4 stays"),
+        ("nope, no pp", "no stage axis"),
+        ("can't do more than 9 GiB", "HBM is at most 9.00 GiB a chip"),
+        ("keep it under 10GB", "HBM is at most 9.31 GiB a chip"),
+        ("our memory budget is 12 GiB", "HBM is at most 12.0 GiB a chip"),
     ],
 )
 def test_a_limit_is_recorded_as_it_is_meant(text, constraint, dense):

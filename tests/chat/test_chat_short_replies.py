@@ -42,6 +42,8 @@ def test_why_not_alone_is_of_the_plan_that_was_spoken_of(dense):
     assert "Why not what?" in ask(dense, "why not?").text
     ask(dense, "what about tp=8")
     assert "data=8 model=8" in ask(dense, "why not?").text
+    ask(dense, "explain proposal 1")
+    assert "Why not what?" in ask(dense, "why not?").text
 
 
 def test_a_comparison_without_a_subject_sets_the_plan_that_was_spoken_of_against_now(dense):

@@ -1,4 +1,4 @@
-"""Plans that are looked for within limits, and limits on HBM and in signs."""
+"""Plans that are looked for within limits, and what is no limit on HBM."""
 
 import pytest
 
@@ -12,24 +12,6 @@ def ask(chat: Chat, text: str):
     answer = chat.turn(text, lambda piece: None)
     assert answer is not None
     return answer
-
-
-@pytest.mark.parametrize(
-    ("text", "constraint"),
-    [
-        ("yes but keep tp>=2 pls, our loader needs it", "model is at least 2"),
-        ("tp <= 8 for us", "model is at most 8"),
-        ("at least tp4 please", "model is at least 4"),
-        ("we need tp 4 to stay", "model=4 stays"),
-        ("we're stuck with tp=4", "model=4 stays"),
-        ("nope, no pp", "no stage axis"),
-        ("can't do more than 9 GiB", "HBM is at most 9.00 GiB a chip"),
-        ("keep it under 10GB", "HBM is at most 9.31 GiB a chip"),
-        ("our memory budget is 12 GiB", "HBM is at most 12.0 GiB a chip"),
-    ],
-)
-def test_a_limit_is_recorded(text, constraint, dense):
-    assert [str(fact) for fact in ask(dense, text).evidence] == [f"constraint: {constraint}"]
 
 
 @pytest.mark.parametrize(

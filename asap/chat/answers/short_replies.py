@@ -103,7 +103,7 @@ def _why_not_that(conversation: Conversation, answer: ReplyBuilder, question: Qu
     """Why the plan that was spoken of last is not first; of a changed run or of none, it is asked what is meant."""
     focus = conversation.focus
     changed = question.context.change is not None and bool(question.context.change.counts)
-    if focus is None or changed or focus in (conversation.study.plan, conversation.order[:1]):
+    if focus is None or changed or focus in (conversation.study.plan, *conversation.order[:1]):
         answer.add('Why not what? Name the plan, as in "why not model=8?" or "why not proposal 2?".')
         return
     plan_answers.why_not(conversation, answer, focus)

@@ -10,6 +10,7 @@ them.
 """
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ PRIOR_WEIGHT = 4.0
 Array = NDArray[np.float64]
 
 
-class View(BaseModel):
+class View(BaseModel, ABC):
     """Standard deviations of ``ln(measured / modelled)``, and how far it takes residuals to part."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,9 +32,9 @@ class View(BaseModel):
     reach: float = Field(gt=0, description="how far apart the correlation has fallen to 1/e")
     own: float = Field(default=0.0, ge=0, description="standard deviation of what a plan shares with no other")
 
+    @abstractmethod
     def shared(self, apart: Array) -> Array:
         """Covariance of what plans share that lie so far apart."""
-        raise NotImplementedError
 
     @property
     def variance(self) -> float:
