@@ -6,6 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from asap.core.provenance import Provenance
 from asap.core.text import plain, plain_lines
 from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
 from asap.optimize.codes import Code
@@ -13,7 +14,6 @@ from asap.optimize.outcome import Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Worth
 
-_COLUMNS = ("#", "configuration", "why", "predicted", "outcome", "against the first")
 _STYLES = {"done": "", "rejected": "yellow", "failed": "red", "lost": "dim"}
 
 
@@ -43,19 +43,19 @@ def _parts(report: OptimizationReport) -> list[RenderableType]:
 
 
 def tries_table(tries: Iterable[Try]) -> Table:
-    """One line for each try."""
+    """One line for each try, against the first that ran; what was predicted, where it was evaluated by something else
+    than the model."""
+    tries = list(tries)
+    first = next((each for each in tries if _comparable(each)), None)
+    modelled = all(each.outcome and each.outcome.provenance == Provenance.MODELLED for each in tries)
+    against = f"against {first.number}" if first else "against the first"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
-    for column in _COLUMNS:
+    for column in ("#", "configuration", "why", *([] if modelled else ["predicted"]), "outcome", against):
         table.add_column(column, overflow="fold")
-    first = None
     for each in tries:
-        outcome = each.outcome
-        comparable = outcome and outcome.status == "done" and Code.REDUCED_EFFORT not in outcome.codes
-        timed = outcome.step_time_s if outcome and comparable else None
-        first = first or timed
-        style = _STYLES[outcome.status] if outcome else "cyan"
-        against = f"{(timed / first - 1) * 100:+z.1f} %" if timed and first and timed != first else ""
-        cells = (each.number, each.configuration, each.why, _predicted(each), _outcome(outcome), against)
+        style = _STYLES[each.outcome.status] if each.outcome else "cyan"
+        predicted = [] if modelled else [_predicted(each)]
+        cells = (each.number, each.configuration, each.why, *predicted, _outcome(each.outcome), _against(each, first))
         table.add_row(*(Text(plain(cell), style=style) for cell in cells))
     return table
 
@@ -73,6 +73,18 @@ def worth_in_words(worth: Worth) -> str:
     price = f", {significant(cost.money)} {plain(cost.currency or '')}" if cost.money is not None else ""
     parts += [f"costs about {significant(cost.chip_hours)} chip-hours{price}"] if cost.chip_hours else []
     return ", ".join(parts)
+
+
+def _comparable(each: Try) -> float | None:
+    """The step time of a try that ran, unless it was compiled with reduced effort."""
+    outcome = each.outcome
+    done = outcome and outcome.status == "done" and Code.REDUCED_EFFORT not in outcome.codes
+    return outcome.step_time_s if outcome and done else None
+
+
+def _against(each: Try, first: Try | None) -> str:
+    time, before = _comparable(each), first and _comparable(first)
+    return f"{(time / before - 1) * 100:+z.1f} %" if time and before and each is not first else ""
 
 
 def _predicted(each: Try) -> str:

@@ -5,6 +5,7 @@ from rich.console import Console
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.optimize.by_model import optimize_by_model, worse_bets
+from asap.optimize.report import OptimizationReport
 from asap.optimize.table import print_report
 from asap.plans import Plan
 from asap.proposals.propose import propose
@@ -17,6 +18,12 @@ def run(model: str, hardware: str, plan: str, batch: int, sequence: int) -> Stud
     workload = Workload(global_batch=batch, sequence_length=sequence, framework="MaxText", precision="bf16")
     architecture, where = find_architecture(model), HardwareReference(name=hardware)
     return study_of(Experiment(id="run", model=architecture, workload=workload, plan=Plan.parse(plan), hardware=where))
+
+
+def shown(report: OptimizationReport) -> str:
+    console = Console(width=200, record=True)
+    print_report(report, console)
+    return console.export_text()
 
 
 def test_a_row_that_is_faster_than_the_best_says_why_it_is_not_the_best(tmp_path):
@@ -63,7 +70,12 @@ def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
 
 def test_a_row_that_is_slower_than_the_first_is_told_by_its_sign():
     found = optimize_by_model(run("llama3.1-8b", "v5e-16", "data=16 microbatches=1 remat=minimal", 16, 8192))
-    console = Console(width=200, record=True)
-    print_report(found, console)
     assert any(each.outcome.step_time_s > found.best.step_time_s for each in found.tries[2:])
-    assert re.search(r"\+\d+\.\d %", console.export_text())
+    assert re.search(r"\+\d+\.\d %", shown(found))
+
+
+def test_rows_are_set_against_the_first_that_fits(tmp_path):
+    too_large, *_ = shown(optimize_by_model(open_study("llama-8b-too-large", ExperimentStore(tmp_path)))).splitlines()
+    fits, *_ = shown(optimize_by_model(open_study("llama-8b-tensor-16", ExperimentStore(tmp_path)))).splitlines()
+    assert too_large.split() == ["#", "configuration", "why", "outcome", "against", "2"]
+    assert fits.split() == ["#", "configuration", "why", "outcome", "against", "1"]
