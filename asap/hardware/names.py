@@ -1,7 +1,8 @@
 """Cloud names of hardware, resolved to a slice.
 
 Names count TensorCores (``v5p-512`` is 256 chips), which equals chips where a chip has one core (v5e, v6e,
-GPUs). Where a stated topology or number of devices says otherwise, it decides, and a note shows both readings.
+GPUs); a number before a machine of a cloud counts machines (``8x p5.48xlarge``). Where a stated topology or number of
+devices says otherwise, it decides, and a note shows both readings.
 """
 
 import math
@@ -14,6 +15,7 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
+from asap.hardware.instances import Instance, find_instance
 from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
 from asap.hardware.slices import Slice
 
@@ -54,8 +56,10 @@ class HardwareName:
         text, times, rest, size = plain(name, _SHOWN), None, name, None
         if prefix := _TIMES.match(rest):
             times, rest = int(prefix[1]), rest[prefix.end() :]
-        if find_chip(rest) is None and (suffix := _SIZE.search(rest)):
+        if find_chip(rest) is None and find_instance(rest) is None and (suffix := _SIZE.search(rest)):
             size, rest = suffix[1].casefold(), rest[: suffix.start()]
+        if instance := find_instance(rest):
+            return cls._of_instance(text, instance, times, size)
         found = identify_chip(rest)
         if size and size.isdigit() and int(size) < 1:
             raise ConfigError("the size must be at least 1", where=text)
@@ -63,6 +67,16 @@ class HardwareName:
             return cls(text, found.chip, times, None, parse_topology(size), found.notes)
         boxes = size is None and _BOX.search(rest) is not None
         return cls(text, found.chip, times, int(size) if size else None, None, found.notes, boxes)
+
+    @classmethod
+    def _of_instance(cls, text: str, instance: Instance, times: int | None, size: str | None) -> "HardwareName":
+        """``8x p5.48xlarge`` are eight machines, ``p5.48xlarge-64`` 64 GPUs."""
+        if size is None:
+            return cls(text, instance.machine, size=times and times * instance.gpus, boxes=times is None)
+        if times is not None or not size.isdigit() or int(size) < 1:
+            hint = f"write 8x {instance.name}, or {instance.name}-{8 * instance.gpus}"
+            raise ConfigError("says neither how many machines nor how many GPUs", where=text, hint=hint)
+        return cls(text, instance.machine, size=int(size))
 
 
 def resolve_hardware(
@@ -158,8 +172,10 @@ def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, device
 
 def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:
     if devices is None:
-        reason = "names the chip, but not how many"
-        raise ConfigError(reason, where=name.text, hint="add a size, a topology or the number of devices")
+        reason, hint = "names the chip, but not how many", "add a size, a topology or the number of devices"
+        if name.boxes:
+            reason, hint = "names the machine, but not how many", f"write {name.chip.name}-64 for 64 GPUs"
+        raise ConfigError(reason, where=name.text, hint=hint)
     chips, rest = divmod(devices, slices * name.chip.devices)
     if rest or chips < 1:
         raise ConfigError(

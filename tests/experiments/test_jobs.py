@@ -107,6 +107,7 @@ def test_a_pytorch_job_of_megatron_counts_the_gpus_of_all_pods(read):
     run = read("job.yaml", MEGATRON_JOB)
     assert str(run.plan) == "replica=4 model=4 stage=2 microbatches=16 remat=none"
     assert (run.hardware.devices, run.hardware.chip, run.workload.global_batch) == (32, "h100", 64)
+    assert run.hardware.name == "p5.48xlarge-32"
     assert run.provenance["workload.sequence_length"] == "job.yaml:18: seq_length"
     changed = read("job.yaml", MEGATRON_JOB, "tensor_model_parallel_size=8")
     assert changed.plan.degree("model") == 8

@@ -30,7 +30,7 @@ def predict(
             " config.json, script, record."
         ),
     ] = None,
-    hardware: Annotated[str | None, typer.Option(help="v5e-256, v5p-512, h100-64 …")] = None,
+    hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64, 8x p5.48xlarge …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
     network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
     slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.helm.chart import chip_of_chart
+from asap.experiments.helm.chart import machine_of_chart
 from asap.experiments.helm.release import is_helm_values, is_value
 from asap.experiments.helm.set_values import with_set, with_value
 from asap.experiments.named_file import NamedFile, below_variable, find_named
@@ -21,7 +21,7 @@ _OPTION = re.compile(r"(--?[a-z-]+)(?:=(.*))?", re.DOTALL)
 
 
 def released_values(text: str, path: Path) -> tuple[dict[str, Any], str | None] | None:
-    """The values that the first command of Helm gives a chart that starts a job, and the chip of the chart; ``None``
+    """The values that the first command of Helm gives a chart that starts a job, and the machine of the chart; ``None``
     where there is none.
 
     Raises:
@@ -32,7 +32,7 @@ def released_values(text: str, path: Path) -> tuple[dict[str, Any], str | None] 
         said = [] if command.assigns else [unquoted(word) for word in written_words(command.text)]
         if said[:1] == ["helm"] and _VERBS & set(said):
             values = _values(_options(said), path)
-            return (values, chip_of_chart(_chart(said), path)) if is_helm_values(values) else None
+            return (values, machine_of_chart(_chart(said), path)) if is_helm_values(values) else None
     return None
 
 

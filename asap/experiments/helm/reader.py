@@ -35,7 +35,7 @@ def read_helm(
     experiment: Experiment,
     read_start: ReadStart,
     read_document: ReadDocument,
-    chip: str | None = None,
+    machine: str | None = None,
 ) -> Experiment:
     """``experiment`` with the configuration of a chart, or with what its launcher starts.
 
@@ -48,7 +48,7 @@ def read_helm(
         experiment: what is known besides.
         read_start: of what the launcher starts.
         read_document: of the configuration.
-        chip: of the chart, where its values say none.
+        machine: of the chart, where its values say none.
 
     Raises:
         ConfigError: neither is there, or what they say is not read.
@@ -64,7 +64,7 @@ def read_helm(
             said = with_file(said, override, path) if "." not in key else with_set(said, override, "override")
     release = release_of(said, path)
     known = _with_environment(
-        release, path, with_devices(release.gpus or 0, release.chip or chip, experiment, str(path))
+        release, path, with_devices(release.gpus or 0, release.machine or machine, experiment, str(path))
     )
     given = {override.partition("=")[0] for override in others}
     arguments = [argument for argument in release.arguments if argument.partition("=")[0] not in given]

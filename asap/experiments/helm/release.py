@@ -14,7 +14,7 @@ from asap.core.files import is_file
 from asap.core.numbers import whole_number
 from asap.core.text import plain
 from asap.experiments.documents import read_text
-from asap.experiments.launch.containers import chip_of
+from asap.experiments.launch.containers import machine_of
 from asap.experiments.named_file import NamedFile
 
 CONFIGURATION, LAUNCHER = "workload_config", "workload_launcher"
@@ -31,7 +31,7 @@ class Release:
 
     Args:
         gpus: of all pods; ``None`` where it is not said.
-        chip: that pods are placed on, likewise.
+        machine: that pods are placed on, likewise.
         environment: variables of its containers.
         arguments: of the launcher, which hands them to the program.
         configuration: the file that it mounts.
@@ -40,7 +40,7 @@ class Release:
     """
 
     gpus: int | None
-    chip: str | None
+    machine: str | None
     environment: Mapping[str, str]
     arguments: tuple[str, ...]
     configuration: NamedFile | None
@@ -75,7 +75,7 @@ def release_of(values: Mapping[str, Any], path: Path) -> Release:
     arguments = (word for key in _ARGUMENTS for word in _listed(workload, key, path))
     return Release(
         gpus=_gpus(workload.get("gpus"), path),
-        chip=chip_of(dict(values)),
+        machine=machine_of(dict(values)),
         environment=_environment(_listed(workload, "envs", path)),
         arguments=tuple(str(word) for word in arguments if word is not None),
         configuration=_file(values, _CONFIGURATIONS, name, path),

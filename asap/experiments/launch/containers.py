@@ -12,6 +12,7 @@ from typing import Any
 
 from asap.core.numbers import digits
 from asap.experiments.launch.config_maps import ConfigMaps, mounted_files, variables_of, volumes_of
+from asap.hardware.instances import find_instance
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
 _GPU = re.compile(r"(?:nvidia\.com|amd\.com)/gpu|habana\.ai/gaudi")
@@ -25,14 +26,12 @@ _PLACED = re.compile(
     r"\s*[\"']?([\w.-]+)"
 )
 """A selector of a node, or a term of an affinity."""
-_CHIPS = {
-    "nvidia-tesla-a100": "a100-40gb", "nvidia-a100-80gb": "a100-80gb", "nvidia-h100-80gb": "h100",
-    "nvidia-h100-mega-80gb": "h100", "nvidia-h200-141gb": "h200", "nvidia-b200": "b200", "nvidia-gb200": "gb200",
-    "p4d.24xlarge": "a100-40gb", "p4de.24xlarge": "a100-80gb", "p5.48xlarge": "h100", "p5e.48xlarge": "h200",
-    "p5en.48xlarge": "h200", "p6-b200.48xlarge": "b200",
+_ACCELERATORS = {
+    "nvidia-tesla-a100": "a2-highgpu-8g", "nvidia-a100-80gb": "a2-ultragpu-8g", "nvidia-h100-80gb": "a3-highgpu-8g",
+    "nvidia-h100-mega-80gb": "a3-megagpu-8g", "nvidia-h200-141gb": "a3-ultragpu-8g", "nvidia-b200": "a4-highgpu-8g",
+    "nvidia-gb200": "gb200",
 }  # fmt: skip
-"""Accelerators of GKE (cloud.google.com/kubernetes-engine/docs/how-to/gpus) and instances of EC2
-(docs.aws.amazon.com/ec2/latest/instancetypes/ac.html)."""
+"""Accelerators of GKE, and the machines that have eight (cloud.google.com/kubernetes-engine/docs/how-to/gpus)."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +64,24 @@ def containers(values: Mapping[str, Any], maps: ConfigMaps) -> list[Container]:
     return list(_within(values, _Pods(1, {}), maps))
 
 
-def chip_of(value: Any) -> str | None:
-    """The chip that pods are told to be placed on; ``None`` where it is not said."""
+def machine_of(value: Any) -> str | None:
+    """The machine, or the chip, that pods are told to be placed on; ``None`` where it is not said."""
     if isinstance(value, Mapping):
         said = next((str(value[key]) for key in _SELECTORS if key in value), "")
-        if said in _CHIPS:
-            return _CHIPS[said]
+        if machine := _machine(said):
+            return machine
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return next((found for item in items if (found := chip_of(item)) is not None), None)
+    return next((found for item in items if (found := machine_of(item)) is not None), None)
 
 
-def chip_of_template(text: str) -> str | None:
-    """The chip that a template places its pods on, as its text says it; ``None`` where it does not."""
-    said = (_CHIPS.get(found[1]) for found in _PLACED.finditer(text))
-    return next((chip for chip in said if chip is not None), None)
+def machine_of_template(text: str) -> str | None:
+    """The machine that a template places its pods on, as its text says it; ``None`` where it does not."""
+    said = (_machine(found[1]) for found in _PLACED.finditer(text))
+    return next((machine for machine in said if machine is not None), None)
+
+
+def _machine(selected: str) -> str | None:
+    return _ACCELERATORS.get(selected) or (selected if find_instance(selected) else None)
 
 
 def _within(value: Any, pods: _Pods, maps: ConfigMaps) -> Iterator[Container]:

@@ -12,7 +12,7 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.config_maps import config_maps
-from asap.experiments.launch.containers import Container, chip_of, containers
+from asap.experiments.launch.containers import Container, containers, machine_of
 from asap.experiments.launch.manifest import is_manifest
 from asap.experiments.launch.script import read_call
 from asap.experiments.named_file import Brought, NamedFile, find_brought
@@ -132,10 +132,10 @@ def _with_gpus(document: Document, all_: list[Container], experiment: Experiment
     known = [each.gpus for each in all_ if each.gpus is not None]
     if len(known) < len(all_):
         return experiment
-    return with_devices(sum(known), chip_of(document.values), experiment, str(document.path))
+    return with_devices(sum(known), machine_of(document.values), experiment, str(document.path))
 
 
-def with_devices(devices: int, chip: str | None, experiment: Experiment, where: str) -> Experiment:
+def with_devices(devices: int, machine: str | None, experiment: Experiment, where: str) -> Experiment:
     """``experiment`` with so many GPUs, where no hardware is said.
 
     Raises:
@@ -146,6 +146,6 @@ def with_devices(devices: int, chip: str | None, experiment: Experiment, where: 
         return experiment
     if not 0 < devices <= LARGEST_COUNT:
         raise ConfigError(f"asks for {devices:,} GPUs", where=where, hint="say the hardware with --hardware")
-    reference, notes = refer_to_hardware(f"{chip}-{devices}" if chip else None, devices=devices)
+    reference, notes = refer_to_hardware(f"{machine}-{devices}" if machine else None, devices=devices)
     update = {"hardware": reference, "notes": (*experiment.notes, *notes)}
     return experiment.model_copy(update=update)

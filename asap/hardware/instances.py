@@ -1,0 +1,94 @@
+"""Machines with GPUs as clouds rent them: ``p5.48xlarge``, ``a3-megagpu-8g``, ``ND96isr_H100_v5``.
+
+Their GPUs are those of the makers' own machines, and the network between them is not.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+
+from asap.core.toml import parse_toml
+from asap.hardware.catalogue import load_chip
+from asap.hardware.chip import Chip
+
+_BUNDLED = Path(__file__).parent / "instances.toml"
+_GBIT = 1e9 / 8
+_VENDORS = re.compile(r"^(standard_|aws\s+|amazon\s+|azure\s+|gcp\s+|oci\s+)", re.IGNORECASE)
+
+
+class Fabric(BaseModel):
+    """A network whose messages take longer than those on InfiniBand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    latency: PositiveFloat
+    """Seconds per message."""
+    source: str
+
+
+class Instance(BaseModel):
+    """A machine of a cloud."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    chip: str
+    """Key of a chip."""
+    gpus: PositiveInt
+    network: PositiveFloat
+    """Gbit/s into the network between machines, of all its GPUs together."""
+    fabric: str | None = None
+
+    @property
+    def machine(self) -> Chip:
+        """Its chip, with the network and the NVLink domain of the machine."""
+        chip = load_chip(self.chip)
+        fabric = fabrics().get(self.fabric or "")
+        network = {"bandwidth": self.network * _GBIT / self.gpus, "stated": True}
+        if fabric is not None:
+            network["latency"] = fabric.latency
+        update: dict[str, object] = {"network": chip.network.model_copy(update=network)}
+        if chip.scaleup is not None:
+            update["scaleup"] = chip.scaleup.model_copy(update={"domain": self.gpus})
+        return chip.model_copy(update=update)
+
+
+class _Cloud(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    machines: tuple[Instance, ...]
+
+
+class _Instances(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fabrics: dict[str, Fabric]
+    clouds: dict[str, _Cloud]
+
+
+def find_instance(name: str) -> Instance | None:
+    """The machine that a cloud calls so, in any case; ``None`` for an unknown name."""
+    return _by_name().get(_VENDORS.sub("", name.strip()).casefold())
+
+
+def known_instances() -> tuple[str, ...]:
+    """The names of all machines, cloud by cloud."""
+    return tuple(each.name for each in _by_name().values())
+
+
+def fabrics() -> dict[str, Fabric]:
+    """Networks by name."""
+    return _bundled().fabrics
+
+
+@cache
+def _bundled() -> _Instances:
+    return _Instances.model_validate(parse_toml(_BUNDLED.read_text(encoding="utf-8"), str(_BUNDLED)))
+
+
+@cache
+def _by_name() -> dict[str, Instance]:
+    return {each.name.casefold(): each for cloud in _bundled().clouds.values() for each in cloud.machines}
