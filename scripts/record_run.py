@@ -64,6 +64,10 @@ SIZES = {
     "batched": Size(layers=3, d_model=320, heads=6, kv_heads=2, d_ff=768, vocab=1280, batch=16, sequence=128),
     "grouped": Size(layers=3, d_model=320, heads=8, kv_heads=2, d_ff=640, vocab=768, batch=8, sequence=256),
     "paired": Size(layers=2, d_model=384, heads=8, kv_heads=4, d_ff=768, vocab=1536, batch=16, sequence=192),
+    "broad": Size(layers=3, d_model=448, heads=6, kv_heads=2, d_ff=896, vocab=512, batch=16, sequence=128),
+    "short": Size(layers=3, d_model=448, heads=4, kv_heads=4, d_ff=1408, vocab=512, batch=16, sequence=64),
+    "high": Size(layers=4, d_model=512, heads=6, kv_heads=2, d_ff=768, vocab=2048, batch=8, sequence=160),
+    "lean": Size(layers=3, d_model=320, heads=8, kv_heads=4, d_ff=1024, vocab=2048, batch=16, sequence=64),
 }
 
 
