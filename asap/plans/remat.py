@@ -109,6 +109,12 @@ SAVED: dict[Remat, SavedTensors] = {
 """What is saved in addition to the input of each layer, under policies that save some tensors by name."""
 
 
+def recomputed_tensors(policy: Policy) -> int:
+    """Tensors of a layer that a policy computes again."""
+    kept = policy if isinstance(policy, SavedTensors) else SAVED.get(policy)
+    return sum(tensor not in kept for tensor in TENSORS) if kept else int(policy is Remat.SELECTIVE)
+
+
 def saved(device: Iterable[str], host: Iterable[str], inputs_on_host: bool) -> Policy:
     """The policy that saves just these tensors: a named one if there is one."""
     on_device, on_host = set(device), set(host)

@@ -7,7 +7,7 @@ from asap.history import HistoryRecord, Outcome, Source, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
 from asap.proposals.reasons.cite import cite
-from asap.proposals.reasons.principles import PRINCIPLES
+from asap.proposals.reasons.principles import PRINCIPLES, SELECTIVE
 from asap.study.open_study import open_study
 
 MOVES = {
@@ -51,7 +51,7 @@ def test_every_principle_resolves_to_a_note(study):
         assert get_note(citation.id).citation.url == citation.url
 
 
-@pytest.mark.parametrize("principle", PRINCIPLES.values(), ids=map(" ".join, PRINCIPLES))
+@pytest.mark.parametrize("principle", [*PRINCIPLES.values(), *SELECTIVE.values()])
 def test_the_note_of_a_principle_exists(principle):
     assert get_note(principle.note).title
 

@@ -28,6 +28,21 @@ HOST_FOR_RECOMPUTATION = Principle(
     "trade_off",
     "maxtext-remat-offload-breakeven",
 )
+SELECTIVE: dict[Direction, Principle] = {
+    "less": Principle(
+        "attention's scores are not computed again in the backward pass",
+        "what they are made of stays in HBM",
+        "reason",
+        "transformers-remat-attention-extra",
+    ),
+    "more": Principle(
+        "attention's scores and what they are made of do not wait for the backward pass in HBM",
+        "attention computes its scores again",
+        "trade_off",
+        "transformers-remat-attention-extra",
+    ),
+}
+"""Between no recomputation and that of attention alone."""
 PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ("replica", "more"): Principle(
         "gradients are reduced once a step and no weights are gathered on the replica axis",
@@ -127,13 +142,13 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ),
     ("microbatches", "more"): Principle(
         "a device works on fewer sequences at once, so fewer activations and logits wait in HBM",
-        "sharded weights are gathered for every microbatch, and products become smaller",
+        "products become smaller",
         "reason",
         "maxtext-sharding-gradient-accumulation",
     ),
     ("microbatches", "less"): Principle(
-        "sharded weights are gathered less often, and products become larger",
-        "more activations and logits wait in HBM; a pipeline's bubble grows",
+        "products become larger",
+        "more activations and logits wait in HBM",
         "reason",
         "maxtext-sharding-gradient-accumulation",
     ),

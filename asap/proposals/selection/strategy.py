@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from asap.levers.state_precision import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
-from asap.plans import AXES, Plan, Remat
+from asap.plans import AXES, Plan
 from asap.plans.axes import MEANINGS
-from asap.plans.remat import SAVED, TENSORS, Policy, SavedTensors
-from asap.proposals.reasons.principles import HOST_FOR_RECOMPUTATION, PRINCIPLES, Direction, Principle
+from asap.plans.remat import recomputed_tensors
+from asap.proposals.reasons.principle_of import principle_of
+from asap.proposals.reasons.principles import Direction, Principle
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
 ALONE = " alone"
@@ -36,19 +37,19 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
 
 @dataclass(frozen=True)
 class PlanChange:
-    """An axis that a plan raises or lowers, or a lever."""
+    """An axis that a plan raises or lowers against the incumbent, or a lever."""
 
     axis: str
     direction: Direction
     before: int | str
     after: int | str
-    saves_recomputation: bool = False
-    """Of activations that go to host memory: they were computed again before."""
+    plan: Plan
+    incumbent: Plan
 
     @property
     def principle(self) -> Principle:
-        """The principle behind this change."""
-        return HOST_FOR_RECOMPUTATION if self.saves_recomputation else PRINCIPLES[self.axis, self.direction]
+        """Why it helps, and what it costs; raises KeyError where nothing is on record about it."""
+        return principle_of(self.axis, self.direction, self.plan, self.incumbent)
 
     @property
     def name(self) -> str:
@@ -67,6 +68,8 @@ def changes(plan: Plan, incumbent: Plan, main: str = "") -> tuple[PlanChange, ..
             "more" if plan.degree(axis) > incumbent.degree(axis) else "less",
             incumbent.degree(axis),
             plan.degree(axis),
+            plan,
+            incumbent,
         )
         for axis in AXES
         if plan.degree(axis) != incumbent.degree(axis)
@@ -81,17 +84,16 @@ def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
         if lever.name == "remat" and (plan.remat is None or incumbent.remat is None):
             continue
         if lever.name == "remat" and plan.moves_activations != incumbent.moves_activations:
-            way: Direction = "more" if plan.moves_activations else "less"
-            saves = way == "more" and _amount(plan, "remat") < _amount(incumbent, "remat")
-            yield PlanChange("host_activations", way, lever.read(incumbent), lever.read(plan), saves)
-            continue
-        more = _amount(plan, lever.name) > _amount(incumbent, lever.name)
-        yield PlanChange(lever.name, "more" if more else "less", lever.read(incumbent), lever.read(plan))
+            axis, more = "host_activations", plan.moves_activations
+        else:
+            axis, more = lever.name, _amount(plan, lever.name) > _amount(incumbent, lever.name)
+        way: Direction = "more" if more else "less"
+        yield PlanChange(axis, way, lever.read(incumbent), lever.read(plan), plan, incumbent)
 
 
 def _amount(plan: Plan, lever: str) -> float:
     """How far a lever is pulled; of a precision, its bytes; of an optimizer, its moments."""
-    remat = _recomputation(plan.remat) if plan.remat else 0
+    remat = recomputed_tensors(plan.remat) if plan.remat else 0
     amounts = {
         "remat": remat,
         "microbatches": plan.microbatches or 1,
@@ -104,12 +106,6 @@ def _amount(plan: Plan, lever: str) -> float:
         **{name: {"bf16": 2}.get(getattr(plan, name), 4) for name in STATE_SETTINGS},
     }
     return float(amounts[lever])
-
-
-def _recomputation(policy: Policy) -> int:
-    """Tensors of a layer that a policy computes again."""
-    kept = policy if isinstance(policy, SavedTensors) else SAVED.get(policy)
-    return sum(tensor not in kept for tensor in TENSORS) if kept else int(policy is Remat.SELECTIVE)
 
 
 def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

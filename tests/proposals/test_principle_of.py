@@ -1,0 +1,43 @@
+"""What is said of a change holds for the two plans."""
+
+import pytest
+
+from asap.plans import Plan
+from asap.proposals.selection.strategy import changes
+
+
+def said(before: str, after: str) -> str:
+    (change,) = changes(Plan.parse(after), Plan.parse(before))
+    return f"{change.principle.reason}; {change.principle.trade_off}; {change.principle.note}"
+
+
+@pytest.mark.parametrize(("before", "after"), [("2", "4"), ("4", "2")])
+@pytest.mark.parametrize(
+    ("degrees", "gathered", "bubble"),
+    [
+        ("data=8", True, False),
+        ("replica=8", False, False),
+        ("replica=4 stage=2", False, True),
+        ("data=4 stage=2", True, True),
+    ],
+)
+def test_weights_are_gathered_only_where_they_are_sharded_and_only_pipelines_have_a_bubble(
+    degrees, gathered, bubble, before, after
+):
+    text = said(f"{degrees} microbatches={before}", f"{degrees} microbatches={after}")
+    assert ("gathered" in text) is gathered
+    assert ("bubble" in text) is bubble
+
+
+def test_less_tensor_parallelism_gathers_more_only_over_sharded_weights():
+    replicas, sharded = (
+        changes(Plan.parse(f"{axis}=8"), Plan.parse(f"{axis}=4 model=2")) for axis in ("replica", "data")
+    )
+    assert "over the data axis" not in replicas[-1].principle.trade_off
+    assert "over the data axis" in sharded[-1].principle.trade_off
+
+
+def test_recomputation_of_attention_alone_has_a_note_of_its_own():
+    assert said("replica=8 remat=selective", "replica=8 remat=none").endswith("transformers-remat-attention-extra")
+    assert said("replica=8 remat=none", "replica=8 remat=selective").endswith("transformers-remat-attention-extra")
+    assert said("replica=8 remat=full", "replica=8 remat=none").endswith("transformers-block-remat")
