@@ -22,6 +22,7 @@ SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_atte
 
 _NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
+_ONE_OR_MANY = ("num_experts",)
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
@@ -171,7 +172,8 @@ def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]
             unknown[name] = option.line
             values.pop(name, None)
         elif option.words or name not in _NODES.values():
-            values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
+            several = name in _MANY or (name in _ONE_OR_MANY and len(option.words) > 1)
+            values[name] = list(option.words) if several else option.words[0] if option.words else True
         if name in _NODES.values() and option.words:
             values[name] = option.words[0].rpartition(":")[2]
     return values, unknown

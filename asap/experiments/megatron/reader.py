@@ -11,6 +11,7 @@ from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
+from asap.experiments.megatron.deepspeed_configuration import with_configuration
 from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.names import READ
@@ -24,6 +25,7 @@ from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import experts_over, from_arguments, is_fully_sharded
+from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
 
@@ -46,22 +48,35 @@ _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
-) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
+) | frozenset(
+    (
+        "zero_stage",
+        "moe_expert_parallel_size",
+        "use_megatron_fsdp",
+        "use_torch_fsdp2",
+        "use_custom_fsdp",
+        "num_distributed_optimizer_instances",
+    )
+)
 
 
 def read_megatron_script(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
 ) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    script = script_arguments(with_sources(text, path.parent, brought), path)
+    text = with_sources(text, path.parent, brought)
+    script = script_arguments(text, path)
     environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
-    experiment = experiment.model_copy(
-        update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
-    )
     deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings = of_deepspeed(of_forks(script.settings)) if deepspeed else of_forks(script.settings)
+    settings, left_open, notes = with_configuration(of_forks(script.settings), text, path, brought or {})
+    experiment = experiment.model_copy(
+        update={
+            "environment": experiment.environment | environment,
+            "notes": (*experiment.notes, *script.notes, *notes),
+        }
+    )
     sourced = {*_PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
-    unsettled = script.unsettled | left_to_checkpoint(settings) | sourced
+    unsettled = script.unsettled | left_open | left_to_checkpoint(settings) | sourced
     return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
 
 
@@ -103,7 +118,7 @@ def read_megatron(
     """
     said = with_overrides(settings, overrides)
     unsettled -= {key for key in unsettled if key in said and said[key] != settings.get(key)}
-    settings = said
+    settings = of_deepspeed(said) if framework == DEEPSPEED else said
     model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
@@ -292,6 +307,8 @@ def _attention(settings: StackSettings) -> str | None:
 
 
 def _zero_stage(settings: StackSettings) -> int | None:
+    if is_megatron_deepspeed(settings):
+        return stage_of(settings) or None
     if is_fully_sharded(settings):
         return 3
     if settings.flag("use_megatron_fsdp"):
