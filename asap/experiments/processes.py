@@ -9,6 +9,7 @@ from asap.experiments.shell import Command, options, words
 
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
+_SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
 
 
@@ -20,7 +21,9 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _of_factory(command)
+        whole = _of_environment(command, _visible(command))
+    elif _SWIFT.search(command.text):
+        whole = _of_environment(command, None)
     elif _DEEPSPEED.search(command.text):
         whole = _of_deepspeed(said, command)
     return whole or None
@@ -38,10 +41,16 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
-def _of_factory(command: Command) -> int | None:
-    """Of LLaMA-Factory's command, which hands variables on to torchrun (``src/llamafactory/launcher.py``)."""
+def _of_environment(command: Command, unsaid: int | None) -> int | None:
+    """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
+    ``swift/cli/main.py``).
+
+    Args:
+        command: that starts them.
+        unsaid: processes of a node where no variable says them.
+    """
     said = _environment(command)
-    each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else _visible(command)
+    each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else unsaid
     nodes = digits(said.get("NNODES", "1"))
     return each * nodes if each is not None and nodes is not None else None
 

@@ -100,7 +100,6 @@ PROGRAMS: tuple[Named, ...] = (
 )
 
 LAUNCHERS: tuple[Named, ...] = (
-    (re.compile(r"(?:^|[\s;&])(?:swift|megatron) (?:sft|pt|rlhf)\b"), "script of ms-swift", _INSTEAD),
     (re.compile(r"\bverl\.trainer\.\w+|\bopenrlhf\.cli\.train_\w+"), "script of verl or OpenRLHF", _INSTEAD),
     (
         re.compile(r"\bllamafactory-cli +train\b"),

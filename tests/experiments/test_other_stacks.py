@@ -59,8 +59,6 @@ def test_without_hardware_that_is_said(read):
         ("tune.yaml", "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nbatch_size: 2", "torchtune recipe"),
         ("lev.yaml", "model: {type: llama}\ntrainer: {train_batch_size: 4, mp: x}", "a Levanter configuration"),
         ("lev.yaml", "data: !include data/x.yaml\nmodel: {type: llama}\ntrainer:\n  mp: x", "a Levanter"),
-        ("run.sh", "NPROC_PER_NODE=8 megatron sft --load x --tensor_model_parallel_size 2", "a script of ms-swift"),
-        ("run.sh", "swift sft --model Qwen/Qwen3-8B --deepspeed zero3", "a script of ms-swift"),
         ("run.sh", "llamafactory-cli train a.yaml", "a script of LLaMA-Factory"),
         ("run.sh", "torchrun -m verl.trainer.fsdp_sft_trainer data.micro_batch_size=8", "a script of verl"),
         ("film.yaml", "model: {num_layers: 8, crossattn_emb_size: 8}\ntrain: {train_iters: 1}", "a diffusion"),

@@ -15,6 +15,7 @@ from asap.plans.megatron.deepspeed import (
     stage_of,
 )
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
+from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
 from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
@@ -155,6 +156,8 @@ def to_arguments(
     changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
     if of_deepspeed:
         changed = in_words_of_deepspeed(plan, current, changed)
+    if is_of_swift(current):
+        return in_words_of_swift(changed)
     return in_words_of_version(changed, current)
 
 
