@@ -60,7 +60,7 @@ def test_without_hardware_that_is_said(read):
         ("lev.yaml", "model: {type: llama}\ntrainer: {train_batch_size: 4, mp: x}", "a Levanter configuration"),
         ("lev.yaml", "data: !include data/x.yaml\nmodel: {type: llama}\ntrainer:\n  mp: x", "a Levanter"),
         ("run.sh", "llamafactory-cli train a.yaml", "a script of LLaMA-Factory"),
-        ("run.sh", "torchrun -m verl.trainer.fsdp_sft_trainer data.micro_batch_size=8", "a script of verl"),
+        ("run.sh", "python -m verl.trainer.main_ppo data.train_batch_size=8", "a script of verl"),
         ("film.yaml", "model: {num_layers: 8, crossattn_emb_size: 8}\ntrain: {train_iters: 1}", "a diffusion"),
         ("6-9B.yml", '{"pipe_parallel_size": 1, "zero_optimization": {"stage": 1}}', "a GPT-NeoX configuration"),
         ("7b.yaml", "distributed: {fsdp_type: full_shard}\nmodel: {dim: 64}", "a Lingua configuration"),

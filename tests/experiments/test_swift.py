@@ -5,6 +5,7 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
+from asap.diagnosis.diagnose import diagnose
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines
 from tests.experiments.stack_configurations import DEEPSPEED, read
@@ -96,6 +97,11 @@ def test_what_it_does_by_default_is_turned_off_by_name(read):
     assert line == "--recompute_granularity none"
     wider = Plan.parse("replica=1 model=4 expert=4 microbatches=8")
     assert "--tensor_model_parallel_size 4" in launch_lines(wider, "megatron", run.hyperparameters, global_batch=64)
+
+
+def test_a_profile_is_asked_for_by_hand(read):
+    missing = diagnose(None, stack="megatron", settings=read("run.sh", MEGATRON).hyperparameters).missing
+    assert ["use-pytorch-profiler" in (gap.capture or "") for gap in missing] == [False]
 
 
 def test_what_only_a_run_can_tell_is_asked_for(read):

@@ -10,7 +10,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.names import READ
 from asap.experiments.megatron.reader import CORE, read_megatron
-from asap.experiments.named_model import read_named_model
+from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings, overriding
 from asap.experiments.swift.checks import check_trains_decoder
@@ -57,7 +57,7 @@ def read_megatron_swift(
     known = {key: value for key, value in told.items() if key not in unsaid and value is not None}
     arguments = StackSettings(known, str(path))
     check_trains_decoder(arguments, "full")
-    experiment = _with_model(known, experiment)
+    experiment = _with_model(told, experiment)
     settings, notes = _settings(arguments, unsaid)
     if EXPERT_TENSOR not in told and _has_split_experts(arguments, experiment):
         settings, notes = settings.overridden({EXPERT_TENSOR: 1}), (*notes, _UNSAID_SPLIT)
@@ -90,10 +90,10 @@ def _settings(arguments: StackSettings, unsaid: frozenset[str]) -> tuple[StackSe
     return arguments.overridden({**own, JOINT: "_", OF_SWIFT: True}), tuple(notes)
 
 
-def _with_model(known: Mapping[str, Any], experiment: Experiment) -> Experiment:
+def _with_model(told: Mapping[str, Any], experiment: Experiment) -> Experiment:
     """``experiment`` with the model that is trained or whose weights are loaded, where none is said."""
-    name = next((str(known[key]) for key in _MODELS if key in known), None)
-    if name is None or experiment.model is not None or "num_layers" in known:
+    name = next((name_at_end(str(told[key])) for key in _MODELS if told.get(key)), None)
+    if name is None or experiment.model is not None or "num_layers" in told:
         return experiment
     model, notes = read_named_model(_CONVERTED.sub("", name.rstrip("/")))
     return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})

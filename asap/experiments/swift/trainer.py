@@ -13,6 +13,7 @@ from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought
+from asap.experiments.named_model import name_at_end
 from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.swift.checks import check_trains_decoder
@@ -67,6 +68,8 @@ def read_trainer(
     kept = [override for override in rest if override.partition("=")[0] not in _OWN]
     more |= {key: value for key, _, value in (one.partition("=") for one in rest if one not in kept)}
     told = {_RENAMED.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
+    if (named := told.get("model")) and (name := name_at_end(str(named))):
+        told["model"] = name
     unsaid = frozenset(key for key, value in told.items() if has_substitution(str(value)) and key not in _FILES)
     told = _with_defaults({key: value for key, value in told.items() if key not in unsaid}, unsaid, experiment)
     arguments = StackSettings(told, str(path))
