@@ -96,9 +96,16 @@ def read_nemo(
         settings, more = without_shapes(settings, path)
         notes += more
         said = {key for key in settings if settings[key] not in (None, False)}
-        unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
+        recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
+        unsettled = frozenset({*_SIZES, *_PRECISION, *recomputation} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, kind, unsettled)
+
+
+def _says_recomputation(settings: StackSettings) -> bool:
+    """Whether all layers are recomputed, or modules that are named."""
+    granularity = settings.text("recompute_granularity")
+    return granularity == "full" or (granularity == "selective" and "recompute_modules" in settings)
 
 
 def read_megatron(
