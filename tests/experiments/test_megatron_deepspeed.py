@@ -37,6 +37,15 @@ def test_the_configuration_that_a_script_writes_decides_the_stage(read):
     assert any("--zero-stage is 1; stage 3 of the DeepSpeed configuration is run" in note for note in both.notes)
 
 
+def test_the_configuration_decides_the_precision(read):
+    enabled = written(1).replace('{"train', '{"fp16": {"enabled": true}, "train')
+    run = read("run.sh", script(NAMED, before=enabled))
+    assert run.workload.precision == "fp16"
+    assert any("--fp16 is not said" in note for note in run.notes)
+    same = read("run.sh", script(NAMED, before=enabled.replace("fp16", "bf16")))
+    assert (same.workload.precision, [note for note in same.notes if "not said; bf16" in note]) == ("bf16", [])
+
+
 def test_a_configuration_made_of_a_template_with_sed(read, tmp_path):
     template = (
         '{"train_batch_size": GB,\n\t"zero_optimization": {"stage": STAGE, "offload_optimizer": {"device": "cpu"}}}'

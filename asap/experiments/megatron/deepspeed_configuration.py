@@ -1,4 +1,4 @@
-"""The DeepSpeed configuration that arguments of Megatron-DeepSpeed name: it decides ZeRO and offloading, not they
+"""The DeepSpeed configuration that arguments of Megatron-DeepSpeed name: it decides ZeRO, offloading and precision
 (deepspeedai/DeepSpeed, ``runtime/config.py``)."""
 
 import re
@@ -18,12 +18,13 @@ from asap.plans.megatron.deepspeed import ZERO
 _NAMED = "deepspeed_config"
 _OPEN = re.compile(r"\$(?:\{[^{}]*\}|\(\([^()]*\)\)|\([^()]*\))")
 _STAGES = ("0", "1", "2", "3")
+_PRECISIONS = ("bf16", "fp16")
 
 
 def with_configuration(
     settings: StackSettings, script: str, path: Path, brought: Brought
 ) -> tuple[StackSettings, frozenset[str], tuple[str, ...]]:
-    """The arguments with the configuration's ZeRO stage and offloading, arguments that only a run can tell, and notes.
+    """The arguments with the configuration's ZeRO stage, offloading and precision, arguments that only a run can tell, and notes.
 
     Args:
         settings: arguments of Megatron-DeepSpeed.
@@ -52,6 +53,10 @@ def with_configuration(
         notes.append(
             f"--zero-stage is {plain(settings[ZERO], 10)}; stage {stage} of the DeepSpeed configuration is run"
         )
+    precision = next((kind for kind in _PRECISIONS if values.get(f"{kind}.enabled") is True), None)
+    if precision is not None and not settings.flag(precision):
+        said |= {kind: kind == precision for kind in _PRECISIONS}
+        notes.append(f"--{precision} is not said; {precision} of the DeepSpeed configuration is run")
     return settings.overridden(said), frozenset(), tuple(notes)
 
 
