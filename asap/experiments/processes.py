@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from asap.core.numbers import digits
+from asap.core.units import counted
 from asap.experiments.experiment import Experiment
 from asap.experiments.shell import Command, options, words
 
@@ -29,15 +30,25 @@ def processes_of(command: Command) -> int | None:
     return whole or None
 
 
+def gpus_of_a_process(command: Command) -> int | None:
+    """GPUs of a node that each process of ms-swift sees for itself; ``None`` where the command does not say them."""
+    visible, each = _visible(command), digits(_environment(command).get("NPROC_PER_NODE", "1"))
+    return visible // each if visible and each else None
+
+
 def with_processes(command: Command, experiment: Experiment) -> Experiment:
     """``experiment`` with the processes that a command starts, where no hardware is said."""
     return with_devices(processes_of(command), experiment)
 
 
 def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
-    """``experiment`` with a number of devices, where no hardware is said."""
-    if devices is None or experiment.hardware.devices is not None:
+    """``experiment`` with a number of devices, where no hardware is said; with a note where another one is."""
+    known = experiment.hardware.devices
+    if devices is None or known == devices:
         return experiment
+    if known is not None:
+        note = f"the command starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
+        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 

@@ -74,6 +74,17 @@ def test_a_stage_that_is_nowhere_is_asked_for(read):
     assert read("run.sh", script(f"{NAMED} --zero-stage 2")).workload.zero_stage == 2
 
 
+def test_a_configuration_is_not_used_without_deepspeed(read):
+    run = read("run.sh", script(f"{NAMED.replace('--deepspeed ', '')}", MEGATRON, written(2)))
+    assert (run.plan.degree("stage"), run.workload.framework, run.workload.zero_stage) == (2, "Megatron-Core", 1)
+    assert "--deepspeed_config is not used without --deepspeed" in run.notes
+
+
+def test_devices_of_the_launcher_of_deepspeed(read):
+    launched = FLAT.replace("torchrun --nproc_per_node $GPUS_PER_NODE --nnodes", "deepspeed --num_gpus 4 --num_nodes")
+    assert read("run.sh", script("--bf16 --deepspeed --zero-stage 1", launched)).hardware.devices == 32
+
+
 def test_what_deepspeed_refuses_is_refused(read):
     with pytest.raises(ConfigError, match="zero_stage is 3, which DeepSpeed refuses with pipeline stages"):
         read("run.sh", script("--bf16 --deepspeed --zero-stage 3", MEGATRON))

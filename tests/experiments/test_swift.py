@@ -128,6 +128,17 @@ def test_what_is_not_modelled_is_refused(read, script, said):
         read("run.sh", script)
 
 
+def test_a_model_that_is_split_layer_by_layer_is_refused(read):
+    seen = f"CUDA_VISIBLE_DEVICES=0,1,2,3 {SFT.partition(chr(10))[2].replace('NPROC_PER_NODE=8', 'NPROC_PER_NODE=2')}"
+    with pytest.raises(ConfigError, match="over 2 GPUs of each process"):
+        read("run.sh", seen)
+    with pytest.raises(ConfigError, match="over 4 GPUs of each process"):
+        read("run.sh", seen.replace("NPROC_PER_NODE=2", ""))
+    assert read("run.sh", seen.replace("NPROC_PER_NODE=2", "NPROC_PER_NODE=4")).hardware.devices == 4
+    other = read("run.sh", SFT, hardware="h100-16")
+    assert "the command starts 8 ranks; the plan is for the 16 devices that were said" in other.notes
+
+
 def test_a_command_in_quotes_of_another(read):
     inner = SFT.replace('"$MODEL"', "$MODEL")
     run = read("run.sh", f'MODEL=Qwen3-8B\ndocker exec box bash -lc "\n{inner}"\n')

@@ -20,7 +20,11 @@ from asap.plans.megatron.versions import JOINT
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
 """Two of these make a script or a file one of Megatron-LM."""
 
-_NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
+_NODES = {
+    "nodes": "nnodes", "num_nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node",
+    "num_gpus": "nproc_per_node",
+}  # fmt: skip
+"""Options of Slurm and of DeepSpeed's launcher in torchrun's words."""
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _ONE_OR_MANY = ("num_experts",)
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")

@@ -24,7 +24,7 @@ _PRECISIONS = ("bf16", "fp16")
 def with_configuration(
     settings: StackSettings, script: str, path: Path, brought: Brought
 ) -> tuple[StackSettings, frozenset[str], tuple[str, ...]]:
-    """The arguments with the configuration's ZeRO stage, offloading and precision, arguments that only a run can tell, and notes.
+    """The arguments with what the configuration decides, those that only a run can tell, and notes.
 
     Args:
         settings: arguments of Megatron-DeepSpeed.

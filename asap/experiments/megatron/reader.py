@@ -31,6 +31,7 @@ from asap.plans.validity import Degrees
 
 CORE = "Megatron-Core"
 DEEPSPEED = "Megatron-DeepSpeed"
+_UNUSED = "--deepspeed_config is not used without --deepspeed"
 _PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 _DECIDED_BY = {
     "precision": _PRECISION,
@@ -67,8 +68,12 @@ def read_megatron_script(
     text = with_sources(text, path.parent, brought)
     script = script_arguments(text, path)
     environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
-    deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings, left_open, notes = with_configuration(of_forks(script.settings), text, path, brought or {})
+    deepspeed = script.settings.flag("deepspeed")
+    settings, left_open, notes = of_forks(script.settings), frozenset[str](), ()
+    if deepspeed:
+        settings, left_open, notes = with_configuration(settings, text, path, brought or {})
+    elif "deepspeed_config" in settings:
+        settings, notes = settings.overridden({"deepspeed_config": None}), (_UNUSED,)
     experiment = experiment.model_copy(
         update={
             "environment": experiment.environment | environment,

@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought
-from asap.experiments.processes import processes_of, with_devices
+from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, commands_within, options, read_commands, with_sources, written_file
 from asap.experiments.swift.megatron import is_setting as is_megatron_setting
@@ -22,7 +22,7 @@ _COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rl
 _PROGRAM = re.compile(
     r"\bswift[/.]cli[/.](?P<tool>_megatron[/.])?(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)", re.DOTALL
 )
-_MEGATRON, _TRAINER = ("megatron", "_megatron"), ("swift", None)
+_MEGATRON = ("megatron", "_megatron")
 _MANY = ("recompute_modules",)
 
 
@@ -35,6 +35,7 @@ class _Start:
         task: ``sft``, ``pt`` or ``rlhf``.
         said: its options, as text.
         processes: that are started, where it says them.
+        gpus_each: that a process sees for itself, likewise.
         line: of the command.
     """
 
@@ -42,6 +43,7 @@ class _Start:
     task: str
     said: str
     processes: int | None
+    gpus_each: int | None
     line: int
 
 
@@ -76,6 +78,10 @@ def read_swift_script(
     if start.task == "rlhf":
         reason = "starts training on preferences or rewards, which is not modelled"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint="give a run that trains on tokens")
+    if not start.megatron and (start.gpus_each or 1) > 1:
+        reason = f"splits the model layer by layer over {start.gpus_each} GPUs of each process, which is not modelled"
+        hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
+        raise ConfigError(reason, where=f"{path}:{start.line}", hint=hint)
     said = with_file(_arguments(start.said), path, files)
     experiment = with_devices(start.processes, experiment)
     if start.megatron:
@@ -93,7 +99,8 @@ def _start(command: Command) -> _Start | None:
         found = _COMMAND.search(candidate.text) or _PROGRAM.search(candidate.text)
         if found is not None and "--" in found["said"]:
             megatron = (found["tool"] or "").rstrip("/.") in _MEGATRON
-            return _Start(megatron, found["task"], found["said"], processes_of(candidate), command.line)
+            counts = processes_of(candidate), gpus_of_a_process(candidate)
+            return _Start(megatron, found["task"], found["said"], *counts, command.line)
     return None
 
 
