@@ -8,6 +8,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.accelerate.workload import LIGER
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.named_file import Brought, find_named
@@ -23,7 +24,7 @@ _FILE = "verl/trainer/config/sft_trainer.yaml"
 _MODEL, _LENGTH, _DTYPE, _RANK = (
     "model.partial_pretrain", "data.max_length", "model.fsdp_config.model_dtype", "model.lora_rank",
 )  # fmt: skip
-_EARLIER = "data.micro_batch_size"
+_EARLIER, _LIGER = "data.micro_batch_size", "model.use_liger"
 _OWN = ("data", "model", "optim", "trainer", "use_remove_padding", "ulysses_sequence_parallel_size")
 _ASSIGNED = re.compile(r"\+*([A-Za-z][\w.]*)=(.*)", re.ASCII | re.DOTALL)
 _OTHER_FILES = ("config_path", "config_name", "config-path", "config-name")
@@ -93,6 +94,8 @@ def _read(values: Mapping[str, Any], path: Path, overrides: Iterable[str], exper
         attention="flash",
     )
     model = None if _is_null(said.get(_MODEL)) else str(said[_MODEL])
+    if settings.flag(_LIGER):
+        notes += (f"{_LIGER}: {LIGER}",)
     read = read_program(settings, VERL, path, experiment, model, workload, frozenset(unsettled))
     cut = () if length is None else (f"sequences are cut at {length} tokens ({_LENGTH}); all are taken as that long",)
     return read.model_copy(update={"notes": (*read.notes, *notes, *cut)})
