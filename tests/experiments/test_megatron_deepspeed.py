@@ -59,6 +59,12 @@ def test_a_configuration_made_of_a_template_with_sed(read, tmp_path):
     assert any("hangs on zero_stage" in note for note in open_.notes)
     pattern = read("run.sh", script(NAMED, before=made.replace("s/STAGE/", "s/[A-Z]*AGE/")))
     assert pattern.plan is None
+    (tmp_path / "ds.json").write_text(json.dumps({"zero_optimization": {"stage": 1}}))
+    assert read("run.sh", script(NAMED, before=made.replace("s/STAGE/", "s/[A-Z]*AGE/"))).plan is None
+    (tmp_path / "ds.json").unlink()
+    (tmp_path / "template.json").write_text(template.replace("GB", "G" * 2000))
+    endless = made.replace("s/GB/${GB}/", f"s/G/{'G' * 1000}/g")
+    assert read("run.sh", script(NAMED, before=endless)).plan is None
     (tmp_path / "template.json").write_text(json.dumps({"zero_optimization": {"stage": 1}}))
     place = 'cp template.json x.json\nsed -i "s/1/2/" template.json\n'
     inside = read("run.sh", script(NAMED.replace("ds.json", "template.json"), before=place))

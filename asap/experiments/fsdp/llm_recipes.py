@@ -21,7 +21,8 @@ from asap.plans.fsdp.words import RECIPES
 _SIGNS = frozenset(("base_model", "micro_batch_size", "sharding_strategy", "low_cpu_fsdp", "grad_clip_norm"))
 """Three of these make a command one of llm-recipes."""
 _READ = frozenset(("seq_length", "bf16", "fp16", "param_dtype", "optimizer", "mixed_precision", *_SIGNS))
-_PROCESSES = re.compile(r"\bmpi(?:run|exec)\b.*?\s--?n(?:p|umber)?[\s=]+(\d+)", re.DOTALL)
+_MPI = ("mpirun", "mpiexec")
+_PROCESSES = re.compile(r"\s--?n(?:p|umber)?[\s=]+(\d+)", re.ASCII)
 _NOT_MODELLED = {
     "direct_preference_optimization": "training on preferences",
     "quantization": "training of quantized weights",
@@ -58,7 +59,7 @@ def read_recipes_script(
     if other := next((key for key in _NOT_MODELLED if settings.flag(key)), None):
         reason = f"{other}: {_NOT_MODELLED[other]} is not modelled"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint="give a run that trains all parameters on tokens")
-    launched = _PROCESSES.search(start.text)
+    launched = _PROCESSES.search(start.text) if any(name in start.text for name in _MPI) else None
     processes = digits(launched[1]) if launched else processes_of(start)
     kept = settings.text("param_dtype") or (
         "bf16" if settings.flag("bf16") else "fp16" if settings.flag("fp16") else None

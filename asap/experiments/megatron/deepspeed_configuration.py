@@ -67,7 +67,7 @@ def _find(named: str, script: str, path: Path, brought: Brought) -> NamedFile | 
         files |= written_file(command)
     files |= edited_files(commands, path, files)
     if (text := find_brought(named, files)) is not None:
-        return NamedFile(path.parent / Path(below_variable(named)).name, text)
+        return NamedFile(path.parent / Path(below_variable(named)).name, text) if text else None
     return find_named(below_variable(named), path)
 
 

@@ -11,11 +11,12 @@ from asap.experiments.shell.words import words
 _PROGRAMS = ("sed", "cat")
 _TARGETS = (">", ">>")
 _LITERAL = re.compile(r"[\w\s\"':,@%#<>{}-]+")
+_LONGEST = 1_000_000
 _DELIMITERS = "/|#,@:"
 
 
 def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> dict[str, str]:
-    """Texts that ``sed`` makes of files, by their path; one that a pattern decides is left out.
+    """Texts that ``sed`` makes of files, by their path; one that a pattern decides is empty.
 
     Args:
         commands: of the script, in its order.
@@ -29,7 +30,7 @@ def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> d
     text: str | None = None
     for command in commands:
         said = words(command.text)
-        if not said or said[0] not in _PROGRAMS or not command.certain:
+        if not said or said[0] not in _PROGRAMS or not command.certain or command.document:
             text = None
             continue
         target = next((said[at + 1] for at, word in enumerate(said[:-1]) if word in _TARGETS), None)
@@ -42,8 +43,8 @@ def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> d
         text = _edited(text, edits)
         if "-i" in said and names:
             target = names[0]
-        if target is not None and text is not None:
-            files[target] = text
+        if target is not None:
+            files[target] = text or ""
     return files
 
 
@@ -56,6 +57,8 @@ def _edited(text: str | None, edits: Iterable[str]) -> str | None:
     for edit in edits:
         _, old, new, flags = (*edit[1:].split(edit[1]), "")[:4]
         if text is None or flags not in ("", "g") or not _LITERAL.fullmatch(old) or "\\" in new or "&" in new:
+            return None
+        if len(text) + text.count(old) * len(new) > _LONGEST:
             return None
         count = -1 if flags else 1
         text = "\n".join(line.replace(old, new, count) for line in text.split("\n"))
