@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from asap.plans.launchers import Stack
+from asap.plans.megatron.swift import is_of_swift
 from asap.plans.megatron.versions import PROFILER, lacks
 from asap.profiles import Gap
 from asap.profiles.gaps import NO_PROFILE
@@ -18,6 +19,7 @@ _CAPTURES: Mapping[Stack, str] = {
     "deepspeed": _BY_HAND,
     "axolotl": _BY_HAND,
     "accelerate": _BY_HAND,
+    "fsdp": _BY_HAND,
     "nanotron": f"{_LOG}; profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
@@ -29,6 +31,6 @@ config/job_config.py; nanotron: src/nanotron/config/config.py (ProfilerArgs)."""
 def no_profile(stack: Stack | None, settings: Mapping[str, object] | None = None) -> Gap:
     """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
     capture = _CAPTURES.get(stack) if stack else None
-    if stack == "megatron" and lacks(settings or {}, PROFILER):
+    if stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {})):
         capture = _BY_HAND
     return NO_PROFILE.model_copy(update={"capture": capture}) if capture else NO_PROFILE

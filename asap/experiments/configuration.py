@@ -27,7 +27,7 @@ _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
-    " Primus and config.json"
+    " Primus, ms-swift, verl and config.json"
 )
 
 

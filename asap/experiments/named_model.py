@@ -3,6 +3,7 @@
 import re
 
 from asap.core.text import plain
+from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import REQUIRED
 
@@ -12,6 +13,13 @@ SHAPES = " ".join(f"model.{field}=…" for field in REQUIRED)
 NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SHAPES}"
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")
 _MORE_THAN_TEXT = re.compile(r"[-_.](vl|vision|omni)(?![a-z])", re.IGNORECASE)
+
+
+def name_at_end(named: str) -> str | None:
+    """The last part of a path whose beginning only a run can tell: ``$HOME/models/Qwen3-8B``; ``None`` where that is
+    open, too."""
+    name = named.rstrip("/").rpartition("/")[2] if has_substitution(named) else named
+    return None if has_substitution(name) or not name else name
 
 
 def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import bridge_script, nemo, nemo_script
 from asap.experiments.megatron.bridge_reader import read_bridge_script
@@ -30,6 +31,8 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import SCRIPTS
 from asap.experiments.stack_settings import StackSettings
+from asap.experiments.swift import arguments_file as swift_arguments
+from asap.experiments.swift import script as swift
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
@@ -50,6 +53,9 @@ class _ReadScript(Protocol):
 
 
 _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
+    (swift.is_swift_script, swift.read_swift_script, swift.is_setting),
+    (verl.is_verl_script, verl.read_verl_script, verl.is_setting),
+    (llm_recipes.is_recipes_script, llm_recipes.read_recipes_script, llm_recipes.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
@@ -127,8 +133,13 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
 def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | None:
     """What reads a document, and whether an override is one of its stack's settings."""
     values, path = document.values, document.path
+    if swift_arguments.is_arguments_file(values):
+        read = partial(swift_arguments.read_arguments_file, values, path)
+        return read, swift_arguments.is_setting_of(values)
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
+    if verl.is_verl_file(values):
+        return partial(verl.read_verl_file, values, path), verl.is_setting
     refuse_mapping(values, path)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)

@@ -4,11 +4,13 @@ import re
 from collections.abc import Mapping
 
 from asap.core.numbers import digits
+from asap.core.units import counted
 from asap.experiments.experiment import Experiment
 from asap.experiments.shell import Command, options, words
 
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
+_SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
 
 
@@ -20,10 +22,18 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _of_factory(command)
+        whole = _of_environment(command, _visible(command))
+    elif _SWIFT.search(command.text):
+        whole = _of_environment(command, None)
     elif _DEEPSPEED.search(command.text):
         whole = _of_deepspeed(said, command)
     return whole or None
+
+
+def gpus_of_a_process(command: Command) -> int | None:
+    """GPUs of a node that each process of ms-swift sees for itself; ``None`` where the command does not say them."""
+    visible, each = _visible(command), digits(_environment(command).get("NPROC_PER_NODE", "1"))
+    return visible // each if visible and each else None
 
 
 def with_processes(command: Command, experiment: Experiment) -> Experiment:
@@ -32,16 +42,26 @@ def with_processes(command: Command, experiment: Experiment) -> Experiment:
 
 
 def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
-    """``experiment`` with a number of devices, where no hardware is said."""
-    if devices is None or experiment.hardware.devices is not None:
+    """``experiment`` with a number of devices, where no hardware is said; with a note where another one is."""
+    known = experiment.hardware.devices
+    if devices is None or known == devices:
         return experiment
+    if known is not None:
+        note = f"the command starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
+        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
-def _of_factory(command: Command) -> int | None:
-    """Of LLaMA-Factory's command, which hands variables on to torchrun (``src/llamafactory/launcher.py``)."""
+def _of_environment(command: Command, unsaid: int | None) -> int | None:
+    """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
+    ``swift/cli/main.py``).
+
+    Args:
+        command: that starts them.
+        unsaid: processes of a node where no variable says them.
+    """
     said = _environment(command)
-    each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else _visible(command)
+    each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else unsaid
     nodes = digits(said.get("NNODES", "1"))
     return each * nodes if each is not None and nodes is not None else None
 

@@ -61,6 +61,7 @@ _MAPPINGS = (
             {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size"} & v.keys()
         ),
     ),
+    Unread("verl configuration of reinforcement learning", _INSTEAD, lambda v: "actor_rollout_ref" in v),
     Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
     Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
@@ -100,8 +101,11 @@ PROGRAMS: tuple[Named, ...] = (
 )
 
 LAUNCHERS: tuple[Named, ...] = (
-    (re.compile(r"(?:^|[\s;&])(?:swift|megatron) (?:sft|pt|rlhf)\b"), "script of ms-swift", _INSTEAD),
-    (re.compile(r"\bverl\.trainer\.\w+|\bopenrlhf\.cli\.train_\w+"), "script of verl or OpenRLHF", _INSTEAD),
+    (
+        re.compile(r"\bverl\.trainer\.(?!fsdp_sft_trainer\b)\w+|\bopenrlhf\.cli\.train_\w+"),
+        "script of verl or OpenRLHF",
+        _INSTEAD,
+    ),
     (
         re.compile(r"\bllamafactory-cli +train\b"),
         "script of LLaMA-Factory",

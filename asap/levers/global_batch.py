@@ -33,6 +33,7 @@ LEVER = Lever(
         "deepspeed": "train_batch_size",
         "axolotl": "micro_batch_size",
         "accelerate": "per_device_train_batch_size",
+        "fsdp": "train_batch_size, global_batch_size",
     },
     read=_read,
     values=_values,

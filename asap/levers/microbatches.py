@@ -51,6 +51,7 @@ LEVER = Lever(
         "nanotron": "tokens.micro_batch_size",
         "axolotl": "micro_batch_size",
         "accelerate": "per_device_train_batch_size",
+        "fsdp": "micro_batch_size",
     },
     read=_read,
     values=_values,

@@ -5,7 +5,7 @@ from asap.plans import Plan
 from asap.plans.launchers import Stack
 from asap.plans.plan import Offload
 
-_TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl", "accelerate")
+_TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl", "accelerate", "fsdp")
 """Stacks whose FSDP offloads parameters with the optimizer, by one setting (``CPUOffloadPolicy`` of PyTorch)."""
 
 
@@ -36,6 +36,7 @@ LEVER = Lever(
         "torchtitan": "training.enable_cpu_offload",
         "axolotl": "fsdp_config.offload_params",
         "accelerate": "fsdp_config.fsdp_offload_params",
+        "fsdp": "cpu_offload",
     },
     read=_read,
     values=_values,

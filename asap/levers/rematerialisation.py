@@ -12,6 +12,7 @@ _NAMED: dict[str, tuple[Remat, ...]] = {
     "deepspeed": (Remat.NONE, Remat.FULL),
     "axolotl": (Remat.NONE, Remat.FULL),
     "accelerate": (Remat.NONE, Remat.FULL),
+    "fsdp": (Remat.NONE, Remat.FULL),
 }
 """Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
@@ -84,6 +85,7 @@ LEVER = Lever(
         "deepspeed": RECOMPUTE,
         "axolotl": RECOMPUTE,
         "accelerate": RECOMPUTE,
+        "fsdp": "activation checkpointing",
     },
     read=_read,
     values=_values,

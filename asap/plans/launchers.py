@@ -13,6 +13,7 @@ from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
+from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
@@ -26,7 +27,17 @@ from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.yaml_lines import yaml_lines
 
 Stack = Literal[
-    "maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "accelerate", "primus"
+    "maxtext",
+    "megatron",
+    "nemo",
+    "bridge",
+    "torchtitan",
+    "deepspeed",
+    "nanotron",
+    "axolotl",
+    "accelerate",
+    "primus",
+    "fsdp",
 ]
 
 TITLES: dict[Stack, str] = {
@@ -40,6 +51,7 @@ TITLES: dict[Stack, str] = {
     "axolotl": "Axolotl settings",
     "accelerate": "Accelerate settings",
     "primus": "Primus settings",
+    "fsdp": "FSDP arguments",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -53,6 +65,8 @@ _STACKS: dict[str, Stack] = {
     "axolotl fsdp": "axolotl",
     "accelerate fsdp": "accelerate",
     "accelerate ddp": "accelerate",
+    "verl fsdp": "fsdp",
+    "llm-recipes fsdp": "fsdp",
 }
 
 
@@ -126,6 +140,8 @@ def launch_lines(
         return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     if stack == "axolotl":
         return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
+    if stack == "fsdp":
+        return fsdp.line_to_paste(fsdp.to_settings(plan, current, global_batch=global_batch), current)
     if stack == "accelerate":
         changed = accelerate.to_settings(plan, current, global_batch=global_batch)
         return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)

@@ -59,6 +59,7 @@ class Overrides(BaseModel):
         default=None, description="keys of YAML, and options of the program, on several lines"
     )
     primus: str | None = Field(default=None, description="sections of YAML, on several lines")
+    fsdp: str | None = Field(default=None, description="arguments of verl or llm-recipes, on one line")
 
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
 

@@ -345,3 +345,18 @@ def test_a_file_is_found_by_the_end_of_its_path(read, tmp_path):
     (tmp_path / "fsdp.yaml").write_text(FIRST.replace("num_processes: 16", "num_processes: 8"))
     command = "accelerate launch --config_file /home/user/repository/configs/fsdp.yaml train.py --bf16"
     assert read("run.sh", f"{command}\n").hardware.devices == 16
+
+
+def test_switches_that_only_the_program_knows_are_named(read, tmp_path):
+    (tmp_path / "fsdp.yaml").write_text(FIRST)
+    own = "--compile --cpu_offload --offload_dir none --torch_compile"
+    run = read("run.sh", f"accelerate launch --config_file fsdp.yaml train.py --bf16 {own}\n")
+    assert "not read, as only the program knows what it changes: --compile, --cpu_offload" in run.notes
+    assert run.workload.compiled
+
+
+def test_a_configuration_below_the_folder_of_the_script(read, tmp_path):
+    (tmp_path / "fsdp.yaml").write_text(FIRST)
+    here = 'HERE="$(cd "$(dirname "$0")" && pwd)"\n'
+    run = read("run.sh", f'{here}accelerate launch --config_file "$HERE/fsdp.yaml" train.py --bf16\n')
+    assert run.workload.framework == "Accelerate FSDP"

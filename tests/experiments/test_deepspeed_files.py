@@ -142,7 +142,7 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
         ),
         ("deepspeed train.py --epochs 3", "without naming its configuration"),
         ("cat <<E > ds.json\n{oops\nE\ndeepspeed train.py --deepspeed ds.json", r"/ds.json:1: is not JSON"),
-        (MEGATRON.replace("--bf16", "--bf16 --deepspeed --zero-stage 2"), "ZeRO stage 2 is not read"),
+        (MEGATRON.replace("--bf16", "--bf16 --deepspeed --zero-stage 2"), "refuses with pipeline stages"),
     ],
 )
 def test_a_script_of_deepspeed_that_is_not_read_says_so(read, script, said):

@@ -336,6 +336,15 @@ def test_a_configuration_over_a_base_for_serving_serves(tmp_path):
         read_configuration(path, (), Experiment(id="x"))
 
 
+def test_a_file_that_has_all_keys_is_a_base_by_any_name(read):
+    rules = "mesh_axes: ['data', 'fsdp', 'tensor']\nlogical_axis_rules: [['embed', 'fsdp'], ['mlp', 'tensor']]"
+    run = read(f"{SMALL}dcn_data_parallelism: -1\n{rules}\nupload_every: 5\n")
+    assert any("with keys that MaxText does not have, not read: upload_every" in note for note in run.notes)
+    assert not any("no shape is said" in note for note in run.notes)
+    with pytest.raises(ConfigError, match="unknown key upload_every"):
+        read(f"{SMALL}{rules}\nupload_every: 5\n")
+
+
 def test_keys_of_a_forks_base_are_named_and_those_that_a_run_sets_refused(read, tmp_path):
     rules = "mesh_axes: ['data', 'fsdp', 'tensor']\nlogical_axis_rules: [['embed', 'fsdp'], ['mlp', 'tensor']]"
     base = f"base_emb_dim: 512\ndcn_data_parallelism: -1\n{rules}\nupload_every: 5\nwide_heads: false\n"

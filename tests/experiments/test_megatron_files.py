@@ -317,3 +317,13 @@ def test_arguments_of_a_fork_are_named(read):
     assert any(note.endswith("is not known: --outer-sync-interval, --outer-optimizer") for note in run.notes)
     plain = "--bf16 --no-bias-gelu-fusion --disable-bias-linear --wandb-project x --lr 1e-4 --data-path a"
     assert not any("no Megatron-LM has" in note for note in read("train.sh", MEGATRON.replace("--bf16", plain)).notes)
+
+
+def test_a_file_that_is_sourced_from_a_folder_above(read, tmp_path):
+    (tmp_path / "common.sh").write_text(": ${LAYERS:=16}\n")
+    (tmp_path / "runs").mkdir()
+    script = MEGATRON.replace("TP=", 'source "$HERE/../common.sh"\nTP=').replace(
+        "--num-layers 32", "--num-layers $LAYERS"
+    )
+    run = read("runs/train.sh", script)
+    assert run.model.layers == 16

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
+from asap.plans import Remat
 from tests.experiments.stack_configurations import BRIDGE, DEEPSPEED, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size
 
 __all__ = ["read"]
@@ -28,6 +29,21 @@ def test_what_the_overrides_of_a_bridge_recipe_leave_to_it_is_unknown(read):
     run = read("override.yaml", "model: {seq_length: 2048}\ntrain: {global_batch_size: 64}", hardware="h100-64")
     assert (run.plan, run.workload.precision, run.workload.global_batch) == (None, None, 64)
     assert any("is laid over a recipe" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("said", "remat"),
+    [
+        ("recompute_granularity: full", Remat.FULL),
+        ("recompute_granularity: selective, recompute_modules: [core_attn]", Remat.SELECTIVE),
+        ("recompute_granularity: selective", None),
+        ("seq_length: 2048", None),
+    ],
+)
+def test_recomputation_that_a_recipe_does_not_decide_is_known(read, said, remat):
+    sizes = "tensor_model_parallel_size: 2, pipeline_model_parallel_size: 1, context_parallel_size: 1"
+    run = read("override.yaml", f"model: {{{sizes}, {said}}}\ntrain: {{global_batch_size: 64}}", hardware="h100-64")
+    assert run.plan.remat is remat
     shape = "{num_layers: 8, hidden_size: 512, num_attention_heads: 8, pipeline_model_parallel_size: 1}"
     smaller = read("override.yaml", f"model: {shape}\ntrain: {{global_batch_size: 64}}", hardware="h100-64")
     assert smaller.model is not None
@@ -59,10 +75,8 @@ def test_without_hardware_that_is_said(read):
         ("tune.yaml", "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nbatch_size: 2", "torchtune recipe"),
         ("lev.yaml", "model: {type: llama}\ntrainer: {train_batch_size: 4, mp: x}", "a Levanter configuration"),
         ("lev.yaml", "data: !include data/x.yaml\nmodel: {type: llama}\ntrainer:\n  mp: x", "a Levanter"),
-        ("run.sh", "NPROC_PER_NODE=8 megatron sft --load x --tensor_model_parallel_size 2", "a script of ms-swift"),
-        ("run.sh", "swift sft --model Qwen/Qwen3-8B --deepspeed zero3", "a script of ms-swift"),
         ("run.sh", "llamafactory-cli train a.yaml", "a script of LLaMA-Factory"),
-        ("run.sh", "torchrun -m verl.trainer.fsdp_sft_trainer data.micro_batch_size=8", "a script of verl"),
+        ("run.sh", "python -m verl.trainer.main_ppo data.train_batch_size=8", "a script of verl"),
         ("film.yaml", "model: {num_layers: 8, crossattn_emb_size: 8}\ntrain: {train_iters: 1}", "a diffusion"),
         ("6-9B.yml", '{"pipe_parallel_size": 1, "zero_optimization": {"stage": 1}}', "a GPT-NeoX configuration"),
         ("7b.yaml", "distributed: {fsdp_type: full_shard}\nmodel: {dim: 64}", "a Lingua configuration"),

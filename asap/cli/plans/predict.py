@@ -27,7 +27,7 @@ def predict(
         Path | None,
         typer.Option(
             help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Accelerate, Primus,"
-            " config.json, script, record."
+            " ms-swift, verl, config.json, script, record."
         ),
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64, 8x p5.48xlarge …")] = None,

@@ -22,7 +22,7 @@ def add(
         Path | None,
         typer.Option(
             help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Accelerate, Primus,"
-            " config.json, script, record."
+            " ms-swift, verl, config.json, script, record."
         ),
     ] = None,
     source: Annotated[

@@ -15,10 +15,17 @@ from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.named_file import Brought, below_variable, find_named
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words, written_file
-from asap.experiments.shell.words import unquoted, written_words
+from asap.experiments.shell import (
+    Command,
+    commands_within,
+    has_substitution,
+    read_commands,
+    with_sources,
+    words,
+    written_file,
+)
 from asap.experiments.stack_settings import dotted
 from asap.experiments.training_program import METHODS, check_method, check_program
 from asap.plans.accelerate import settings as accelerate
@@ -113,14 +120,7 @@ def _starts(command: Command) -> bool:
 
 def _innermost(command: Command) -> Command:
     """The command that starts the program, where another one has it in quotes: ``srun bash -c "accelerate …"``."""
-    known = {name: value for name, value in command.scope.variables.items() if value is not None}
-    nested = (unquoted(word) for word in written_words(command.text) if word[:1] in "\"'" and _starts_in(word))
-    found = (inner for script in nested for inner in read_commands(script, known) if _starts(inner))
-    return next(found, command)
-
-
-def _starts_in(text: str) -> bool:
-    return any(pattern.search(text) for pattern in (_ACCELERATE, _TORCHRUN)) or is_trl_command(text)
+    return next((inner for inner in commands_within(command) if _starts(inner)), command)
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:
@@ -152,8 +152,8 @@ def _is_multiplied(start: str) -> bool:
 
 def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
     """Settings of the file that Accelerate is told to take, by dotted key."""
-    named = known.get(_FILE)
-    if named is None and _FILE in launched:
+    named = below_variable(str(launched[_FILE])) if _FILE in launched else None
+    if named is not None and has_substitution(named):
         reason = f"starts Accelerate with {plain(launched[_FILE], 60)}, which a variable names"
         raise ConfigError(reason, where=str(path), hint="give Accelerate's YAML as --config, with the arguments")
     if named is None:
@@ -161,7 +161,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
-    found = find_named(str(named), path, files)
+    found = find_named(named, path, files)
     if found is None:
         reason = f"starts Accelerate with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the script")

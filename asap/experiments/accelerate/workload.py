@@ -1,5 +1,6 @@
 """What arguments of Hugging Face's programs say of the numerics of a step (transformers, ``TrainingArguments``)."""
 
+import re
 from typing import Any
 
 from asap.core.text import plain
@@ -26,6 +27,9 @@ READ = frozenset(
         *_FLASH,
     ]
 )
+LIGER = "logits are predicted as if they were written, which takes more HBM than it does"
+_OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
+"""Switches of a program's own that change the step and that no library has."""
 _BF16 = ("bfloat16", "torch.bfloat16", "bf16")
 
 
@@ -66,9 +70,10 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     if key and not said.flag("packing"):
         notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
     if said.flag("use_liger_kernel"):
-        notes.append(
-            "use_liger_kernel: logits are predicted as if they were written, which takes more HBM than it does"
-        )
+        notes.append(f"use_liger_kernel: {LIGER}")
+    own = [f"--{plain(key, 40)}" for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and _is_on(said, key)]
+    if own:
+        notes.append(f"not read, as only the program knows what it changes: {', '.join(own)}")
     return tuple(notes)
 
 

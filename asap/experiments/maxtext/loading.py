@@ -18,7 +18,7 @@ from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RU
 _BASE = "base_config"
 _DEEPEST_BASE = 8
 _WHOLE_BASE = {"base_emb_dim", "dcn_data_parallelism", MESH_AXES, RULES}
-"""Keys that a base.yml of MaxText has, and hardly any other file all of."""
+"""Keys that a base.yml of MaxText has, or a copy of one that stands for it, and hardly any other file all of."""
 
 _NONE = Setting(None, DEFAULT, SettingLayer.DEFAULT)
 
@@ -76,16 +76,18 @@ def _file_settings(document: Document, deeper: int) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     if base := document.values.get(_BASE):
         _lay(settings, _base_settings(document, str(base), deeper))
-    whole = document.path.name == "base.yml" and document.values.keys() >= _WHOLE_BASE
-    _lay(settings, _values(document, SettingLayer.BASE if whole else SettingLayer.FILE))
+    whole = _BASE not in document.values and document.values.keys() >= _WHOLE_BASE
+    is_base = whole and document.path.name == "base.yml"
+    _lay(settings, _values(document, SettingLayer.BASE if is_base else SettingLayer.FILE, checked=not whole))
     return settings
 
 
-def _values(document: Document, layer: SettingLayer) -> dict[str, Setting]:
+def _values(document: Document, layer: SettingLayer, *, checked: bool = True) -> dict[str, Setting]:
+    """Settings of one file; ``checked``: raise ConfigError at a key that MaxText does not have."""
     settings = {}
     for key, value in document.values.items():
         if key != _BASE:
-            if layer is not SettingLayer.BASE:
+            if checked:
                 check_key(key, document.place(key))
             line = document.lines.get(key)
             origin = f"{document.path.name}:{line}" if line else document.path.name

@@ -86,22 +86,32 @@ def architecture_of(settings: StackSettings) -> tuple[Architecture, dict[str, st
 
 def _shapes(settings: StackSettings) -> dict[str, Any]:
     width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
-    gated = any(settings.flag(key) for key in _GATED)
-    default = None if width is None else int(4 * width * 2 / 3 / 64) * 64 if gated else 4 * width
     rotary = settings.flag("use_rotary_position_embeddings")
     positions = not rotary and settings.text("position_embedding_type", "learned_absolute") == "learned_absolute"
     return {
         "layers": settings.count("num_layers"),
         "d_model": width,
-        "d_ff": settings.count("ffn_hidden_size", default),
+        "d_ff": mlp_width(settings),
         "heads": heads,
         "head_dim": settings.count("kv_channels", width // heads if width and heads and width % heads == 0 else None),
-        "gated_mlp": gated,
+        "gated_mlp": _is_gated(settings),
         "tied_embeddings": not settings.flag("untie_embeddings_and_output_weights"),
         "parallel_block": settings.flag("parallel_attention"),
         "qk_norm": settings.flag("qk_layernorm"),
         "learned_positions": settings.count("max_position_embeddings") if positions else 0,
     }
+
+
+def mlp_width(settings: StackSettings) -> int | None:
+    """Hidden width of an MLP, by default after that of the model; raises ConfigError where one is no number."""
+    width = settings.count("hidden_size")
+    gated = _is_gated(settings)
+    default = None if width is None else int(4 * width * 2 / 3 / 64) * 64 if gated else 4 * width
+    return settings.count("ffn_hidden_size", default)
+
+
+def _is_gated(settings: StackSettings) -> bool:
+    return any(settings.flag(key) for key in _GATED)
 
 
 def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
@@ -128,7 +138,7 @@ def _experts(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
     experts = settings.count("num_experts")
     if experts in (None, 1):
         return {}
-    width = settings.count("moe_ffn_hidden_size", settings.count("ffn_hidden_size"))
+    width = settings.count("moe_ffn_hidden_size", mlp_width(settings))
     fields: dict[str, Any] = {
         "experts": experts,
         "experts_per_token": settings.count("moe_router_topk", 2),

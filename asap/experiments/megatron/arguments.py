@@ -20,8 +20,13 @@ from asap.plans.megatron.versions import JOINT
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
 """Two of these make a script or a file one of Megatron-LM."""
 
-_NODES = {"nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node"}
+_NODES = {
+    "nodes": "nnodes", "num_nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node",
+    "num_gpus": "nproc_per_node",
+}  # fmt: skip
+"""Options of Slurm and of DeepSpeed's launcher in torchrun's words."""
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
+_ONE_OR_MANY = ("num_experts",)
 _OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
@@ -171,7 +176,8 @@ def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]
             unknown[name] = option.line
             values.pop(name, None)
         elif option.words or name not in _NODES.values():
-            values[name] = list(option.words) if name in _MANY else option.words[0] if option.words else True
+            several = name in _MANY or (name in _ONE_OR_MANY and len(option.words) > 1)
+            values[name] = list(option.words) if several else option.words[0] if option.words else True
         if name in _NODES.values() and option.words:
             values[name] = option.words[0].rpartition(":")[2]
     return values, unknown

@@ -11,6 +11,7 @@ from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
+from asap.experiments.megatron.deepspeed_configuration import with_configuration
 from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.names import READ
@@ -24,11 +25,13 @@ from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import experts_over, from_arguments, is_fully_sharded
+from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
 
 CORE = "Megatron-Core"
 DEEPSPEED = "Megatron-DeepSpeed"
+_UNUSED = "--deepspeed_config is not used without --deepspeed"
 _PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 _DECIDED_BY = {
     "precision": _PRECISION,
@@ -46,22 +49,39 @@ _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
-) | frozenset(("use_megatron_fsdp", "use_torch_fsdp2", "use_custom_fsdp", "num_distributed_optimizer_instances"))
+) | frozenset(
+    (
+        "zero_stage",
+        "moe_expert_parallel_size",
+        "use_megatron_fsdp",
+        "use_torch_fsdp2",
+        "use_custom_fsdp",
+        "num_distributed_optimizer_instances",
+    )
+)
 
 
 def read_megatron_script(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
 ) -> Experiment:
     """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    script = script_arguments(with_sources(text, path.parent, brought), path)
+    text = with_sources(text, path.parent, brought)
+    script = script_arguments(text, path)
     environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
+    deepspeed = script.settings.flag("deepspeed")
+    settings, left_open, notes = of_forks(script.settings), frozenset[str](), ()
+    if deepspeed:
+        settings, left_open, notes = with_configuration(settings, text, path, brought or {})
+    elif "deepspeed_config" in settings:
+        settings, notes = settings.overridden({"deepspeed_config": None}), (_UNUSED,)
     experiment = experiment.model_copy(
-        update={"environment": experiment.environment | environment, "notes": (*experiment.notes, *script.notes)}
+        update={
+            "environment": experiment.environment | environment,
+            "notes": (*experiment.notes, *script.notes, *notes),
+        }
     )
-    deepspeed = script.settings.flag("deepspeed") or "deepspeed_config" in script.settings
-    settings = of_deepspeed(of_forks(script.settings)) if deepspeed else of_forks(script.settings)
     sourced = {*_PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
-    unsettled = script.unsettled | left_to_checkpoint(settings) | sourced
+    unsettled = script.unsettled | left_open | left_to_checkpoint(settings) | sourced
     return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
 
 
@@ -81,9 +101,16 @@ def read_nemo(
         settings, more = without_shapes(settings, path)
         notes += more
         said = {key for key in settings if settings[key] not in (None, False)}
-        unsettled = frozenset({*_SIZES, *_PRECISION, *_RECOMPUTATION} - said)
+        recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
+        unsettled = frozenset({*_SIZES, *_PRECISION, *recomputation} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, kind, unsettled)
+
+
+def _says_recomputation(settings: StackSettings) -> bool:
+    """Whether all layers are recomputed, or modules that are named."""
+    granularity = settings.text("recompute_granularity")
+    return granularity == "full" or (granularity == "selective" and "recompute_modules" in settings)
 
 
 def read_megatron(
@@ -103,7 +130,7 @@ def read_megatron(
     """
     said = with_overrides(settings, overrides)
     unsettled -= {key for key in unsettled if key in said and said[key] != settings.get(key)}
-    settings = said
+    settings = of_deepspeed(said) if framework == DEEPSPEED else said
     model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
@@ -292,6 +319,8 @@ def _attention(settings: StackSettings) -> str | None:
 
 
 def _zero_stage(settings: StackSettings) -> int | None:
+    if is_megatron_deepspeed(settings):
+        return stage_of(settings) or None
     if is_fully_sharded(settings):
         return 3
     if settings.flag("use_megatron_fsdp"):

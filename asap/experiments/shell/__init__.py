@@ -1,5 +1,7 @@
 """Shell scripts read without running them: what they set, and the commands that they come to."""
 
+from asap.experiments.shell.edited import edited_files
+from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import SCRIPTS, Command, read_commands, with_sources
 from asap.experiments.shell.variables import has_substitution
@@ -10,6 +12,8 @@ __all__ = [
     "SCRIPTS",
     "Command",
     "Option",
+    "commands_within",
+    "edited_files",
     "has_substitution",
     "options",
     "read_commands",

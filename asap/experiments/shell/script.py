@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from asap.experiments.documents import read_text
-from asap.experiments.named_file import Brought, find_brought
+from asap.experiments.named_file import Brought, below_variable, find_brought
 from asap.experiments.shell.branches import Branches
 from asap.experiments.shell.conditions import holds
 from asap.experiments.shell.lines import LONGEST_LINE, Line, logical_lines
@@ -148,14 +148,17 @@ def _value(written: str) -> str:
 
 
 def with_sources(text: str, folder: Path, brought: Brought | None = None, deeper: int = 3) -> str:
-    """The script with the files that it sources and that come along with it or lie beside it."""
+    """The script with the files that it sources and that come along with it, or lie beside it or where it says."""
 
     def inline(found: re.Match[str]) -> str:
         name = found[1].strip("\"'")
-        path = folder / name.rpartition("/")[2]
+        places = (folder / name.rpartition("/")[2], folder / below_variable(name))
+        path = next((place for place in places if place.is_file()), None)
         along = find_brought(name, brought or {})
-        if not deeper or (along is None and not path.is_file()):
+        if along is None and path is not None:
+            along = read_text(path)
+        if not deeper or along is None:
             return found[0]
-        return with_sources(read_text(path) if along is None else along, folder, brought, deeper - 1)
+        return with_sources(along, folder, brought, deeper - 1)
 
     return _SOURCE.sub(inline, text)

@@ -38,10 +38,11 @@ BATCH = "train_batch_size"
 TENSOR = "tensor_parallel.autotp_size"
 SEQUENCE = "sequence_parallel_size"
 GROUP = "zero_optimization.mics_shard_size"
-_OFFLOAD: dict[Offload, str] = {
+OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
     "parameters": "zero_optimization.offload_param.device",
 }
+"""Settings that offload; ``none`` and nothing do not."""
 _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
 """The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
 _ON_DEVICE = ("none", "")
@@ -70,16 +71,20 @@ def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | N
             shards, rest = divmod(degree(settings, GROUP), sequence)
             if rest or groups % shards:
                 raise PlanError(f"{groups} x {sequence} processes do not divide into groups of {GROUP}")
-    offload: tuple[Offload, ...] = tuple(
-        what
-        for what, key in _OFFLOAD.items()
-        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in _ON_DEVICE
-    )
     return Plan(
         ici=Mesh(replica=groups // shards, data=shards, seq=sequence, model=tensor),
         microbatches=accumulation_of(settings, groups),
         remat=remat,
-        offload=offload,
+        offload=offloaded(settings, stage),
+    )
+
+
+def offloaded(settings: Mapping[str, object], stage: int) -> tuple[Offload, ...]:
+    """What the configuration offloads at a stage of ZeRO."""
+    return tuple(
+        what
+        for what, key in OFFLOAD.items()
+        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in _ON_DEVICE
     )
 
 
@@ -143,7 +148,7 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
             hint="data parallelism with one axis: data alone (stage 3) or replica alone",
         )
     wanted |= _batch(plan, current, global_batch) | recomputation(plan.remat, current)
-    for what, key in _OFFLOAD.items():
+    for what, key in OFFLOAD.items():
         if stage >= _OFFLOADED_FROM[what]:
             wanted[key] = "cpu" if what in plan.offload else "none"
         elif what in plan.offload:
@@ -155,7 +160,7 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         GROUP: -1,
         ACCUMULATION: 1,
         argument_key(current, ACCUMULATION): 1,
-        **dict.fromkeys(_OFFLOAD.values(), "none"),
+        **dict.fromkeys(OFFLOAD.values(), "none"),
     }
     changed = {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
     return {in_words_of_axolotl(current, key): value for key, value in changed.items()}
@@ -211,7 +216,7 @@ def _same(current: Mapping[str, object], key: str, value: object, defaults: Mapp
     said = current.get(key)
     if said == AUTO or (said is None and key == BATCH):
         return True
-    if key in _OFFLOAD.values() and value == "cpu":
+    if key in OFFLOAD.values() and value == "cpu":
         return str(said or "none") not in _ON_DEVICE
     return str(defaults.get(key) if said is None else said).casefold() == str(value).casefold()
 

@@ -8,8 +8,14 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
-from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
+from asap.plans.megatron.deepspeed import (
+    in_words_of_deepspeed,
+    is_megatron_deepspeed,
+    offloaded_by_deepspeed,
+    stage_of,
+)
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
+from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
 from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
@@ -57,14 +63,19 @@ def from_arguments(
     ici = Mesh(
         replica=replicas, data=groups // (expert * replicas), seq=context, model=tensor, expert=expert, stage=stages
     )
-    offload: tuple[Offload, ...] = ("optimizer",) if _true(arguments.get(OFFLOAD)) else ()
     return Plan(
         ici=ici,
         microbatches=_microbatches(arguments, groups, global_batch),
         pipeline_repeats=_repeats(arguments, stages, layers),
         remat=remat_of(arguments, layers, stages),
-        offload=offload,
+        offload=_offloaded(arguments),
     )
+
+
+def _offloaded(arguments: Mapping[str, object]) -> tuple[Offload, ...]:
+    if is_megatron_deepspeed(arguments):
+        return offloaded_by_deepspeed(arguments)
+    return ("optimizer",) if _true(arguments.get(OFFLOAD)) else ()
 
 
 def experts_over(arguments: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
@@ -84,6 +95,8 @@ def experts_over(arguments: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
 
 def is_fully_sharded(arguments: Mapping[str, object]) -> bool:
     """Whether data parallelism shards parameters."""
+    if is_megatron_deepspeed(arguments):
+        return stage_of(arguments) == 3
     if _true(arguments.get("use_torch_fsdp2")):
         return True
     megatron = any(_true(arguments.get(key)) for key in (FSDP, "use_custom_fsdp"))
@@ -135,13 +148,16 @@ def to_arguments(
         OFFLOAD: "optimizer" in plan.offload,
         **_training_state(plan),
     }
-    if {"parameters", "activations"} & set(plan.offload):
+    of_deepspeed = is_megatron_deepspeed(current)
+    if {"parameters", "activations"} & set(plan.offload) and not of_deepspeed:
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
     changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
-    if is_megatron_deepspeed(current):
+    if of_deepspeed:
         changed = in_words_of_deepspeed(plan, current, changed)
+    if is_of_swift(current):
+        return in_words_of_swift(changed)
     return in_words_of_version(changed, current)
 
 

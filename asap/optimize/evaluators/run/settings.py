@@ -38,7 +38,7 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
             return of_configuration or of_program
         case "nanotron" | "axolotl" | "primus":
             return yaml.safe_load(overrides.text) or {}
-        case "maxtext" | "megatron" | "nemo" | "bridge":
+        case "maxtext" | "megatron" | "nemo" | "bridge" | "fsdp":
             return _nested(asked_settings(overrides))
 
 

@@ -1,0 +1,80 @@
+"""The DeepSpeed configuration that arguments of Megatron-DeepSpeed name: it decides ZeRO, offloading and precision
+(deepspeedai/DeepSpeed, ``runtime/config.py``)."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.named_file import Brought, NamedFile, below_variable, find_brought, find_named
+from asap.experiments.shell import edited_files, read_commands, written_file
+from asap.experiments.stack_settings import StackSettings, dotted
+from asap.experiments.yaml_text import parse_yaml
+from asap.plans.deepspeed.settings import OFFLOAD, STAGE
+from asap.plans.megatron.deepspeed import ZERO
+
+_NAMED = "deepspeed_config"
+_OPEN = re.compile(r"\$(?:\{[^{}]*\}|\(\([^()]*\)\)|\([^()]*\))")
+_STAGES = ("0", "1", "2", "3")
+_PRECISIONS = ("bf16", "fp16")
+
+
+def with_configuration(
+    settings: StackSettings, script: str, path: Path, brought: Brought
+) -> tuple[StackSettings, frozenset[str], tuple[str, ...]]:
+    """The arguments with what the configuration decides, those that only a run can tell, and notes.
+
+    Args:
+        settings: arguments of Megatron-DeepSpeed.
+        script: the text that says them, which may write the configuration.
+        path: the script.
+        brought: files that come along with it.
+
+    Raises:
+        ConfigError: the configuration is malformed.
+    """
+    named = settings.text(_NAMED)
+    if named is None:
+        return settings, frozenset(), ()
+    found = _find(named, script, path, brought)
+    values = {} if found is None else _values(found)
+    stage = str(values.get(STAGE, 0)) if found else ""
+    if stage not in _STAGES:
+        if ZERO in settings:
+            return settings, frozenset(), ()
+        shown = plain(below_variable(named), 60)
+        why = "is not there" if found is None else "leaves it to a run"
+        return settings, frozenset((ZERO,)), (f"{shown}, which has the ZeRO stage, {why}",)
+    said = {ZERO: stage} | {key: values[key] for key in OFFLOAD.values() if key in values}
+    notes = []
+    if ZERO in settings and str(settings[ZERO]) != stage:
+        notes.append(
+            f"--zero-stage is {plain(settings[ZERO], 10)}; stage {stage} of the DeepSpeed configuration is run"
+        )
+    precision = next((kind for kind in _PRECISIONS if values.get(f"{kind}.enabled") is True), None)
+    if precision is not None and not settings.flag(precision):
+        said |= {kind: kind == precision for kind in _PRECISIONS}
+        notes.append(f"--{precision} is not said; {precision} of the DeepSpeed configuration is run")
+    return settings.overridden(said), frozenset(), tuple(notes)
+
+
+def _find(named: str, script: str, path: Path, brought: Brought) -> NamedFile | None:
+    commands = list(read_commands(script))
+    files = dict(brought)
+    for command in commands:
+        files |= written_file(command)
+    files |= edited_files(commands, path, files)
+    if (text := find_brought(named, files)) is not None:
+        return NamedFile(path.parent / Path(below_variable(named)).name, text) if text else None
+    return find_named(below_variable(named), path)
+
+
+def _values(found: NamedFile) -> Mapping[str, Any]:
+    """Settings by dotted key; a value that a script fills in is a word."""
+    text = _OPEN.sub("open", found.text).replace("\t", " ")
+    values, _ = parse_yaml(text, str(found.path))
+    if not isinstance(values, dict):
+        raise ConfigError("holds no mapping of keys to values", where=str(found.path))
+    return dotted(values)

@@ -1,0 +1,99 @@
+"""Arguments of ``megatron sft`` and ``megatron pt``: Megatron-LM's, with ms-swift's defaults and the model by its name
+(modelscope/ms-swift, ``docs/source_en/Megatron-SWIFT/Command-line-parameters.md``)."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.experiments.experiment import Experiment
+from asap.experiments.megatron import arguments as megatron
+from asap.experiments.megatron.names import READ
+from asap.experiments.megatron.reader import CORE, read_megatron
+from asap.experiments.named_model import name_at_end, read_named_model
+from asap.experiments.shell import has_substitution
+from asap.experiments.stack_settings import StackSettings, overriding
+from asap.experiments.swift.checks import check_trains_decoder
+from asap.plans.megatron.arguments import EXPERT, EXPERT_TENSOR, TENSOR
+from asap.plans.megatron.swift import OF_SWIFT
+from asap.plans.megatron.versions import JOINT
+
+_DEFAULTS: Mapping[str, Any] = {
+    "micro_batch_size": 1,
+    "global_batch_size": 16,
+    "recompute_granularity": "selective",
+    "use_distributed_optimizer": True,
+    "attention_backend": "flash",
+}
+_LENGTHS, _SEQUENCE = ("packing_length", "max_length"), "seq_length"
+_MODELS = ("model", "load", "mcore_model")
+_CONVERTED = re.compile(r"[-_.]mcore\b.*", re.IGNORECASE)
+_TYPES = {"float16": "fp16", "fp16": "fp16", "float32": None, "fp32": None}
+_UNSAID_SPLIT = f"{EXPERT_TENSOR} is not said, and taken as 1: before ms-swift 3.9 it was {TENSOR}; add it as key=value"
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of the arguments."""
+    return key in _LENGTHS or megatron.is_argument(key)
+
+
+def read_megatron_swift(
+    said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what the arguments say.
+
+    Args:
+        said: by name.
+        path: the file that says them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides, with the processes that are started.
+
+    Raises:
+        ConfigError: not all parameters are trained on tokens, or a value of the wrong kind.
+        UsageError: an override is not ``key=value``.
+    """
+    told = {**said, **overriding(overrides)}
+    unsaid = frozenset(key for key, value in told.items() if has_substitution(str(value)))
+    known = {key: value for key, value in told.items() if key not in unsaid and value is not None}
+    arguments = StackSettings(known, str(path))
+    check_trains_decoder(arguments, "full")
+    experiment = _with_model(told, experiment)
+    settings, notes = _settings(arguments, unsaid)
+    if EXPERT_TENSOR not in told and _has_split_experts(arguments, experiment):
+        settings, notes = settings.overridden({EXPERT_TENSOR: 1}), (*notes, _UNSAID_SPLIT)
+    unsettled = unsaid & READ
+    if unsaid & {*_LENGTHS}:
+        settings = settings.overridden({_SEQUENCE: None})
+    read = read_megatron(settings, (), experiment, CORE, frozenset(unsettled))
+    left = [f"set by a variable whose value is not said: {', '.join(sorted(unsettled))}"] if unsettled else []
+    return read.model_copy(update={"notes": (*read.notes, *notes, *left)})
+
+
+def _has_split_experts(arguments: StackSettings, experiment: Experiment) -> bool:
+    """Whether there are experts beside tensor parallelism."""
+    has = str(arguments.get(EXPERT, 1)) != "1" or (experiment.model is not None and experiment.model.is_moe)
+    return has and str(arguments.get(TENSOR, 1)) != "1"
+
+
+def _settings(arguments: StackSettings, unsaid: frozenset[str]) -> tuple[StackSettings, tuple[str, ...]]:
+    """The arguments with defaults, under Megatron-LM's names, and notes."""
+    notes: list[str] = []
+    own: dict[str, Any] = {key: value for key, value in _DEFAULTS.items() if key not in {*arguments, *unsaid}}
+    if not {"bf16", "fp16"} & arguments.keys():
+        precision = _TYPES.get(str(arguments.get("torch_dtype")).casefold(), "bf16")
+        own |= {precision: True} if precision else {}
+    length = next((arguments[key] for key in _LENGTHS if key in arguments), None)
+    if _SEQUENCE not in arguments and length is not None:
+        own[_SEQUENCE] = length
+    if not arguments.flag("packing") and length is not None:
+        notes.append(f"sequences are cut at {length} tokens (max_length); all are taken as that long")
+    return arguments.overridden({**own, JOINT: "_", OF_SWIFT: True}), tuple(notes)
+
+
+def _with_model(told: Mapping[str, Any], experiment: Experiment) -> Experiment:
+    """``experiment`` with the model that is trained or whose weights are loaded, where none is said."""
+    name = next((name_at_end(str(told[key])) for key in _MODELS if told.get(key)), None)
+    if name is None or experiment.model is not None or "num_layers" in told:
+        return experiment
+    model, notes = read_named_model(_CONVERTED.sub("", name.rstrip("/")))
+    return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})

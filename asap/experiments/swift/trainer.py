@@ -1,0 +1,123 @@
+"""Arguments of ``swift sft`` and ``swift pt``: those of transformers' Trainer, with ms-swift's names and defaults
+(modelscope/ms-swift, ``swift/llm/argument/train_args.py``, ``swift/config``)."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.experiments.accelerate import trainer_file
+from asap.experiments.accelerate import workload as terms
+from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.deepspeed.training_arguments import read_with_arguments
+from asap.experiments.experiment import Experiment
+from asap.experiments.named_file import Brought
+from asap.experiments.named_model import name_at_end
+from asap.experiments.shell import has_substitution
+from asap.experiments.stack_settings import StackSettings
+from asap.experiments.swift.checks import check_trains_decoder
+from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
+from asap.experiments.training_program import check_method
+from asap.plans.accelerate.settings import CONTEXT, SIZES
+from asap.plans.accelerate.trainer_option import OPTION
+from asap.plans.deepspeed.settings import SEQUENCE
+from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+
+_RENAMED = {"batch_size": TRAINER_MICRO_BATCH, "dtype": "torch_dtype", "model_id_or_path": "model"}
+"""What version 2 called otherwise."""
+_OWN = frozenset(("max_length", "packing_length", "padding_free", *_RENAMED))
+_DEFAULTS: Mapping[str, Any] = {TRAINER_MICRO_BATCH: 1, RECOMPUTE: True}
+_OF_ADAPTERS = ("lora_rank",)
+"""Recorded of any run; what is trained is said by name."""
+_BATCH = 16
+"""Sequences that a step has at least, where accumulation is not said."""
+_FILES = (DEEPSPEED, OPTION)
+"""Arguments that name a configuration, of which what follows a variable says enough."""
+_HALF = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16"}
+_UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of the arguments, or of DeepSpeed's settings."""
+    return key in _OWN or trainer_file.is_setting(key)
+
+
+def read_trainer(
+    said: Mapping[str, Any],
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    brought: Brought | None = None,
+) -> Experiment:
+    """``experiment`` with what the arguments say.
+
+    Args:
+        said: by name.
+        path: the file that says them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides, with the processes that are started.
+        brought: files that come along with it.
+
+    Raises:
+        ConfigError: not all parameters are trained on tokens, a value of the wrong kind, or a file that is named is
+            not there.
+        UsageError: an override is not ``key=value``.
+    """
+    own, more, rest = split_overrides(overrides)
+    kept = [override for override in rest if override.partition("=")[0] not in _OWN]
+    more |= {key: value for key, _, value in (one.partition("=") for one in rest if one not in kept)}
+    told = {_RENAMED.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
+    if (named := told.get("model")) and (name := name_at_end(str(named))):
+        told["model"] = name
+    unsaid = frozenset(key for key, value in told.items() if has_substitution(str(value)) and key not in _FILES)
+    told = _with_defaults({key: value for key, value in told.items() if key not in unsaid}, unsaid, experiment)
+    arguments = StackSettings(told, str(path))
+    check_trains_decoder(arguments, "lora")
+    arguments = arguments.overridden(dict.fromkeys(_OF_ADAPTERS))
+    check_method({key: value for key, value in told.items() if key != SEQUENCE}, path)
+    if DEEPSPEED in arguments:
+        configuration = deepspeed_settings(arguments, path, brought)
+        read = read_with_arguments(configuration, arguments, path, kept, experiment, unsaid)
+        numerics = {key: value for key, value in terms.of_program(arguments).items() if value is not None}
+        read = read.model_copy(update={"workload": read.workload.model_copy(update=numerics)})
+        notes = terms.notes_on(arguments)
+    else:
+        read = _under_torch(arguments, own, path, experiment, unsaid, brought)
+        notes = ()
+    if "torch_dtype" not in said and "dtype" not in said:
+        notes += (_UNSAID_TYPE,)
+    return read.model_copy(update={"notes": (*read.notes, *notes)})
+
+
+def _with_defaults(told: Mapping[str, Any], unsaid: frozenset[str], experiment: Experiment) -> dict[str, Any]:
+    """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
+    loaded = str(told.get("torch_dtype", "bf16")).casefold()
+    defaults = {key: value for key, value in _DEFAULTS.items() if key not in unsaid}
+    if not {"bf16", "fp16"} & told.keys():
+        defaults[_HALF.get(loaded, "bf16")] = loaded in _HALF or loaded == "auto"
+    whole = {**defaults, **told}
+    devices, each = experiment.hardware.devices, str(whole.get(TRAINER_MICRO_BATCH, ""))
+    if TRAINER_ACCUMULATION not in {*whole, *unsaid} and devices and each.isdecimal() and int(each):
+        whole[TRAINER_ACCUMULATION] = max(1, math.ceil(_BATCH / int(each) / devices))
+    return whole
+
+
+def _under_torch(
+    arguments: StackSettings,
+    own: Mapping[str, Any],
+    path: Path,
+    experiment: Experiment,
+    unsaid: frozenset[str],
+    brought: Brought | None,
+) -> Experiment:
+    """FSDP, or replicas; GPUs that share a sequence are context parallelism."""
+    told = {OPTION: "", **arguments, **fsdp_arguments(arguments, path, brought)}
+    shared = told.pop(SEQUENCE, 1)
+    settings = of_trainer(told, path, brought or {}) | dict(own)
+    if str(shared) != "1":
+        settings[f"{SIZES}.{SIZES}_{CONTEXT}"] = shared
+    read = read_started(settings, told, path, experiment, unsaid=unsaid, brought=brought)
+    if read.workload.context_parallel is None:
+        return read
+    return read.model_copy(update={"workload": read.workload.model_copy(update={"context_parallel": "ulysses"})})

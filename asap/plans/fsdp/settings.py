@@ -1,0 +1,152 @@
+"""A plan as settings of a program under FSDP, both ways: data parallelism shards parameters (``data``), unless its
+strategy keeps them whole (``replica``) or within a node."""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.core.text import plain
+from asap.plans.degrees import InexpressiblePlanError, degree, groups_of, sequences_of_a_microbatch
+from asap.plans.fsdp.words import words_of
+from asap.plans.plan import Mesh, Offload, Plan, Remat
+
+_FULL, _WHOLE = "FULL_SHARD", "NO_SHARD"
+_GATHERED = ("SHARD_GRAD_OP", "_HYBRID_SHARD_ZERO2")
+_HYBRID = ("HYBRID_SHARD", "_HYBRID_SHARD_ZERO2")
+_OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
+
+
+def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
+    """The plan that a program makes of its settings on so many devices.
+
+    Raises:
+        PlanError: the degrees do not divide the devices, or there is no such strategy.
+    """
+    words, said = words_of(settings), _with_defaults(settings)
+    context = degree(said, words.context) if words.context else 1
+    groups = groups_of(devices, {words.context or "": context})
+    shards = _shards(said, groups)
+    return Plan(
+        ici=Mesh(replica=groups // shards, data=shards, seq=context),
+        microbatches=_microbatches(said, groups),
+        remat=Remat.FULL if _is_on(said, words.recompute) else Remat.NONE,
+        offload=_OFFLOADED if all(_is_on(said, key) for key in words.offload) else (),
+    )
+
+
+def shards(settings: Mapping[str, object]) -> bool:
+    """Whether devices share parameters."""
+    return _strategy(_with_defaults(settings)) != _WHOLE
+
+
+def keeps_gathered(settings: Mapping[str, object]) -> bool:
+    """Whether weights that are gathered for the forward pass stay until the backward pass."""
+    return _strategy(_with_defaults(settings)) in _GATHERED
+
+
+def global_batch_of(settings: Mapping[str, object]) -> int | None:
+    """Sequences in a step; ``None`` where it is not said."""
+    said, key = _with_defaults(settings), words_of(settings).batch
+    return degree(said, key) if said.get(key) is not None else None
+
+
+def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None) -> dict[str, str]:
+    """Settings that have to change for the program to run a plan.
+
+    Raises:
+        PlanError: it cannot express the plan.
+    """
+    words, said = words_of(current), _with_defaults(current)
+    _check(plan, current)
+    wanted: dict[str, str] = dict.fromkeys(words.offload, str(bool(plan.offload)).lower())
+    if words.context:
+        wanted[words.context] = str(plan.degree("seq"))
+    if words.strategy and plan.degree("data") * plan.degree("replica") > 1:
+        wanted[words.strategy] = _strategy_of(plan, said)
+    if plan.remat is not None:
+        wanted[words.recompute] = str(plan.remat is Remat.FULL).lower()
+    if plan.microbatches is not None and global_batch is not None:
+        each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
+        wanted |= {words.micro_batch: str(each), words.batch: str(global_batch)}
+    return {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
+
+
+def line_to_paste(settings: Mapping[str, str], current: Mapping[str, object]) -> str:
+    """The settings on one line, as the program's command takes them; a switch that is off comes last."""
+    if not words_of(current).is_option:
+        return " ".join(f"{key}={value}" for key, value in settings.items())
+    written = {key: f"--{key.replace('_', '-')}" for key in settings}
+    off = [written[key] for key, value in settings.items() if value == "false"]
+    said = [written[key] if value == "true" else f"{written[key]} {value}" for key, value in settings.items()]
+    said = [word for word in said if word.removesuffix(" false") not in off]
+    return " ".join([*said, *(["# without", *off] if off else [])])
+
+
+def _check(plan: Plan, current: Mapping[str, object]) -> None:
+    words = words_of(current)
+    missing = [axis for axis in ("model", "expert", "stage") if plan.degree(axis) > 1]  # pyright: ignore[reportArgumentType]
+    missing += ["seq"] if plan.degree("seq") > 1 and not words.context else []
+    missing += ["replica"] if plan.degree("replica") > 1 and not words.strategy else []
+    if missing:
+        raise PlanError(f"{words.name} has no degree for {' and '.join(missing)}")
+    if plan.offload and set(plan.offload) != set(_OFFLOADED):
+        raise PlanError(f"{words.name} offloads parameters and optimizer together, and nothing else")
+    if plan.remat not in (None, Remat.NONE, Remat.FULL):
+        raise PlanError(f"{words.name} has no recomputation like remat={plan.remat.value}", hint="full or none")
+
+
+def _with_defaults(settings: Mapping[str, object]) -> Mapping[str, object]:
+    return {**words_of(settings).defaults, **{key: value for key, value in settings.items() if value is not None}}
+
+
+def _is_on(settings: Mapping[str, object], key: str) -> bool:
+    return str(settings.get(key)).casefold() == "true"
+
+
+def _strategy(settings: Mapping[str, object]) -> str:
+    key = words_of(settings).strategy
+    said = str(settings.get(key, _FULL)) if key else _FULL
+    if said not in (_FULL, _WHOLE, *_GATHERED, *_HYBRID):
+        raise PlanError(f"FSDP has no {key} {plain(said, 40)}")
+    return said
+
+
+def _shards(settings: Mapping[str, object], groups: int) -> int:
+    strategy, node = _strategy(settings), words_of(settings).node
+    if strategy == _WHOLE:
+        return 1
+    if strategy not in _HYBRID:
+        return groups
+    if node is None or settings.get(node) is None:
+        raise InexpressiblePlanError("a hybrid strategy shards over the GPUs of a node, whose number is not said")
+    each = min(degree(settings, node), groups)
+    if groups % each:
+        raise PlanError(f"{groups} devices are not a multiple of {node}={each}")
+    return each
+
+
+def _strategy_of(plan: Plan, settings: Mapping[str, object]) -> str:
+    """The strategy that lays parameters out as a plan does; the present one where it does so already.
+
+    Raises:
+        PlanError: there is none.
+    """
+    data, replica = plan.degree("data"), plan.degree("replica")
+    present, node = _strategy(settings), words_of(settings).node
+    if data == 1:
+        return _WHOLE
+    if replica == 1:
+        return present if present not in (_WHOLE, *_HYBRID) else _FULL
+    if node is None or str(settings.get(node)) != str(data):
+        raise PlanError(f"a hybrid strategy shards over the GPUs of a node, not over {data}")
+    return present if present in _HYBRID else _HYBRID[0]
+
+
+def _microbatches(settings: Mapping[str, object], groups: int) -> int | None:
+    words = words_of(settings)
+    if settings.get(words.micro_batch) is None or settings.get(words.batch) is None:
+        return None
+    each, batch = degree(settings, words.micro_batch), degree(settings, words.batch)
+    if batch % (each * groups):
+        parts = f"{words.micro_batch} {each} x {groups} data-parallel groups"
+        raise PlanError(f"{words.batch} {batch} is not a multiple of {parts}")
+    return batch // (each * groups)
