@@ -35,7 +35,10 @@ class ResolvedHardware:
 
 @dataclass(frozen=True)
 class HardwareName:
-    """A name in parts: ``16x v5e-256`` is 16 times v5e of size 256; ``boxes`` where it names a machine, not a chip."""
+    """A name in parts: ``16x v5e-256`` is 16 times v5e of size 256; ``boxes`` where it names a machine, not a chip.
+
+    ``instance`` is the machine of a cloud that it names.
+    """
 
     text: str
     chip: Chip
@@ -44,6 +47,7 @@ class HardwareName:
     topology: tuple[int, ...] | None = None
     notes: tuple[str, ...] = ()
     boxes: bool = False
+    instance: str | None = None
 
     @classmethod
     def parse(cls, name: str) -> "HardwareName":
@@ -72,11 +76,17 @@ class HardwareName:
     def _of_instance(cls, text: str, instance: Instance, times: int | None, size: str | None) -> "HardwareName":
         """``8x p5.48xlarge`` are eight machines, ``p5.48xlarge-64`` 64 GPUs."""
         if size is None:
-            return cls(text, instance.machine, size=times and times * instance.gpus, boxes=times is None)
+            return cls(
+                text,
+                instance.machine,
+                size=times and times * instance.gpus,
+                boxes=times is None,
+                instance=instance.name,
+            )
         if times is not None or not size.isdigit() or int(size) < 1:
             hint = f"write 8x {instance.name}, or {instance.name}-{8 * instance.gpus}"
             raise ConfigError("says neither how many machines nor how many GPUs", where=text, hint=hint)
-        return cls(text, instance.machine, size=int(size))
+        return cls(text, instance.machine, size=int(size), instance=instance.name)
 
 
 def resolve_hardware(

@@ -3,12 +3,14 @@
 import math
 
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.hardware_names import says_how_many
 from asap.chat.understanding.references.partial_plan import data_axis
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_rate
 from asap.experiments import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.hardware import Slice, default_topology, read_network
+from asap.hardware.names import HardwareName
 from asap.plans import Mesh, Plan
 from asap.plans.axes import Axis
 from asap.study.study import Study
@@ -31,8 +33,8 @@ def with_hardware(
     if study.slice is None:
         raise InsufficientEvidenceError("the hardware is not on record", where=experiment.id, hint="--hardware NAME")
     now = study.slice
-    name = change.hardware or now.chip.name
-    sized = "-" in name
+    name = change.hardware or _machine(experiment) or now.chip.name
+    sized = says_how_many(name)
     count = None if sized else (chips.of(now.devices) if chips else now.devices)
     if slices is not None and change.hardware is None and chips is None:
         name, sized, count = experiment.hardware.name or now.chip.name, True, None
@@ -76,6 +78,11 @@ def with_stated_network(study: Study, experiment: Experiment, change: Change, ch
     changes.append(f"{format_rate(rate, 'B/s')} a device between nodes (on record: {now})")
     hardware = experiment.hardware.model_copy(update={"network": rate})
     return experiment.model_copy(update={"hardware": hardware})
+
+
+def _machine(experiment: Experiment) -> str | None:
+    """The machine of a cloud that the record names."""
+    return HardwareName.parse(experiment.hardware.name).instance if experiment.hardware.name else None
 
 
 def _slices_with(now: Slice, devices: int) -> int | None:

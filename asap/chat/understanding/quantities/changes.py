@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.hardware_names import INSTEAD, hardware_in, says_how_many, without_count
 from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.offloading import offloading_in
 from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
@@ -54,15 +55,12 @@ class Change(BaseModel):
         return dict(self.counts).get(thing)
 
 
-_HARDWARE = re.compile(r"\b((?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:-\d+)?|trillium|ironwood)s?\b", re.I)
-_CHIP_ONLY = re.compile(r"\d*\s*\b(v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)(?:s\b|\s+(?:chips?|devices?|tpus?|gpus?))", re.I)
 _PRECISION = re.compile(r"\b(int8|int4|fp8|float8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
 _OPTIMIZER = re.compile(
     r"\b(adamw|adafactor|adam_pax|(?:8|eight)-?bit[- ](?:adam\w*|optimi[sz]er)|adam|sgd|muon|lion|shampoo|soap"
     r"|sophia)\b",
     re.I,
 )
-_INSTEAD = re.compile(r"\b(?:instead of|rather than|from|replac\w+|away from)\s+(?:the\s+)?$", re.I)
 _REMAT = re.compile(
     r"\b(?:remat\w*|(?:re)?comput\w* (?:nothing|everything|policy)|recomput\w*|(?:activation"
     r"|gradient)? ?checkpointing|rematerial\w*|(?-i:AC))\b",
@@ -103,10 +101,10 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         amounts: the amounts in it.
         earlier: the change spoken of before, whose rematerialisation a word such as "full" may be of.
     """
-    hardware, spans = _hardware(text)
+    hardware, spans = hardware_in(text)
     named = [a for a in amounts if any(s <= a.start < e or s < a.end <= e for s, e in spans)]
     left = [a for a in amounts if not a.before and a not in named]
-    sized = hardware is not None and "-" in hardware
+    sized = hardware is not None and says_how_many(hardware)
     if capacity := _CAPACITY.search(text):
         named += [a for a in left if capacity.start() <= a.start < capacity.end()]
         left = [a for a in left if a not in named]
@@ -141,19 +139,15 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     return change, [*used, *named]
 
 
-_SIZE = re.compile(r"[-:][\dx]+$")
-"""How many chips a name of hardware has."""
-
-
 def with_earlier(change: Change, earlier: Change) -> Change:
     """A change on top of the one before: of what both name the later one holds, "v5e-128" and chips alike."""
     said = {name for name in Change.model_fields if getattr(change, name) != getattr(Change(), name)}
     update = {name: getattr(change, name) for name in said - {"counts"}}
     before = dict(earlier.counts)
-    if change.hardware and _SIZE.search(change.hardware):
+    if change.hardware and says_how_many(change.hardware):
         before = dict(pair for pair in earlier.counts if pair[0] not in {"chips", "slices"})
     elif earlier.hardware and not change.hardware and {"chips", "slices"} & dict(change.counts).keys():
-        update["hardware"] = _SIZE.sub("", earlier.hardware)
+        update["hardware"] = without_count(earlier.hardware)
     return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
 
 
@@ -214,20 +208,8 @@ def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
     return plan.model_copy(update=fields) if fields else plan
 
 
-def _hardware(text: str) -> tuple[str | None, list[tuple[int, int]]]:
-    """A slice by its name; "128 v5e chips" is ``v5e-128``."""
-    if (only := _CHIP_ONLY.search(text)) and (count := re.search(r"(\d+)\s*$", text[: only.start(1)])):
-        return f"{only[1].lower()}-{count[1]}", [(count.start(), only.end())]
-    matches = [m for m in _HARDWARE.finditer(text) if not _INSTEAD.search(text[: m.start()])]
-    spans = [(m.start(), m.end()) for m in _HARDWARE.finditer(text)]
-    if not matches:
-        return None, spans
-    name = matches[-1][1].lower()
-    return {"trillium": "v6e", "ironwood": "v7x"}.get(name, name), spans
-
-
 def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | None:
-    found = [m for m in pattern.finditer(text) if not _INSTEAD.search(text[: m.start()])]
+    found = [m for m in pattern.finditer(text) if not INSTEAD.search(text[: m.start()])]
     return None if not found else names.get(found[-1][1].lower(), found[-1][1].lower())
 
 
