@@ -6,6 +6,7 @@ from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs.back_to_run import back_to_run
 from asap.chat.answers.phrasing import expectation, fit, line
 from asap.chat.answers.proposals import ranking, verdicts
+from asap.chat.answers.proposals.passed_over import asks_others, others_than, passed_over
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
@@ -179,47 +180,12 @@ def _which_axes(conversation: Conversation, answer: ReplyBuilder, question: Ques
         answer.add(f"now: {conversation.study.plan}")
 
 
-_PASSES = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|no|nah|well|hm+|so|but|please|let'?s)\W+)*(?:skip|not|leave out|anything but"
-    r"|everything but|drop|exclude)\s+"
-    r"(?:the\s+)?(?:proposal|option|number|plan)?\s*(?:#?\d|first|second|third)(?:\s+one)?(?:\W+(?:please|then))*\W*$",
-    re.I,
-)
-_OTHERS = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|and|so|well|hm+|any|got|the|what about|no)\W+)*(?:others?|alternatives?|what else"
-    r"|anything else|the rest|other (?:ones?"
-    r"|options?|ideas?))\W*$",
-    re.I,
-)
-
-
-def _passed_over(question: Question) -> Plan | None:
-    """The one proposal that is not wanted: "skip 1"."""
-    named = question.refs.ranked
-    return named[0] if len(named) == 1 and _PASSES.match(question.text) else None
-
-
-def _pass_over(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """What comes first beside it; nobody has measured it, so it stays on the list."""
-    unwanted = _passed_over(question)
-    left = [one for one in conversation.proposals if one.plan != unwanted]
-    answer.complete = True
-    answer.add(f"Without {unwanted}:" if left else "No other plan is proposed.")
-    answer.add(*(line(conversation, one, conversation.order.index(one.plan) + 1) for one in left))
-    answer.focus = left[0].plan if left else None
-    answer.add(
-        "A wish is no fact, so nothing is recorded. If something rules it out, state that: it failed, ran out of"
-        " memory,"
-        ' or a limit, as in "tp must be at least 4".'
-    )
-
-
 SHORT_REPLIES: tuple[Form, ...] = (
     Form(lambda c, q: _ASSENT.match(q.text) is not None, _acknowledged, Topic.THANKS),
     Form(lambda c, q: _DENIAL.match(q.text) is not None, _denied, Topic.UNKNOWN),
     Form(lambda c, q: goes_back(q.text), back_to_run, Topic.PROPOSALS),
-    Form(lambda c, q: _passed_over(q) is not None, _pass_over, Topic.PROPOSALS),
-    Form(lambda c, q: _OTHERS.match(q.text) is not None, lambda c, a, q: ranking.proposals(c, a), Topic.PROPOSALS),
+    Form(lambda c, q: passed_over(q) is not None, others_than, Topic.PROPOSALS),
+    Form(lambda c, q: asks_others(q), lambda c, a, q: ranking.proposals(c, a), Topic.PROPOSALS),
     Form(lambda c, q: _decided_on(c, q) is not None, _decided, Topic.MAXTEXT),
     Form(lambda c, q: _WHY_NOT.match(q.text) is not None, _why_not_that, Topic.WHY_NOT),
     Form(lambda c, q: _belittles(c, q), _worth, Topic.WORTH_IT),
