@@ -17,6 +17,7 @@ def test_time_on_chips_is_set_against_what_the_plan_saves(dense):
     text = ask(dense, "is it worth a day of 64 v5e").text
     assert "24.0 hours on 64 chips are 1540 chip-hours" in text
     assert "earns them back after" in text
+    assert "by which undisturbed steps vary" in text
 
 
 def test_steps_a_price_and_another_plan_go_on_with_what_is_saved(dense):

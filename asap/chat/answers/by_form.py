@@ -15,6 +15,7 @@ from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import asks_choice, rank_by
+from asap.chat.answers.proposals.figure_origin import asks_origin, figure_origin
 from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
@@ -24,7 +25,6 @@ from asap.chat.answers.proposals.tight_memory import finds_tight, tight_memory
 from asap.chat.answers.proposals.within_limits import limits_of, within_limits
 from asap.chat.answers.short_replies import SHORT_REPLIES
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
-from asap.chat.answers.single_plans.figure_origin import asks_origin, figure_origin
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
 from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures

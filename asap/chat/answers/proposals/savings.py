@@ -2,6 +2,7 @@
 
 import re
 
+from asap.chat.answers.proposals.verdicts import worth_it
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import plan_to_test
 from asap.chat.conversation import Conversation
@@ -82,6 +83,7 @@ def savings(conversation: Conversation, answer: ReplyBuilder, question: Question
     saved = (1 - relative.value) * now.value
     each = saved * chips / _HOUR
     if (spend := _hours_to_spend(question)) is not None:
+        worth_it(conversation, answer, [plan])
         _pays_after(answer, str(plan), spend[0] * (spend[1] or chips), spend, each, relative.value * now.value)
     if (steps := answer.steps) is not None:
         ends = [
@@ -96,7 +98,7 @@ def savings(conversation: Conversation, answer: ReplyBuilder, question: Question
         )
         if (price := question.dollars_named or question.context.dollars) is not None:
             answer.add(f"At ${price:g} a chip-hour that is ${each * steps * price:,.0f}.")
-    if 0 < 1 - relative.value < STEP_TIME_VARIATION:
+    if spend is None and 0 < 1 - relative.value < STEP_TIME_VARIATION:
         answer.add("The gain is less than undisturbed steps vary by: measure it first.")
     answer.add_figure("step time over what runs now", relative)
 
