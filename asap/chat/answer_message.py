@@ -56,6 +56,7 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
         answer.add("I read English; of some other languages I know only common words.")
     conversation.focus = answer.focus or conversation.focus
     conversation.context = answer.context or conversation.context
+    conversation.latest = tuple(answer.evidence)
     conversation.remember(answer.text)
     after = conversation.order
     return Reply(

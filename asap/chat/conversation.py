@@ -37,6 +37,7 @@ class Conversation:
         compile_options: how the analysis compiled plans, and how the chat does.
         refused: facts of the last message that were not taken.
         said: the latest answers, oldest first.
+        latest: facts that the last message put on record.
     """
 
     session: str
@@ -51,6 +52,7 @@ class Conversation:
     recorded: list[StatedFact] = field(default_factory=list, repr=False)
     said: tuple[str, ...] = field(default=(), repr=False)
     refused: tuple[StatedFact, ...] = ()
+    latest: tuple[StatedFact, ...] = ()
     _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
@@ -72,8 +74,9 @@ class Conversation:
     def scene(self) -> Scene:
         """What the next line is read against."""
         return Scene(
-            self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence), self.opening, self.refused
-        )
+            self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence), self.opening, self.refused,
+            self.latest,
+        )  # fmt: skip
 
     @property
     def opening(self) -> tuple[Plan, ...]:
@@ -184,13 +187,18 @@ class Conversation:
     def afresh(self, session: str) -> "Conversation":
         """The same analysis in a session in which nothing was said yet."""
         return replace(
-            self, session=session, evidence=[], recorded=[], refused=(), focus=None, context=Context(), said=(),
-            _opening=None, _revised_for=None, _revised=None, _study=None,
+            self, session=session, evidence=[], recorded=[], refused=(), latest=(), focus=None, context=Context(),
+            said=(), _opening=None, _revised_for=None, _revised=None, _study=None,
         )  # fmt: skip
 
     def with_evidence(self, supposed: Sequence[StatedFact]) -> "Conversation":
         """A copy with further facts; this one is unchanged."""
         evidence = [*self.evidence, *supposed]
+        return replace(self, evidence=evidence, _revised_for=None, _revised=None, _study=None)
+
+    def without_evidence(self, facts: Sequence[StatedFact]) -> "Conversation":
+        """A copy without some facts; this one is unchanged."""
+        evidence = [item for item in self.evidence if item not in facts]
         return replace(self, evidence=evidence, _revised_for=None, _revised=None, _study=None)
 
     def _refresh(self) -> None:

@@ -53,6 +53,9 @@ class ReplyBuilder:
     change: Change | None = None
     change_of: tuple[Plan, ...] = ()
     limits: tuple[StatedFact, ...] = ()
+    steps: float | None = None
+    starts_anew: bool = False
+    """The next question leaves out nothing that was spoken of before."""
     on_record: bool = False
     complete: bool = False
     """Nothing that was said is left out: what is not answered is named."""

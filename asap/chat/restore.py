@@ -81,6 +81,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         conversation.context = said.context or conversation.context
         conversation.remember(said.text)
         conversation.refused = conversation.refused if said.refused is None else said.refused
+        conversation.latest = conversation.latest if said.latest is None else said.latest
     return conversation
 
 
@@ -103,6 +104,7 @@ class _Said:
     focus: Plan | None = None
     context: Context | None = None
     refused: tuple[StatedFact, ...] | None = None
+    latest: tuple[StatedFact, ...] | None = None
     text: str = ""
 
 
@@ -119,5 +121,6 @@ def _said(record: Record) -> _Said:
             context=Context.model_validate(output["context"]) if output.get("context") else None,
             text=str(output.get("text") or ""),
             refused=tuple(StatedFact.model_validate(fact) for fact in output.get("refused", ())),
+            latest=tuple(StatedFact.model_validate(fact) for fact in output.get("evidence", ())),
         )
     return _Said()

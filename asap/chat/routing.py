@@ -11,8 +11,10 @@ from asap.chat.answers.unused_words import unused_words
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.changes import is_of_settings
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.partial_plan import named_axes
+from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 
@@ -37,6 +39,8 @@ def answer_question(
         _dispatch(conversation, answer, question, supposed)
     finally:
         _remember(conversation, answer, question)
+    if dropped := _dropped(answer, question):
+        answer.add(dropped)
     if unused := unused_words(answer, answer.lines[before:], question):
         answer.add(f"This answer leaves out what you say of: {', '.join(unused)}. Ask for that by itself.")
 
@@ -78,15 +82,29 @@ def _guess(question: Question) -> Topic | None:
     return question.perhaps if question.perhaps in ANSWERS else None
 
 
+def _dropped(answer: ReplyBuilder, question: Question) -> str | None:
+    """Says that an answer on a plan is of the run as it is, where another run was supposed just before."""
+    earlier = question.context.change
+    of_plan = bool(question.refs.written) and answer.topic in {Topic.WHY_NOT, Topic.COMPARE}
+    supposed = earlier is not None and not is_of_settings(earlier)
+    if not of_plan or not supposed or not question.change.empty or question.of_scenario is not None:
+        return None
+    return 'This is of the run as it is, without what was supposed before. For that, ask "and with …".'
+
+
 def _remember(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Keep what the next question may leave out."""
     known = {topic.value for topic in Topic}
     topic = Topic(answer.topic) if answer.topic in known else None
+    if answer.starts_anew:
+        answer.context = Context(topic=topic)
+        return
     goes_on = question.of_scenario is not None or question.ellipsis
     change = question.change if not question.change.empty else (question.context.change if goes_on else None)
     change = answer.change or change
     priced = topic is Topic.THROUGHPUT
     tokens, dollars = (question.tokens, question.dollars) if priced else (None, None)
+    dollars = question.dollars_named or question.context.dollars if answer.steps is not None else dollars
     wished = (answer.focus,) if question.refs.wish and topic in {Topic.WHY_NOT, Topic.WHAT_IF} and answer.focus else ()
     plans = answer.change_of or question.plans or (question.context.plans if goes_on or tokens else wished)
     operations = question.operations or answer.operations
@@ -101,5 +119,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "change": change,
         "operations": operations,
         "limits": answer.limits,
+        "steps": answer.steps,
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -15,9 +15,13 @@ from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.proposals.criteria import asks_choice, rank_by
+from asap.chat.answers.proposals.figure_origin import asks_origin, figure_origin
 from asap.chat.answers.proposals.less_of import asks_for_less, less_of
+from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
+from asap.chat.answers.proposals.savings import asks_savings, savings
 from asap.chat.answers.proposals.test_cost import test_cost
+from asap.chat.answers.proposals.tight_memory import finds_tight, tight_memory
 from asap.chat.answers.proposals.within_limits import limits_of, within_limits
 from asap.chat.answers.short_replies import SHORT_REPLIES
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
@@ -31,6 +35,7 @@ from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
 from asap.chat.answers.this_run import profile as profile_answers
+from asap.chat.answers.this_run.culprit import blamed, culprit
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
@@ -135,6 +140,11 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
+    Form(lambda c, q: asks_savings(q), savings, Topic.TEST_COST),
+    Form(lambda c, q: bool(limits_asked(c, q)), limit_cost, Topic.COMPARE),
+    Form(lambda c, q: finds_tight(q), tight_memory, Topic.MEMORY),
+    Form(lambda c, q: asks_origin(c, q), figure_origin, Topic.BASIS),
+    Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),

@@ -3,14 +3,17 @@
 import re
 
 from asap.chat.answers.form import Form
+from asap.chat.answers.other_runs.back_to_run import back_to_run
 from asap.chat.answers.phrasing import expectation, fit, line
-from asap.chat.answers.proposals import verdicts
+from asap.chat.answers.proposals import ranking, verdicts
+from asap.chat.answers.proposals.passed_over import asks_others, others_than, passed_over
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.going_back import goes_back
 from asap.chat.understanding.words.questions import is_question
 from asap.plans import Plan
 from asap.proposals.selection.candidate import Candidate
@@ -180,6 +183,9 @@ def _which_axes(conversation: Conversation, answer: ReplyBuilder, question: Ques
 SHORT_REPLIES: tuple[Form, ...] = (
     Form(lambda c, q: _ASSENT.match(q.text) is not None, _acknowledged, Topic.THANKS),
     Form(lambda c, q: _DENIAL.match(q.text) is not None, _denied, Topic.UNKNOWN),
+    Form(lambda c, q: goes_back(q.text), back_to_run, Topic.PROPOSALS),
+    Form(lambda c, q: passed_over(q) is not None, others_than, Topic.PROPOSALS),
+    Form(lambda c, q: asks_others(q), lambda c, a, q: ranking.proposals(c, a), Topic.PROPOSALS),
     Form(lambda c, q: _decided_on(c, q) is not None, _decided, Topic.MAXTEXT),
     Form(lambda c, q: _WHY_NOT.match(q.text) is not None, _why_not_that, Topic.WHY_NOT),
     Form(lambda c, q: _belittles(c, q), _worth, Topic.WORTH_IT),

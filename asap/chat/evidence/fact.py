@@ -1,20 +1,31 @@
 """One fact about this run, stated by an engineer or found by the compiler. An opinion has no form here."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.chat.evidence.claims import MEASURED_CLAIMS, RUN_CLAIMS, Claim
-from asap.core.units import format_bytes, format_percent
-from asap.plans import AXES, Plan
+from asap.core.units import counted, format_bytes, format_percent
+from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification
 
 
-MESH, NO_OFFLOAD, HBM = "mesh", "no offload", "HBM"
+MESH, NO_OFFLOAD, HBM, MICRO_BATCH = "mesh", "no offload", "HBM", "sequences in a microbatch"
 """Constraints that are of no single axis."""
+ABSENT: dict[str, tuple[str, Callable[[Plan], bool]]] = {
+    NO_OFFLOAD: ("nothing is kept in host memory", lambda plan: bool(plan.offload) or plan.moves_activations),
+    "no accumulation": (
+        "no gradient accumulation", lambda plan: (plan.microbatches or 1) > 1 and plan.degree("stage") == 1
+    ),
+    "no virtual stages": ("no virtual pipeline stages", lambda plan: (plan.pipeline_repeats or 1) > 1),
+    "no recomputation": ("nothing is recomputed", lambda plan: plan.remat not in {None, Remat.NONE}),
+}  # fmt: skip
+"""Constraints that rule a technique out: in words, and whether a plan uses it. Microbatches that fill a pipeline
+accumulate nothing beside it."""
 
 
 class StatedFact(BaseModel):
@@ -76,10 +87,15 @@ class StatedFact(BaseModel):
     def _constraint(self) -> str:
         if self.keeps is not None and self.about in AXES:
             return f"constraint: {self.about}={_setting(self.keeps, self.about)} stays"
-        if self.about == NO_OFFLOAD:
-            return "constraint: nothing is kept in host memory"
+        if self.about in ABSENT:
+            return f"constraint: {ABSENT[self.about][0]}"
         if self.about == HBM:
             return f"constraint: HBM is at most {format_bytes(self.value or 0)} a chip"
+        if self.about == MICRO_BATCH:
+            bound = f"at {self.bound} " if self.bound else ""
+            return (
+                f"constraint: a microbatch has {bound}{counted(round(self.stated or 0), 'sequence')} of each data rank"
+            )
         if self.about not in AXES:
             return f"constraint: the {self.about} stays as it is"
         if self.bound is not None:
@@ -101,10 +117,19 @@ class StatedFact(BaseModel):
             return False
         if self.about == HBM:
             return held_bytes is not None and self.value is not None and held_bytes > self.value
+        if self.about == MICRO_BATCH and self.value is not None:
+            parts = plan.batch_shards * (plan.microbatches or 1)
+            return (
+                parts < self.value
+                if self.bound == "most"
+                else parts > self.value
+                if self.bound
+                else parts != self.value
+            )
         if self.keeps is not None:
             return _setting(plan, self.about) != _setting(self.keeps, self.about)
-        if self.about == NO_OFFLOAD:
-            return bool(plan.offload) or plan.moves_activations
+        if self.about in ABSENT:
+            return ABSENT[self.about][1](plan)
         axis = next((axis for axis in get_args(Axis) if axis == self.about), None)
         if axis is None:
             return False

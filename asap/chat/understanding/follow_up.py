@@ -23,8 +23,11 @@ _AND = re.compile(
     re.I,
 )
 """The start of what comes on top; "and what if" asks for something else instead."""
+_FRAGMENT = re.compile(r"^\W*(?:(?:ok(?:ay)?|so|h+m+|now)\W+)*(?:with(?:out)?|using|at)\s+\S+(?:\s+\S+){0,4}\W*$", re.I)
+"""No sentence of its own: "with cp2?"."""
 _ON_TOP = re.compile(
-    r"\b(?:on top|as well|too(?=\W*(?:$|[,.?!;]))|also|in addition|additionally|besides|at the same time"
+    r"\b(?:there(?=\W*$)|in that case|on top|as well|too(?=\W*(?:$|[,.?!;]))|also|in addition|additionally"
+    r"|besides|at the same time"
     r"|together with (?:it|that))\b",
     re.I,
 )
@@ -32,7 +35,7 @@ _ON_TOP = re.compile(
 
 def goes_on(text: str) -> bool:
     """Whether what a text changes comes on top of what was asked before."""
-    return _AND.search(text) is not None or _ON_TOP.search(text) is not None
+    return any(words.search(text) for words in (_AND, _ON_TOP, _FRAGMENT))
 
 
 def change_on_top(change: Change, earlier: Change | None) -> Change:

@@ -16,6 +16,7 @@ from asap.chat.understanding.quantities.changes import Change, To, change_in, is
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.prices import as_budget, of_a_chip, prices_in
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
+from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
 from asap.chat.understanding.references.references import Mention, References, references
@@ -69,6 +70,11 @@ _OF_A_PLAN = {
     Topic.WHY_NOT, Topic.WHAT_IF, Topic.EXPLAIN, Topic.COMPARE, Topic.VERIFY, Topic.MEMORY, Topic.THROUGHPUT,
 }  # fmt: skip
 """Topics of a plan or of a change, whose figures a short question asks for: "mem?", "fits?", "in tokens/s?"."""
+OF_ONE_PLAN = {
+    *INHERITED, Topic.WORTH_IT, Topic.TEST_COST, Topic.VERIFY, Topic.PREDICTION_CHECK, Topic.BASIS, Topic.SHARDING,
+    Topic.EFFICIENCY, Topic.COMPONENTS, Topic.SEQUENCE_PARALLEL, Topic.AFTERWARDS, Topic.BOTTLENECK,
+}  # fmt: skip
+"""Topics of a question that may be of another plan than was answered."""
 _OF_SETTINGS = {Topic.MAXTEXT, Topic.EXPLAIN, Topic.SURE, Topic.VERIFY}
 """Topics of a plan, which may be named with another setting: "the flags of 3 without the offload"."""
 _SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
@@ -144,9 +150,14 @@ class Question:
         return prices_in(self.text, self.amounts)
 
     @property
+    def dollars_named(self) -> float | None:
+        """A price of a chip hour that it names."""
+        return next((a.value for a in self.amounts if a.unit == "$" and a.value <= _DEAREST), None)
+
+    @property
     def dollars(self) -> float | None:
         """A price of a chip hour; for the tokens of before, that of before."""
-        named = next((a.value for a in self.amounts if a.unit == "$" and a.value <= _DEAREST), None)
+        named = self.dollars_named
         goes_on = self.ellipsis or self.budget is not None
         return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and goes_on else None)
 
@@ -159,6 +170,9 @@ class Question:
 def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
+    meant = plan_meant(text, scene.order, study.plan)
+    if meant is not None and context.topic in OF_ONE_PLAN:
+        return _of_plan_meant(text, meant, scene)
     rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
     said = as_budget(rest, counted_in_chips(rest, amounts(rest), study.slice))
     found = of_a_chip(rest, said, study.slice)
@@ -228,6 +242,15 @@ def read_question(text: str, scene: Scene) -> Question:
     return Question(
         text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text), perhaps
     )
+
+
+def _of_plan_meant(text: str, plan: Plan, scene: Scene) -> Question:
+    """The question before, of the plan that was meant."""
+    context = scene.context
+    refs = _references(text, scene, amounts(text), "all")
+    change = context.change if context.topic is Topic.WHAT_IF and context.change is not None else Change()
+    topic = context.topic or Topic.EXPLAIN
+    return Question(text, topic, refs, change, (plan,), (), (), (), context, ellipsis=True)
 
 
 def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "none") -> References:

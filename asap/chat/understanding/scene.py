@@ -23,6 +23,7 @@ class Context(BaseModel):
     change: Change | None = None
     tokens: float | None = None
     dollars: float | None = None
+    steps: float | None = None
     operations: tuple[str, ...] = ()
     criterion: str | None = None
     axis: Axis | None = None
@@ -44,6 +45,7 @@ class Scene:
         known: facts on record, oldest first.
         refused: facts of the last message that were not taken, which a correction may be of.
         opening: the proposals that the conversation began with, best first.
+        latest: facts that the last message put on record.
     """
 
     study: Study
@@ -53,6 +55,7 @@ class Scene:
     known: tuple[StatedFact, ...] = ()
     opening: tuple[Plan, ...] = ()
     refused: tuple[StatedFact, ...] = ()
+    latest: tuple[StatedFact, ...] = ()
 
     @property
     def tested(self) -> tuple[Plan, ...]:

@@ -42,6 +42,13 @@ def model_size(conversation: Conversation, answer: ReplyBuilder, question: Quest
         InsufficientEvidenceError: the architecture is not on record.
     """
     model = conversation.study.experiment.model
+    said = _SAID.search(question.text) if not is_question(question.text) else None
+    if model is None and said is not None:
+        answer.add(
+            "The chat cannot take a model: nothing is recorded. With its architecture on record, HBM is predicted and"
+            " intervals are narrower: asap experiments add ID --config FILE --hardware NAME."
+        )
+        return
     if model is None:
         raise InsufficientEvidenceError(
             "the architecture of the model is not on record",
@@ -52,8 +59,7 @@ def model_size(conversation: Conversation, answer: ReplyBuilder, question: Quest
     active = f", {significant(counted.active / _BILLION)} B of them active for each token" if model.is_moe else ""
     name = plain(model.name) if model.name else "a model without a name"
     answer.add(f"On record is {name} with {significant(counted.total / _BILLION)} B parameters{active}.")
-    said = _SAID.search(question.text)
-    if said is None or is_question(question.text):
+    if said is None:
         return
     if abs(float(said["billions"]) * _BILLION / counted.total - 1) > _SAME:
         answer.add(

@@ -46,6 +46,12 @@ class Change(BaseModel):
         return self == Change()
 
     @property
+    def of_nothing_but_chips(self) -> bool:
+        """Whether it is empty but for the number and the kind of chips, as it is where time on them is named."""
+        left = tuple(pair for pair in self.counts if pair[0] != "chips")
+        return self.model_copy(update={"counts": left, "hardware": None}).empty
+
+    @property
     def of_network(self) -> bool:
         """Whether the network between nodes is to be another."""
         return self.network is not None or bool(self.network_factor)

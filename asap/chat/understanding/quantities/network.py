@@ -11,6 +11,8 @@ _SPOKEN_OF = re.compile(
     r"|inter-?node)\b",
     re.I,
 )
+_LINKS = re.compile(r"(?<![\w.])\d{1,2}\s*[x×]\s*(?:25|40|50|100|200|400|800)\s*G(?:b(?:it)?(?:ps|/s)?)?(?![a-zA-Z])")
+"""Links of a node by their rate, which nothing else has: "4x200G"."""
 _RATE = re.compile(r"(?:\d{1,2}\s*[x×]\s*)?\d{1,5}(?:\.\d+)?\s*[GT](?:[bB](?![a-z]*yte)(?:it)?(?:ps|/s)?)?(?![a-zA-Z])")
 _MANY = re.compile(r"\d{1,2}\s*[x×]")
 _OF = re.compile(r"(?:/|\b(?:per|a|each|every)\s+)(node|gpu|chip|device)\b", re.I)
@@ -27,7 +29,7 @@ _SLOWER = re.compile(r"\b(?:slow\w*|less|narrow\w*|worse)\b", re.I)
 
 def speaks_of_network(text: str) -> bool:
     """Whether it speaks of the network between nodes."""
-    return _SPOKEN_OF.search(text) is not None
+    return _SPOKEN_OF.search(text) is not None or _LINKS.search(text) is not None
 
 
 def network_in(text: str, earlier: str | None = None) -> str | None:

@@ -98,6 +98,12 @@ _TECHNIQUE = re.compile(
     re.I,
 )
 """Words for a technique, which ask for more of it without a number."""
+_LACKED = re.compile(
+    r"\b(?:no|without|drop\w*|disabl\w+|turn\w* off|switch\w* off|remov\w+|skip\w*|get rid of|never mind|instead of)"
+    r"\s+(?:(?:the|any|all|our)\s+)*$",
+    re.I,
+)
+"""Words before a technique that is not to be used."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
 _KEPT_BEFORE = re.compile(
@@ -152,6 +158,8 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
             used.append(index)
     kept = things_kept(text)
     for thing, start, end in [one for one in things if one[0] not in kept]:
+        if thing not in counts and _TECHNIQUE.fullmatch(text[start:end]) and _LACKED.search(text[:start]):
+            counts[thing] = To(value=1)
         factor = direction(text, start, end) or (2.0 if _TECHNIQUE.fullmatch(text[start:end]) else None)
         if thing not in counts and factor is not None:
             counts[thing] = To(value=factor, factor=True, example=True)
@@ -215,6 +223,8 @@ def _may_be(thing: Thing, amount: Amount) -> bool:
     """Whether a thing can be so many: what is counted is whole."""
     if amount.unit == "" and amount.value % 1:
         return False
+    if amount.unit == "steps":
+        return thing == "microbatches"
     if amount.unit in {"", "x"}:
         return not (thing == "sequence" and amount.unit == "" and amount.value < 64 and "k" not in amount.text.lower())
     if amount.unit in {"tokens", "sequences"} and thing == "sequence":

@@ -42,7 +42,8 @@ _MADE = re.compile(r"\b(?:mak(?:e|es|ing)|made|get|gets|getting|let|lets)\s+$", 
 _NOW = re.compile(
     r"\b(?:incumbent|base-?line|status quo|what (?:we|i) (?:run|have|use)|what (?:is )?run(?:s|ning)?(?: now| today)?"
     r"|(?:current|present|running|existing|today'?s) (?:plan|run|one|sharding|mesh|setup|config\w*|layout|step|job)"
-    r"|(?:our|my) (?:(?:current|present|existing|own|training) )*(?:plan|run|setup|job|config\w*"
+    r"|without any of (?:this|that|it|these|those|them)\b|(?:our|my) (?:(?:current|present|existing|own"
+    r"|training) )*(?:plan|run|setup|job|config\w*"
     r"|mesh|sharding|layout))\b",
     re.I,
 )

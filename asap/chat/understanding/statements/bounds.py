@@ -56,6 +56,11 @@ class Bound:
     sense: Sense
 
 
+def sense_of(clause: str) -> Sense | None:
+    """Whether a clause sets a least or a most."""
+    return next((sense for sense, words in _SENSES if words.search(clause)), None)
+
+
 def bound_in(clause: str) -> Bound | None:
     """The bound that a clause sets; ``None`` if it names no single axis, degree and direction."""
     if (compared := _COMPARED.search(clause)) and (place := axis_of(compared["name"].lower())) is not None:
@@ -63,7 +68,7 @@ def bound_in(clause: str) -> Bound | None:
         return Bound(place[1], int(compared["degree"]) + beyond, "least" if compared["sign"] in ">=≥" else "most")
     axes: set[Axis] = {WORDS[found["name"].lower()] for found in _AXIS.finditer(clause)}
     degrees = {int(found["degree"]) for found in _DEGREE.finditer(clause)}
-    sense: Sense | None = next((sense for sense, words in _SENSES if words.search(clause)), None)
+    sense = sense_of(clause)
     if sense is None or len(axes) != 1 or len(degrees) != 1:
         return None
     return Bound(axes.pop(), degrees.pop(), sense)

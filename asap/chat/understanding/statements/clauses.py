@@ -13,6 +13,7 @@ from asap.chat.understanding.references.references import References, references
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.constraints import constraints_in
 from asap.chat.understanding.statements.measurements import figures_in
+from asap.chat.understanding.statements.micro_batch_limit import micro_batch_limit_in
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
@@ -39,6 +40,7 @@ _TRIED = re.compile(
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed"."""
 
+_SPARES = re.compile(r"\W*(?:(?:and|or|also|but|please)\W+)*(?:no|without|nor)\b", re.I)
 _NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
 """Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
@@ -109,11 +111,24 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     """
     now = scene.study.plan
     parts = [read_clause(part, scene) for part in _PART.split(clause.text)]
-    each = [constraints_in(part.text, part.refs, now, sought=sought) for part in parts]
+    each = [_constraints(part, scene, sought=sought) for part in parts]
+    if any(each):
+        each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
     of_parts = [constraints for constraints in each if constraints]
     if len(of_parts) > 1:
         return [one for constraints in of_parts for one in constraints]
-    return constraints_in(clause.text, clause.refs, now, sought=sought)
+    return _constraints(clause, scene, sought=sought)
+
+
+def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact]:
+    if (limit := micro_batch_limit_in(part.text, scene.study)) is not None:
+        return [limit]
+    return constraints_in(part.text, part.refs, scene.study.plan, sought=sought)
+
+
+def _spared(part: Clause, now: Plan | None) -> list[StatedFact]:
+    """What a part rules out that stands beside another constraint: "tp must stay 2, no offload"."""
+    return constraints_in(part.text, part.refs, now, sought=True) if _SPARES.match(part.text) else []
 
 
 def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:

@@ -23,12 +23,14 @@ _FIXED = re.compile(
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
     r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
     r"|\b(?:must|ha(?:ve|s) to|need(?:s)? to) keep\b|\b(?:stuck|locked) (?:with|at|on|into)\b|\bbound to\b"
-    r"|\bstays (?:at|on) \d",
+    r"|\bstays (?:(?:at|on) )?\d",
     re.I,
 )
 _RULED_OUT = re.compile(
-    r"\b(?:impossible|off the table|not an option|no option|ruled out|out of the question|forbidden"
-    r"|not (?:allowed|possible|available|supported)|(?:never|does not|doesn't) works? (?:for us|here)"
+    r"\b(?:impossible|off the table|broken|not an option|no option|ruled out|out of the question|forbidden"
+    r"|(?:not|never|isn't|aren't|wasn't) (?:an option|allowed|possible|available|supported|implemented|enabled|usable)"
+    r"|unsupported|unavailable"
+    r"|(?:never|does not|doesn't|do not|don't|won't) works? (?:for us|here|(?:in|on|with) (?:our|my|this|the) \w+)"
     r"|(?<!we )(?<!i )(?<!you )(?<!they )(?:do not|don't|never) (?:even |ever |please )?(?:suggest|propose|offer"
     r"|consider|recommend|bring up|show me)"
     r"|can ?not (?:use|do|run|have)|can't (?:use|do|run|have)|cannot be used|no go|must not "
@@ -64,7 +66,17 @@ _AT = re.compile(
     r"(?<![\w=.-])(?P<name>tp|pp|ep|cp|dp|fsdp|tensor|pipeline)\s*[=:]?\s*(?P<count>\d{1,6})\b(?![.,]?\d|\s*[x%])", re.I
 )
 """A degree beside a short name: "we need tp 8 to stay"."""
-_OFFLOAD = re.compile(r"\boffload\w*|\bhost memory\b", re.I)
+_TECHNIQUES: tuple[tuple[str, str], ...] = (
+    (NO_OFFLOAD, r"\boffload\w*|\bhost memory\b"),
+    ("no accumulation", r"\baccumulat\w+"),
+    ("no virtual stages", r"\binterleav\w*|\bvirtual (?:pipeline )?stages?\b|\bv-?pp\b|\bpipeline[_ ]repeats\b"),
+)
+"""What can be ruled out beside axes. Recomputation is ruled out where it is refused, since "cannot use remat=full"
+is of a policy."""
+_RECOMPUTATION = re.compile(r"\bremat\w*\b(?!\s*=)|\brecomput\w*|\bcheckpointing\b", re.I)
+_POLICY = re.compile(r"\b(?:full|selective|minimal|policy)\b", re.I)
+_HSDP = re.compile(r"\bhsdp\b", re.I)
+"""Plain data parallelism beside FSDP, whatever the run has."""
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
 _JOINED = re.compile(
     r"(?:\s+(?:size|length|policy|count))?\s*(?:,|/|&|\b(?:or|and|nor)\b)\s*(?:(?:or|and|the|our|any)\s+)*", re.I
@@ -94,8 +106,8 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
     if excludes and (named := _degree(clause)) is not None:
         return [stated.model_copy(update={"about": named[0], "value": float(named[1])})]
-    if excludes and _OFFLOAD.search(clause):
-        return [stated.model_copy(update={"about": NO_OFFLOAD})]
+    if excludes and not fixed and (technique := _technique(clause)) is not None:
+        return [stated.model_copy(update={"about": technique})]
     if (size := memory_limit_in(clause, sought=sought)) is not None:
         return [stated.model_copy(update={"about": HBM, "value": size, "bound": "most"})]
     if (limit := bound_in(clause)) is not None:
@@ -113,6 +125,13 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
         stated.model_copy(update={"about": thing, "keeps": now if thing in kept_as_now else None})
         for thing in [*axes, *_things_named(clause)]
     ]
+
+
+def _technique(clause: str) -> str | None:
+    """The technique that a clause rules out."""
+    if _REFUSED.search(clause) and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
+        return "no recomputation"
+    return next((about for about, words in _TECHNIQUES if re.search(words, clause, re.I)), None)
 
 
 def _things_named(clause: str) -> list[str]:
@@ -151,6 +170,8 @@ def _axis_named(clause: str, refs: References, now: Plan | None) -> Axis | None:
     """The one axis that is named without a degree."""
     short = axes_in_short(clause)
     axis = refs.wish.axis if refs.wish is not None else short[0] if len(short) == 1 else None
+    if _HSDP.search(clause):
+        return "replica"
     return _own_kind(axis, now) if axis is not None else None
 
 

@@ -5,6 +5,7 @@ import re
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import Amount, amounts
+from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.references import references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.outcomes import outcome_in
@@ -25,14 +26,26 @@ _MISTAKE = re.compile(
     r"|(?:scrap|scratch|strike) (?:that|it))\b",
     re.I,
 )
+_LONE = re.compile(r"(?:(?!proposal|option|number|plan)[a-z]+|\W)*\d\W*", re.I)
+"""One digit, which may be a figure as well: "sorry, 3"."""
+_INSTEAD = re.compile(
+    r"\W*(?:(?:(?:no|nope|nah|wait|(?:hang|hold) on|err?|i mean|rather)\W+)+(?:(?:that|it|make|read|should|is|was|be|as"
+    r"|(?:it|that)'s|have|been)\s+)*|(?:(?:make|read)\s+(?:that|it)|(?:(?:that|it)\s+)?should\s+(?:be|have been|read))"
+    r"\s+(?:as\s+)?)(?:about\s+|more like\s+)?\d[\d.,]*\s*\S{0,10}\W*",
+    re.I,
+)
+"""Puts another figure in the place of the last, and says no more: "no wait, that is 2.59", "make that 2.59"."""
 
 
 def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | None:
     """The fact that was wrong, and the right one; raises PlanError where a plan in the clause is malformed."""
     found = amounts(clause)
     new = [amount for amount in found if not amount.before]
-    if (other := _of_another_plan(clause, found, scene)) is not None:
+    other = _of_another_plan(clause, found, scene) or _of_the_plan_meant(clause, scene)
+    if other is not None:
         return other
+    if not scene.latest and plan_meant(clause, scene.opening, scene.study.plan) is not None:
+        return None
     wrong = _contradicted(found, scene) or _mistaken(clause, found, new, scene)
     if wrong is None or wrong.claim is Claim.RELATIVE or len(new) != 1:
         return None
@@ -59,6 +72,17 @@ def _of_another_plan(clause: str, found: list[Amount], scene: Scene) -> tuple[St
     return last, last.model_copy(update={"plan": plans[0], "words": plain(clause, LONGEST_WORDS)})
 
 
+def _of_the_plan_meant(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | None:
+    """The one fact that the last message stated of a plan, of the plan that was meant: "sorry, 3 not 2"."""
+    meant = plan_meant(clause, scene.opening, scene.study.plan)
+    stated = [fact for fact in scene.latest if fact.plan is not None and fact.claim is not Claim.INCUMBENT]
+    if meant is None or len(stated) != 1 or stated[0].plan == meant:
+        return None
+    if stated[0].value is not None and _LONE.fullmatch(clause):
+        return None
+    return stated[0], stated[0].model_copy(update={"plan": meant, "words": plain(clause, LONGEST_WORDS)})
+
+
 def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:
     """The fact whose number is denied: "not 8.4"."""
     old = [amount for amount in found if amount.before]
@@ -68,11 +92,12 @@ def _contradicted(found: list[Amount], scene: Scene) -> StatedFact | None:
 def _mistaken(clause: str, found: list[Amount], new: list[Amount], scene: Scene) -> StatedFact | None:
     """The figure that was just refused, else the last step time, where a mistake is owned up to."""
     owned_up = _MISTAKE.search(clause) or (scene.refused and _NO.match(clause))
+    owned_up = owned_up or (scene.latest and _INSTEAD.fullmatch(clause))
     if not owned_up or len(new) != 1 or speaks_of_baseline(clause):
         return None
     refs = references(clause, scene.tested, None, None, found)
     known = [fact for fact in _correctable(scene) if new[0].unit in _UNITS.get(fact.claim, set())]
-    last = next(reversed(known), None)
+    last = next(reversed([fact for fact in known if fact in scene.latest] or known), None)
     if last is None:
         return None
     return last if not refs.plans or last.plan in refs.plans else None

@@ -26,9 +26,49 @@ _SET_AGAINST = re.compile(
 _MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:we|i)\s+(?:\w+ )?{_SEEN}\b)", re.I)
 
 
+_FILLER = r"(?:(?:is|was|at|of|now|about|around|only|up to|~|:|=|->|currently|roughly)\s*)*"
+_LONE_STEP = re.compile(
+    rf"^\W*(?:(?:now|new|actual|actually|our|the|real|avg|average|mean|median|current|ok|so|fyi|update)\W+)*"
+    rf"(?:step(?:[ _-]?time)?|iter(?:ation)?(?:[ _-]?time)?)\W*{_FILLER}\d+\.\d+{_BARE}(?=\W*(?:now|today|here)?\W*$)",
+    re.I,
+)
+"""A step and no more: "step 2.95". A whole number may be that of a step."""
+_PER_STEP = re.compile(r"\b\d+\.\d+(?=\s*(?:/|per|an?|each)\s*(?:step|iter\w*)\b)", re.I)
+_MFU = re.compile(rf"\bmfu\b\s*{_FILLER}\d{{1,2}}(?:\.\d+)?{_BARE}", re.I)
+_HBM_OF = re.compile(
+    r"\b(?P<name>hbm|memory|vram)\b(?P<between>[^\d?.!;]{0,20}?)(?P<held>\d{1,3}(?:\.\d+)?)\s*(?:gi?b?)?\s*"
+    r"(?:/|of|out of)\s*(?:the\s+)?(?P<room>\d{2,3}(?:\.\d+)?)\b(?!\s*%)",
+    re.I,
+)
+"""HBM in use and all of it: "hbm is 78 of 80"."""
+
+
+_HBM_ALONE = re.compile(
+    rf"^\W*(?:(?:our|the|we see|we have)\s+)*(?:peak\s+)?(?:hbm|memory"
+    rf"|vram)\b\s*{_FILLER}(?P<held>\d{{1,3}}(?:\.\d+)?){_BARE}\W*$",
+    re.I,
+)
+
+
+def unit_missing(text: str) -> str | None:
+    """Asks for the unit of HBM in use that has none: "hbm at 66" may be GiB or a share."""
+    found = _HBM_ALONE.search(text)
+    return f"Is that {found['held']} GiB or {found['held']} % of the HBM? Say it with its unit." if found else None
+
+
+def _held(found: re.Match[str]) -> str:
+    """What is held, in GiB, where it can be held in what there is."""
+    fits = float(found["held"]) <= float(found["room"])
+    return f"{found['name']}{found['between']}{found['held']} GiB" if fits else found.group()
+
+
 def with_units(text: str) -> str:
-    """The text with units that are left out: of a step, and of a figure beside another one, "10.2 s? we got 7.9"."""
-    text = _STEP_OF.sub(lambda found: f"{found.group()} s", text)
+    """The text with units that are left out: of a step, of MFU, of HBM "78 of 80", and of a figure beside another one,
+    "10.2 s? we got 7.9"."""
+    for pattern in (_STEP_OF, _LONE_STEP, _PER_STEP):
+        text = pattern.sub(lambda found: f"{found.group()} s", text)
+    text = _MFU.sub(lambda found: f"{found.group()} %", text)
+    text = _HBM_OF.sub(_held, text)
     return _SET_AGAINST.sub(lambda found: f"{found.group()} {found['unit']}{found['name'] or ''}", text)
 
 

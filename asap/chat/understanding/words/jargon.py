@@ -11,6 +11,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(what|where|who|how|that|there)s\b", r"\1 is"),
     (r"\bp([1-3])\b(?!\s*(?:[=.:]\s*\d|\d|instances?|nodes?|vms?|gpus?))", r"proposal \1"),
     (r"\b(if|whether|because|think|maybe|so|but|and) its\b(?= (?:the|a|an|not|just|only|really|too)\b)", r"\1 it is"),
+    (r"^\W*its(?= (?:the|an?|not|just|only|really|too|\d+(?:\.\d+)?\s?b)\b)", "it is"),
     (r"\bhow'?d\b", "how did"),
     (r"\b(what|that|it|who|which)'d\b", r"\1 would"),
     (r"\b(does|is|can|wo|do|did|would|could|should|was|are|has|have)nt\b", r"\1n't"),
@@ -52,6 +53,13 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(?:act(?:ivation)?s?|grad(?:ient)?) (?:ckpt\w*|checkpoints?)\b", "activation checkpointing"),
     (r"\bgrad(?:ient)?s?[- ]acc(?:um)?\b", "gradient accumulation"),
     (r"\bmicro ?bs\b", "micro batch size"),
+    (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
+    (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
+    (r"(?<![\w-])bs\b(?!\s*/|\s*per\b)", "batch size"),
+    (r"\bnvm\b", "never mind"),
+    (r"\bsr+y\b", "sorry"),
+    (r"\bdoes ?nt\b", "doesn't"),
+    (r"\bhow come you\b", "why did you"),
 )  # fmt: skip
 _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 

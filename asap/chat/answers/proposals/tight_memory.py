@@ -1,0 +1,71 @@
+"""Too little HBM is left in a proposal: "91 of 95 is too tight": what is left of it, and who takes less."""
+
+import re
+
+from asap.chat.answers.phrasing import line
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import GIB, format_bytes
+from asap.proposals.selection.candidate import Candidate
+
+_TIGHT = re.compile(
+    r"\b(?:too|very|pretty|really|awfully|uncomfortably|a bit|quite|so) (?:tight|close|full|snug|risky)\b"
+    r"|\bcutting it (?:too )?(?:close|fine)\b"
+    r"|\b(?:no|little|not (?:much|enough)) (?:headroom|margin|slack)\b",
+    re.I,
+)
+_OF_MEMORY = re.compile(r"\b(?:hbm|memory|vram|gi?b|headroom)\b", re.I)
+_OF = re.compile(
+    r"(?<![\w.=])(\d{1,3}(?:\.\d+)?)\s*(?:gi?b?)?\s*(?:of|/|out of)\s*(?:the\s+)?(\d{2,3}(?:\.\d+)?)(?![\w.%])", re.I
+)
+_NEAR = 1.0
+"""GiB by which a figure that is quoted may be rounded."""
+
+
+def finds_tight(question: Question) -> bool:
+    """Whether it says that a plan leaves too little HBM."""
+    tight = _TIGHT.search(question.text) is not None
+    return tight and (_OF_MEMORY.search(question.text) is not None or _OF.search(question.text) is not None)
+
+
+def tight_memory(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The plan, those proposals that take less, and how to state a limit.
+
+    Raises:
+        InsufficientEvidenceError: HBM is not predicted.
+    """
+    current = conversation.proposals
+    meant = _meant(conversation, question)
+    held = _held(meant) if meant is not None else None
+    if meant is None or held is None:
+        raise InsufficientEvidenceError("HBM is not predicted without the architecture", where=conversation.id)
+    answer.focus, answer.complete = meant.plan, True
+    answer.add(line(conversation, meant))
+    less = [(rank, one) for rank, one in enumerate(current, 1) if (_held(one) or held) < held - GIB]
+    answer.add("These proposals take less:" if less else "No proposal takes less.")
+    answer.add(*(line(conversation, one, rank) for rank, one in less))
+    answer.add(
+        f'Nothing is recorded. Say how much a plan may take, as in "HBM at most {held / GIB * 0.9:.0f} GiB" (now'
+        f" {format_bytes(held)}): then plans above it are ruled out."
+    )
+
+
+def _meant(conversation: Conversation, question: Question) -> Candidate | None:
+    """The plan that is named, or whose HBM is quoted, else the one spoken of, else the first."""
+    current = conversation.proposals
+    quoted = [float(found[1]) for found in _OF.finditer(question.text)]
+    for candidate in current:
+        held = _held(candidate)
+        if candidate.plan in question.refs.ranked:
+            return candidate
+        if held is not None and any(abs(held / GIB - value) < _NEAR for value in quoted):
+            return candidate
+    spoken_of = conversation.candidate(conversation.focus) if conversation.focus is not None else None
+    return spoken_of[1] if spoken_of else next(iter(current), None)
+
+
+def _held(candidate: Candidate) -> float | None:
+    memory = candidate.prediction.memory
+    return memory.total.value if memory is not None else None

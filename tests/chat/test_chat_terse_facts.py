@@ -1,0 +1,92 @@
+"""Facts and limits as they are typed in haste: without a unit, a verb or a subject."""
+
+import pytest
+
+from asap.chat.chat import Chat
+from asap.chat.evidence.claims import Claim
+from asap.core.units import GIB
+
+pytestmark = pytest.mark.slow
+
+
+def ask(chat: Chat, *lines: str):
+    answers = [chat.turn(text, lambda piece: None) for text in lines]
+    assert answers[-1] is not None
+    return answers[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "value"),
+    [
+        ("step 11.3", Claim.STEP_TIME, 11.3),
+        ("now step time: 11.3", Claim.STEP_TIME, 11.3),
+        ("it takes 11.3/step", Claim.STEP_TIME, 11.3),
+        ("hbm is 9 of 16", Claim.HBM_BYTES, 9 * GIB),
+        ("mem at 12.5/16", Claim.HBM_BYTES, 12.5 * GIB),
+        ("memory peaks at 12 of 16", Claim.HBM_BYTES, 12 * GIB),
+        ("mfu 31", Claim.MFU, 0.31),
+    ],
+)
+def test_a_figure_without_a_unit_is_of_what_runs_now(text, claim, value, dense):
+    (fact,) = ask(dense, text).evidence
+    assert (fact.claim, fact.plan) == (claim, dense.conversation.study.plan)
+    assert fact.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["step 3200", "why is mfu only 31?", "what if hbm is 9 of 16", "tp 2 of 4"])
+def test_what_is_no_such_figure_is_not_recorded(text, dense):
+    assert not ask(dense, text).evidence
+
+
+def test_hbm_that_may_be_bytes_or_a_share_is_asked_about(dense):
+    answer = ask(dense, "hbm at 66")
+    assert not answer.evidence
+    assert "66 GiB or 66 %" in answer.text
+
+
+@pytest.mark.parametrize("text", ["our nodes are 4x200G", "we run on 4 x 200Gb"])
+def test_links_of_a_node_are_a_network_and_no_chips(text, torchtitan):
+    assert "GB/s a device between nodes" in ask(torchtitan, text).text
+
+
+def test_memory_of_gpus_is_no_network(torchtitan):
+    assert "between nodes" not in ask(torchtitan, "we have 8x80GB").text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no accum pls", "no gradient accumulation"),
+        ("grad accumulation isn't supported in our fork", "no gradient accumulation"),
+        ("vpp isn't supported w/ our custom layers", "no virtual pipeline stages"),
+        ("hsdp doesnt work in our fork, only plain fsdp", "no replica axis"),
+        ("no remat please", "nothing is recomputed"),
+        ("keep mbs at 1", "a microbatch has 1 sequence of each data rank"),
+        ("mbs 2 is max", "a microbatch has at most 2 sequences of each data rank"),
+    ],
+)
+def test_what_cannot_be_used_is_a_limit(text, said, dense):
+    (fact,) = ask(dense, text).evidence
+    assert said in str(fact)
+    assert not any(fact.forbids(plan) for plan in dense.conversation.order)
+
+
+def test_a_limit_on_the_microbatch_counts_its_sequences(megatron):
+    (fact,) = ask(megatron, "mbs 2 is max").evidence
+    plan = megatron.conversation.study.plan
+    assert fact.forbids(plan.model_copy(update={"microbatches": 8}))
+    assert not fact.forbids(plan.model_copy(update={"microbatches": 16}))
+
+
+def test_a_limit_beside_another_one_is_read_as_well(dense):
+    answer = ask(dense, "tp must stay 4, no offload")
+    assert [str(fact) for fact in answer.evidence] == [
+        "constraint: model=4 stays",
+        "constraint: nothing is kept in host memory",
+    ]
+
+
+def test_a_technique_that_is_refused_is_not_tried(megatron):
+    text = ask(megatron, "no vpp").text
+    assert "pipeline_repeats=2" not in text
+    assert "microbatches=32" not in ask(megatron, "without grad accum").text
