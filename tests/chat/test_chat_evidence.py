@@ -110,3 +110,9 @@ def test_an_interrupted_turn_leaves_the_chat_as_it_was(analyses, say, monkeypatc
         talk.turn("which one first?", stop)
     assert [candidate.plan for candidate in talk.conversation.proposals] == before
     assert say("/evidence", talk).text.count("failed") >= 1
+
+
+def test_what_a_figure_is_based_on_names_the_file_of_facts_without_its_folder(say):
+    text = say("what is that based on?").text
+    assert "the facts of what runs now (" in text
+    assert "/" not in text.partition("the facts of what runs now (")[2].partition(")")[0]

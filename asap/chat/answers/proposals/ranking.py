@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
 from asap.chat.answers.proposals.measurements import NOT_MODELLED
@@ -112,7 +113,7 @@ def basis_of(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[P
         answer.add("measured: nothing. There is no profile and no step time on record; all figures are modelled.")
     else:
         kind = "stated" if profile.stated else "measured"
-        answer.add(f"{kind}: the facts of what runs now ({profile.source})")
+        answer.add(f"{kind}: the facts of what runs now ({PurePath(profile.source).name or profile.source})")
     answer.add(*(f"stated by you: {item}" for item in conversation.evidence))
     answer.add("modelled: step time, HBM and communication of every plan that has not been measured", NOT_MODELLED)
     spoken_of = [conversation.focus] if conversation.focus else []
