@@ -123,3 +123,8 @@ def test_a_dense_model_has_no_experts_to_choose_from(dense):
 )
 def test_the_name_of_a_collective_asks_for_nothing_less(start, say, question, topic):
     assert say(question, start()).topic == topic
+
+
+def test_a_figure_is_no_thanks(dense):
+    assert "You are welcome" not in ask(dense, "got 188 w/ 1").text
+    assert "You are welcome" in ask(dense, "got it, thanks a bunch").text

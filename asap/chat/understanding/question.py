@@ -258,9 +258,10 @@ def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "
 
 
 def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
-    """The nearest topics; what asks says no thanks."""
+    """The nearest topics; what asks or has a figure says no thanks."""
     near = retrieval().matches(without_interjections(masked(text, found, named, lone)))
-    return [one for one in near if one.topic is not Topic.THANKS or not is_question(text)]
+    thanks = not is_question(text) and not re.search(r"\d{2}|\d\.\d", text)
+    return [one for one in near if one.topic is not Topic.THANKS or thanks]
 
 
 def _topic(text: str, found: Sequence[Amount], context: Context, topic: Topic) -> Topic:
