@@ -3,6 +3,7 @@
 Their GPUs are those of the makers' own machines, and the network between them is not.
 """
 
+import difflib
 import re
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from asap.hardware.chip import Chip
 
 _BUNDLED = Path(__file__).parent / "instances.toml"
 _GBIT = 1e9 / 8
+_NEAREST, _ALIKE = 3, 0.75
 _VENDORS = re.compile(r"^(standard_|aws\s+|amazon\s+|azure\s+|gcp\s+|oci\s+)", re.IGNORECASE)
 
 
@@ -71,12 +73,22 @@ class _Instances(BaseModel):
 
 def find_instance(name: str) -> Instance | None:
     """The machine that a cloud calls so, in any case; ``None`` for an unknown name."""
-    return _by_name().get(_VENDORS.sub("", name.strip()).casefold())
+    return _by_name().get(_key(name))
+
+
+def near_instances(name: str) -> tuple[str, ...]:
+    """Machines whose names are nearly this one; none where it is nothing like them."""
+    near = difflib.get_close_matches(_key(name), _by_name(), n=_NEAREST, cutoff=_ALIKE)
+    return tuple(_by_name()[key].name for key in near)
 
 
 def known_instances() -> tuple[str, ...]:
     """The names of all machines, cloud by cloud."""
     return tuple(each.name for each in _by_name().values())
+
+
+def _key(name: str) -> str:
+    return _VENDORS.sub("", name.strip()).casefold()
 
 
 def fabrics() -> dict[str, Fabric]:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, NotFoundError
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
-from asap.hardware.instances import Instance, find_instance
+from asap.hardware.instances import Instance, find_instance, near_instances
 from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
 from asap.hardware.slices import Slice
 
@@ -64,6 +64,8 @@ class HardwareName:
             size, rest = suffix[1].casefold(), rest[: suffix.start()]
         if instance := find_instance(rest):
             return cls._of_instance(text, instance, times, size)
+        if find_chip(rest) is None and (near := near_instances(rest)):
+            raise NotFoundError(f"unknown machine {plain(rest.strip(), _SHOWN)!r}", hint=f"near are {', '.join(near)}")
         found = identify_chip(rest)
         if size and size.isdigit() and int(size) < 1:
             raise ConfigError("the size must be at least 1", where=text)

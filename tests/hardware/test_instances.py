@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, NotFoundError
 from asap.hardware import load_chip, resolve_hardware
 from asap.hardware.instances import fabrics, find_instance, known_instances
 
@@ -34,6 +34,14 @@ def test_devices_say_how_many_machines():
 def test_what_does_not_say_how_many_is_asked_back(name):
     with pytest.raises(ConfigError):
         resolve_hardware(name)
+
+
+def test_a_machine_that_is_not_known_is_told_from_those_that_are_near():
+    with pytest.raises(NotFoundError, match="unknown machine") as raised:
+        resolve_hardware("4x p5.24xlarge")
+    assert "p5.48xlarge" in str(raised.value.hint)
+    with pytest.raises(NotFoundError, match="unknown chip"):
+        resolve_hardware("8x abacus")
 
 
 def test_a_machine_brings_its_own_network():
