@@ -44,6 +44,11 @@ class Instance(BaseModel):
     fabric: str | None = None
 
     @property
+    def description(self) -> str:
+        """``p4d.24xlarge: 8 NVIDIA A100 40 GB, 400 Gbit/s between machines``."""
+        return f"{self.name}: {self.gpus} {load_chip(self.chip).title}, {self.network:g} Gbit/s between machines"
+
+    @property
     def machine(self) -> Chip:
         """Its chip, with the network and the NVLink domain of the machine."""
         chip = load_chip(self.chip)

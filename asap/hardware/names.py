@@ -77,18 +77,12 @@ class HardwareName:
     @classmethod
     def _of_instance(cls, text: str, instance: Instance, times: int | None, size: str | None) -> "HardwareName":
         """``8x p5.48xlarge`` are eight machines, ``p5.48xlarge-64`` 64 GPUs."""
-        if size is None:
-            return cls(
-                text,
-                instance.machine,
-                size=times and times * instance.gpus,
-                boxes=times is None,
-                instance=instance.name,
-            )
-        if times is not None or not size.isdigit() or int(size) < 1:
+        if size is not None and (times is not None or not size.isdigit() or int(size) < 1):
             hint = f"write 8x {instance.name}, or {instance.name}-{8 * instance.gpus}"
             raise ConfigError("says neither how many machines nor how many GPUs", where=text, hint=hint)
-        return cls(text, instance.machine, size=int(size), instance=instance.name)
+        gpus = int(size) if size else times * instance.gpus if times else None
+        chip, notes = instance.machine, (instance.description,)
+        return cls(text, chip, size=gpus, notes=notes, boxes=gpus is None, instance=instance.name)
 
 
 def resolve_hardware(

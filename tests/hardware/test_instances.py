@@ -45,7 +45,9 @@ def test_a_machine_that_is_not_known_is_told_from_those_that_are_near():
 
 
 def test_a_machine_brings_its_own_network():
-    makers, rented = load_chip("a100-40gb").network, resolve_hardware("2x p4d.24xlarge").slice.chip.network
+    found = resolve_hardware("2x p4d.24xlarge")
+    assert found.notes == ("p4d.24xlarge: 8 NVIDIA A100 SXM 40 GB, 400 Gbit/s between machines",)
+    makers, rented = load_chip("a100-40gb").network, found.slice.chip.network
     assert rented.stated
     assert rented.bandwidth == 400 * GBIT / 8
     assert rented.bandwidth < makers.bandwidth
