@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 from asap.core.toml import parse_toml
 from asap.hardware.catalogue import load_chip
 from asap.hardware.chip import Chip
+from asap.hardware.network_rate import GBIT
 
 _BUNDLED = Path(__file__).parent / "instances.toml"
-_GBIT = 1e9 / 8
 _NEAREST, _ALIKE = 3, 0.75
 _VENDORS = re.compile(r"^(standard_|aws\s+|amazon\s+|azure\s+|gcp\s+|oci\s+)", re.IGNORECASE)
 
@@ -53,7 +53,7 @@ class Instance(BaseModel):
         """Its chip, with the network and the NVLink domain of the machine."""
         chip = load_chip(self.chip)
         fabric = fabrics().get(self.fabric or "")
-        network = {"bandwidth": self.network * _GBIT / self.gpus, "stated": True}
+        network = {"bandwidth": self.network * GBIT / self.gpus, "stated": True}
         if fabric is not None:
             network["latency"] = fabric.latency
         update: dict[str, object] = {"network": chip.network.model_copy(update=network)}

@@ -65,7 +65,9 @@ class HardwareName:
         if instance := find_instance(rest):
             return cls._of_instance(text, instance, times, size)
         if find_chip(rest) is None and (near := near_instances(rest)):
-            raise NotFoundError(f"unknown machine {plain(rest.strip(), _SHOWN)!r}", hint=f"near are {', '.join(near)}")
+            raise NotFoundError(
+                f"unknown machine {plain(rest.strip(), _SHOWN)!r}", hint=f"did you mean {' or '.join(near)}?"
+            )
         found = identify_chip(rest)
         if size and size.isdigit() and int(size) < 1:
             raise ConfigError("the size must be at least 1", where=text)
@@ -79,7 +81,7 @@ class HardwareName:
         """``8x p5.48xlarge`` are eight machines, ``p5.48xlarge-64`` 64 GPUs."""
         if size is not None and (times is not None or not size.isdigit() or int(size) < 1):
             hint = f"write 8x {instance.name}, or {instance.name}-{8 * instance.gpus}"
-            raise ConfigError("says neither how many machines nor how many GPUs", where=text, hint=hint)
+            raise ConfigError("must count either machines or GPUs, at least one", where=text, hint=hint)
         gpus = int(size) if size else times * instance.gpus if times else None
         chip, notes = instance.machine, (instance.description,)
         return cls(text, chip, size=gpus, notes=notes, boxes=gpus is None, instance=instance.name)
@@ -180,7 +182,8 @@ def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:
     if devices is None:
         reason, hint = "names the chip, but not how many", "add a size, a topology or the number of devices"
         if name.boxes:
-            reason, hint = "names the machine, but not how many", f"write {name.chip.name}-64 for 64 GPUs"
+            each = f"8x {name.instance}" if name.instance else f"{name.chip.name}-64 for 64 GPUs"
+            reason, hint = "names the machine, but not how many", f"write {each}"
         raise ConfigError(reason, where=name.text, hint=hint)
     chips, rest = divmod(devices, slices * name.chip.devices)
     if rest or chips < 1:

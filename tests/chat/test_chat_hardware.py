@@ -34,6 +34,8 @@ def test_hardware_is_read_by_its_name(text, name):
         ("a100-80gb-64", True, "a100-80gb"),
         ("8x p5.48xlarge", True, "p5.48xlarge"),
         ("p5.48xlarge", False, "p5.48xlarge"),
+        ("p5.48xlarge-0", False, "p5.48xlarge-0"),
+        ("v99-12", False, "v99-12"),
     ],
 )
 def test_a_hyphen_alone_is_no_count(name, sized, alone):
@@ -63,3 +65,11 @@ def test_a_number_of_chips_keeps_the_machine_and_its_network(on_aws, say):
     named = say("how long is a step on 8x p5.48xlarge?", on_aws).text
     assert "With 64 h100 chips instead of 64 a100-40gb chips" in named
     assert "With 128 h100 chips" in say("and on 128 gpus?", on_aws).text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["what about p5.48xlarge-0?", "and on h100-0?", "how long on 2x p5.48xlarge-8"])
+def test_hardware_that_cannot_be_is_answered_and_changes_nothing(on_aws, say, text):
+    said = say(text, on_aws).text
+    assert "step time" not in said
+    assert "?" in said or "Nothing has changed" in said

@@ -31,9 +31,10 @@ def test_devices_say_how_many_machines():
 
 
 @pytest.mark.parametrize("name", ["p5.48xlarge", "2x p5.48xlarge-8", "p5.48xlarge-0"])
-def test_what_does_not_say_how_many_is_asked_back(name):
-    with pytest.raises(ConfigError):
+def test_what_does_not_say_how_many_is_asked_back_in_words_that_keep_the_machine(name):
+    with pytest.raises(ConfigError) as raised:
         resolve_hardware(name)
+    assert str(raised.value.hint).startswith("write 8x p5.48xlarge")
 
 
 def test_a_machine_that_is_not_known_is_told_from_those_that_are_near():

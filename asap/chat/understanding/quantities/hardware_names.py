@@ -2,7 +2,7 @@
 
 import re
 
-from asap.core.errors import NotFoundError
+from asap.core.errors import ConfigError, NotFoundError
 from asap.hardware.instances import known_instances
 from asap.hardware.names import HardwareName
 
@@ -26,7 +26,7 @@ def hardware_in(text: str) -> tuple[str | None, Spans]:
     """
     if machines := [found for found in _INSTANCE.finditer(text) if not INSTEAD.search(text[: found.start()])]:
         count, name, gpus = machines[-1].groups()
-        named = f"{count}x {name}" if count else f"{name}-{gpus}" if gpus else name
+        named = f"{f'{count}x ' if count else ''}{name}{f'-{gpus}' if gpus else ''}"
         return named, [found.span() for found in _INSTANCE.finditer(text)]
     if (only := _COUNTED.search(text)) and (count := re.search(r"(\d+)\s*$", text[: only.start(1)])):
         return f"{only[1].lower()}-{count[1]}", [(count.start(), only.end())]
@@ -50,5 +50,5 @@ def without_count(name: str) -> str:
 def _parts(name: str) -> HardwareName | None:
     try:
         return HardwareName.parse(name)
-    except NotFoundError:
+    except (ConfigError, NotFoundError):
         return None
