@@ -21,6 +21,12 @@ class Citation(BaseModel):
     title: str
     url: str | None = None
     supports: str
+    against: bool = Field(default=False, description="a precedent in which the change failed or was slower")
+
+    @property
+    def source(self) -> str:
+        """The title, with a word on it where it speaks against the proposal."""
+        return f"Against it: {self.title}" if self.against else self.title
 
 
 class Impact(BaseModel):

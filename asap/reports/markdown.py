@@ -80,7 +80,7 @@ def _proposal(proposal: Proposal) -> str:
         *(markdown(said) for said in phrases.agent_prose(proposal)),
     ]
     if proposal.citations:
-        parts += ["Sources:", "\n".join(_citation(c.title, c.url, c.id) for c in proposal.citations)]
+        parts += ["Sources:", "\n".join(_citation(c.source, c.url, c.id) for c in proposal.citations)]
     return "\n\n".join([*parts, *_block(proposal.overrides.lines)])
 
 

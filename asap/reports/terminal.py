@@ -117,7 +117,7 @@ def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
     said: set[str] = set()
     for proposal in proposals:
         yield _named(proposal)
-        sources = [f"{citation.title} [{citation.id}]" for citation in proposal.citations[:SOURCES]]
+        sources = [f"{citation.source} [{citation.id}]" for citation in proposal.citations[:SOURCES]]
         lines = [("+", reason) for reason in proposal.reasoning[:1]]
         lines += [("-", cost) for cost in proposal.trade_offs[:1]]
         lines += [("$", proposal.test_worth.statement)] if proposal.test_worth else []

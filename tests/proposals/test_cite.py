@@ -60,6 +60,7 @@ def test_the_same_move_in_a_run_like_this_one_is_cited(study):
     (precedent,) = precedents(study, "data=8 seq=2")
     assert get_record(precedent.id).after == Plan.parse("data=8 seq=2")
     assert precedent.supports.startswith("The same move was faster (1.25 times as fast)")
+    assert precedent.source == precedent.title
     assert "\x1b" not in precedent.title
 
 
@@ -67,6 +68,7 @@ def test_a_precedent_that_failed_is_cited_as_such(study):
     (precedent,) = precedents(study, "data=2 seq=8")
     assert precedent.id == "all-seq"
     assert "ran out of memory" in precedent.supports
+    assert precedent.source == f"Against it: {precedent.title}"
 
 
 def test_a_move_that_nobody_made_has_no_precedent(study):

@@ -44,6 +44,9 @@ def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:
         return ()
     record = hit.record
     supports = f"{precedent_sentence(hit, current, plan)} It counts in the order with a weight of {weight:.2f}."
+    title = plain(record.title)
     return (
-        Citation(kind="precedent", id=record.id, title=plain(record.title), url=record.source.url, supports=supports),
+        Citation(
+            kind="precedent", id=record.id, title=title, url=record.source.url, supports=supports, against=weight < 0
+        ),
     )
