@@ -75,9 +75,10 @@ def allocator_class(framework: str | None, kind: str) -> str:
 
 
 def generation(chip: str) -> str:
-    """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h800`` → ``h100``: chips that share their compute units."""
+    """``a100-80gb`` → ``a100``, ``gb200`` → ``b200``, ``h800`` → ``h100``: chips that share their compute units. An H20
+    has the HBM of an H200 and a seventh of its matrix units, so it is one of its own."""
     base = re.sub(r"^g(?=[bh]\d)", "", chip.split("-")[0])
-    return {"a800": "a100", "h20": "h100", "h200": "h100", "h800": "h100"}.get(base, base)
+    return {"a800": "a100", "h200": "h100", "h800": "h100"}.get(base, base)
 
 
 def vendor_of(chip: Chip) -> str:
