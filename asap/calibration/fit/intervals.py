@@ -28,8 +28,8 @@ LEAST = {
     "any": 0.05, "distance": 0.1, "chip": 0.3, "vendor": 0.3, "framework": 0.3, "precision": 0.3, "launches": 0.6,
 }  # fmt: skip
 """What the new adds at least, and launches of the host: too few sources are new in each way, or decided by launches, to
-learn that it adds little. Of 0.1 to 0.6 for the new and 0.3 to 1.3 for launches these are among the best by the interval
-score over sources, each with intervals that have not seen it."""
+learn that it adds little. Of 0.1 to 0.6 for the new and 0.3 to 1.3 for launches these are among the best by the
+interval score over sources, each with intervals that have not seen it."""
 
 
 PLAN_SPREAD, LEAST_PLAN_SPREAD = 0.3, 0.01
