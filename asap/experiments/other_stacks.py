@@ -22,7 +22,8 @@ from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import bridge_script, nemo, nemo_script
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
-from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.megatron.names import CORE
+from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
