@@ -214,6 +214,9 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
         notes.append(f"experts lie over {settings['expert_model_parallel_size']} devices, here {axes}")
     if split and 1 < split < tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
         notes.append(f"expert_tensor_parallel_size={split}: experts are taken as split {tensor} ways, as attention is")
+    if split and split > tensor and plan.degree("expert") > 1:
+        said, taken = settings.get("expert_model_parallel_size"), plan.degree("expert")
+        notes.append(f"expert_tensor_parallel_size={split}: {said} x {split} devices are taken as {taken} x {tensor}")
     if plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")
         if count is not None and count < each:
