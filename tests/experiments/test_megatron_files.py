@@ -331,7 +331,7 @@ def test_arguments_of_a_fork_are_named_where_only_a_run_can_tell_the_command(rea
 def test_experts_that_are_split_further_than_attention_are_said(read):
     more = "--bf16 --num-experts 8 --tensor-model-parallel-size 2 --expert-model-parallel-size 4"
     run = read("moe.sh", MEGATRON.replace("--bf16", f"{more} --expert-tensor-parallel-size 4").replace(" $TP", " 2"))
-    assert run.plan is not None and run.plan.degree("expert") == 8
+    assert run.plan.degree("expert") == 8
     assert any("expert_tensor_parallel_size=4: 4 x 4 devices are taken as 8 x 2" in note for note in run.notes)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
+from asap.experiments.megatron.nemo_methods import check_method
 from asap.experiments.stack_settings import StackSettings
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
@@ -68,8 +69,9 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
     """The arguments of a configuration of NeMo or Megatron-Bridge, and notes.
 
     Raises:
-        ConfigError: it describes something else than a decoder.
+        ConfigError: it describes something else than a decoder, or trains otherwise than all of it on tokens.
     """
+    check_method(values, path)
     model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in values["model"].items()}
     other = next((name for marks, name in _OTHER_MODELS if any(map(marks.fullmatch, model))), None)
     if other:
