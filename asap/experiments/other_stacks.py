@@ -150,6 +150,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if trl.is_trl_file(values):
         return partial(trl.read_trl_file, values, path), trl.is_setting
+    if llama_factory.is_training_file(values) and trainer_file.shards_by_trainer(values):
+        return partial(trainer_file.read_trainer_file, values, True, path), trainer_file.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):
