@@ -104,6 +104,7 @@ def test_statements_are_flags_except_for_what_is_recomputed():
     ("said", "more", "compiled"),
     [
         ("compile=CompileConfig(enable=True),", (), True),
+        ('compile=CompileConfig(enable=True, components=["loss"]),', (), False),
         ("", (), False),
         ("compile=choose(),", (), None),
         ("compile=choose(),", ("compile.enable=true",), True),

@@ -100,7 +100,7 @@ def _in_names_of_toml(config: Mapping[str, Any], model: str, in_sequences: bool,
         "parallelism": _literal(config, "parallelism", path),
         "activation_checkpoint": _recomputation(config, path),
         "optimizer": {"name": "Muon" if "muon" in kind else "AdamW"},
-        "compile": {"enable": _compiled(config)},
+        "compile": {"enable": _compiled(config), **_components(config)},
     }
 
 
@@ -130,6 +130,13 @@ def _compiled(config: Mapping[str, Any]) -> bool | None:
         return None
     enabled = said.get("enable", False)
     return enabled if isinstance(enabled, bool) else None
+
+
+def _components(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compiled, where the configuration says it literally."""
+    said = config.get("compile")
+    parts = said.get("components") if isinstance(said, dict) else None
+    return {"components": parts} if isinstance(parts, list) and all(isinstance(part, str) for part in parts) else {}
 
 
 def _literal(config: Mapping[str, Any], section: str, path: Path) -> dict[str, Any]:

@@ -58,6 +58,8 @@ def returned(
                 found = _value(value, names, functions, deeper)
                 if isinstance(found, dict):
                     return found
+            case ast.FunctionDef() | ast.ClassDef():
+                pass
             case _:
                 _leave_open(statement, names)
     raise ConfigError(f"{name} returns no configuration that can be read without running it")

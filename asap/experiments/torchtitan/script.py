@@ -17,7 +17,8 @@ from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_t
 from asap.experiments.torchtitan.registry import read_registry
 
 _START = re.compile(
-    r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|\.py\s(?:.*\s)?--job\.config[_-]file\b"
+    r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|"
+    r"(?:\.py|-m\s+[\w.]+)\s(?:.*\s)?--job\.config[_-]file\b"
 )
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
