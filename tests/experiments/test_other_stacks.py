@@ -102,7 +102,7 @@ def test_without_hardware_that_is_said(read):
         ("serve.yaml", "MODE: rl\nMODEL_ARGS: {--micro-batch-size: 1, --num-attention-heads: 8}", "no pre-training"),
         ("serve.sh", MEGATRON.replace("pretrain_gpt.py", "tools/run_text_generation_server.py"), "does not train"),
         ("values.yaml", "queue: a\nvolumes: {}\nworkload: {gpus: 8}", "the values of a Helm chart.*--set-file"),
-        ("perf.yaml", "ConfigContainer: {train: {}}\nperf_matrix: {h100: {}}", "a table of Megatron-Bridge's performance"),
+        ("perf.yaml", "ConfigContainer: {train: {}}\nperf_matrix: {h100: {}}", "a table of Megatron-Bridge's"),
         ("eval.yaml", "model_name_or_path: x\nfinetuning_type: full\ndo_predict: true", "that does not train"),
         ("v1.yaml", "model: x\nmicro_batch_size: 1\ntrain_dataset: y", "a LLaMA-Factory configuration of version 1"),
         ("run.sh", "if [ -f a ]; then deepspeed train.py --deepspeed b.json\nfi", "under a condition"),
