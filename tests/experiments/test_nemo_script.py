@@ -69,7 +69,8 @@ def test_without_a_name_it_is_the_configuration_of_the_program(read, tmp_path):
     with pytest.raises(ConfigError, match=r"starts NeMo with conf/megatron_gpt_finetuning_config.yaml, which is not"):
         read("sft.sh", text)
     (tmp_path / "megatron_gpt_finetuning_config.yaml").write_text(NEMO)
-    assert read("sft.sh", text, "trainer.num_nodes=8").plan.degree("model") == 2
+    run = read("sft.sh", f"{text} model.data.train_ds.max_seq_length=512", "trainer.num_nodes=8")
+    assert (run.plan.degree("model"), run.workload.sequence_length) == (2, 512)
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,11 @@ def _read_model(found: dict[str, Any], model: Mapping[str, Any]) -> None:
 
 
 def _read_nemo(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str, Any]) -> None:
-    """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices."""
+    """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices, and the length at which answers are cut."""
     precision = str(at("trainer", "precision") or model.get("precision") or "")
     found["bf16"], found["fp16"] = precision.startswith("bf16"), precision.startswith("16")
+    if (longest := at("model", "data", "train_ds", "max_seq_length")) is not None:
+        found["seq_length"] = longest
     nodes, devices = at("trainer", "num_nodes"), at("trainer", "devices")
     if isinstance(nodes, int) and isinstance(devices, int) and devices > 0:
         found["nnodes"], found["nproc_per_node"] = nodes, devices
