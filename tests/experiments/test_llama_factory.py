@@ -141,6 +141,9 @@ def test_settings_of_the_command_are_laid_over_the_yaml_under_accelerate(read, t
     run = read("run.sh", f"{start} per_device_train_batch_size=4 gradient_accumulation_steps=1 cutoff_len=512\n")
     assert (run.workload.global_batch, run.workload.sequence_length) == (16, 512)
     assert not any("not read" in note for note in run.notes)
+    (tmp_path / "grpo.yaml").write_text("stage: grpo\ndo_train: true\nfinetuning_type: full\n")
+    with pytest.raises(ConfigError, match="stage must be one of pt, sft"):
+        read("run.sh", f"{start.replace('full', 'grpo')} model_name_or_path=Qwen/Qwen3-8B\n")
     unknown = read("run.sh", f"{start} per_device_train_batch_size=$(cat batch)\n")
     assert unknown.workload.global_batch is None
     assert any(note.endswith("is not said: per_device_train_batch_size") for note in unknown.notes)

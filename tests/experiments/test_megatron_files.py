@@ -270,6 +270,13 @@ def test_key_and_value_heads_under_the_names_of_forks(read, said, heads):
     assert read("train.sh", plain).model.kv_heads == heads
 
 
+def test_a_layout_of_a_variable_keeps_its_bars(read):
+    text = MEGATRON.replace(
+        "MODEL_ARGS=(", 'PARTS="Et*8|(t*8|)*2,t*8L"\nMODEL_ARGS=(\n  --pipeline-model-parallel-layout $PARTS'
+    )
+    assert read("train.sh", text).plan.pipeline_repeats == 2
+
+
 def test_what_is_sourced_decides_only_arguments_that_come_from_there(read):
     settled = MEGATRON.replace("--recompute-granularity full", "").replace(
         "export NCCL", "source ~/.bashrc\nexport NCCL"

@@ -142,9 +142,9 @@ def _arguments(after: str, path: Path, files: Brought) -> tuple[dict[str, Any], 
     strays = [word for word in words(after) if _ASSIGNED.match(word)]
     named = first.endswith((".yaml", ".yml")) and not has_substitution(first)
     found = find_named(first, path, files) if named else None
-    values = found.document().values if found else {}
-    if is_training_file(values):
-        return in_words_of_trainer({**values, **options, **_assigned(strays)}, path), []
+    laid_over = {**found.document().values, **options, **_assigned(strays)} if found else {}
+    if is_training_file(laid_over):
+        return in_words_of_trainer(laid_over, path), []
     return (in_words_of_trainer(options, path) if OF_FACTORY in options else options), strays
 
 

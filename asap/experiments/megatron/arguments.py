@@ -32,6 +32,8 @@ _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
     r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
+_LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
+"""A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
@@ -83,7 +85,9 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     runs = [command for command in commands if not command.assigns and _is_run(command)]
     run = next((command for command in runs if command.certain), runs[0] if runs else None)
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
-    values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
+    values, unknown = _last_values(
+        option for command in read for option in options(_LAYOUT.sub(r"\1'\2'", command.text), command.line)
+    )
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes]
