@@ -168,6 +168,13 @@ def test_batches_in_sequences_modes_and_converters_as_before_august_2026(read):
     ]
 
 
+def test_a_trainer_of_ones_own_is_one(read):
+    own = EARLIER.replace("-> Trainer.Config", "-> TrainerConfig").replace(
+        "return Trainer.Config(", "return TrainerConfig("
+    )
+    assert str(read("configs.py", own, "config=large", hardware="h100-64").plan).startswith("data=8 model=8")
+
+
 def test_functions_of_the_file_and_replaced_fields_are_followed(read):
     run = read("config_registry.py", EARLIER, "config=changed", hardware="h100-64")
     assert str(run.plan) == "data=16 model=4 microbatches=1 remat=full"

@@ -23,7 +23,7 @@ from asap.experiments.torchtitan.registry_values import (
 from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
 from asap.plans.torchtitan.token_batches import GLOBAL_BATCH, LENGTH, LOCAL_BATCH, SEQUENCE, TOKENS
 
-_SIGN = re.compile(r"->\s*Trainer\.Config\s*:")
+_SIGN = re.compile(r"->\s*\w*Trainer\.?Config\s*:")
 _CHOSEN = "config="
 _REGISTRY = "model_registry"
 _TRAINER, _COMPILE, _CONFIGURATION, _STEPS = "Trainer", "CompileConfig", "Config", "steps"

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from asap.core.errors import ConfigError
 CLASS, ARGUMENTS = "()", "*"
 """Of a call: the name that is called, without ``.Config``, and its arguments without a name."""
 _DEEPEST = 8
+_TRAINER = re.compile(r"\w*Trainer\.?Config")
 _REPLACE = ("replace", "dataclasses.replace")
 
 
@@ -26,9 +28,9 @@ def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 
 def configurations(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Functions that return a ``Trainer.Config``."""
+    """Functions that return a ``Trainer.Config``, also one of another trainer."""
     found = functions_of(tree).items()
-    return {name: node for name, node in found if node.returns and ast.unparse(node.returns) == "Trainer.Config"}
+    return {name: node for name, node in found if node.returns and _TRAINER.fullmatch(ast.unparse(node.returns))}
 
 
 def returned(
