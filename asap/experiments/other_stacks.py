@@ -22,7 +22,8 @@ from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import bridge_script, nemo, nemo_script
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
-from asap.experiments.megatron.reader import CORE, read_megatron, read_megatron_script, read_nemo
+from asap.experiments.megatron.names import CORE
+from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
@@ -149,6 +150,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if trl.is_trl_file(values):
         return partial(trl.read_trl_file, values, path), trl.is_setting
+    if llama_factory.is_training_file(values) and trainer_file.shards_by_trainer(values):
+        return partial(trainer_file.read_trainer_file, values, True, path), trainer_file.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if nanotron.is_nanotron(values):

@@ -22,9 +22,9 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _of_environment(command, _visible(command))
+        whole = _ofenvironment_of(command, _visible(command))
     elif _SWIFT.search(command.text):
-        whole = _of_environment(command, None)
+        whole = _ofenvironment_of(command, None)
     elif _DEEPSPEED.search(command.text):
         whole = _of_deepspeed(said, command)
     return whole or None
@@ -32,7 +32,7 @@ def processes_of(command: Command) -> int | None:
 
 def gpus_of_a_process(command: Command) -> int | None:
     """GPUs of a node that each process of ms-swift sees for itself; ``None`` where the command does not say them."""
-    visible, each = _visible(command), digits(_environment(command).get("NPROC_PER_NODE", "1"))
+    visible, each = _visible(command), digits(environment_of(command).get("NPROC_PER_NODE", "1"))
     return visible // each if visible and each else None
 
 
@@ -52,7 +52,7 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
-def _of_environment(command: Command, unsaid: int | None) -> int | None:
+def _ofenvironment_of(command: Command, unsaid: int | None) -> int | None:
     """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
     ``swift/cli/main.py``).
 
@@ -60,7 +60,7 @@ def _of_environment(command: Command, unsaid: int | None) -> int | None:
         command: that starts them.
         unsaid: processes of a node where no variable says them.
     """
-    said = _environment(command)
+    said = environment_of(command)
     each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else unsaid
     nodes = digits(said.get("NNODES", "1"))
     return each * nodes if each is not None and nodes is not None else None
@@ -68,11 +68,11 @@ def _of_environment(command: Command, unsaid: int | None) -> int | None:
 
 def _visible(command: Command) -> int | None:
     """GPUs that a command is told to see; ``None`` where it is not told."""
-    numbers = _environment(command).get("CUDA_VISIBLE_DEVICES", "").split(",")
+    numbers = environment_of(command).get("CUDA_VISIBLE_DEVICES", "").split(",")
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
 
 
-def _environment(command: Command) -> dict[str, str]:
+def environment_of(command: Command) -> dict[str, str]:
     """Variables that a command finds, those of its line first."""
     on_the_line = (word.partition("=") for word in words(command.text))
     return command.scope.environment() | {name: value for name, equals, value in on_the_line if equals}

@@ -27,7 +27,8 @@ _OF_OTHER_MODELS = frozenset(("max_source_length", "mlm_probability", "source_pr
 """Of encoders, and of decoders beside one (transformers, ``examples/pytorch``)."""
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
 _OWN_PARALLELISM = re.compile(
-    r"(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|parallel_mode|"
+    r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
+    r"parallel_mode|"
     r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
 _WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")

@@ -64,6 +64,20 @@ _MAPPINGS = (
     Unread("verl configuration of reinforcement learning", _INSTEAD, lambda v: "actor_rollout_ref" in v),
     Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
     Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
+    Unread(
+        "table of Megatron-Bridge's performance runs",
+        "give run_config.yaml, which a run of it writes into its checkpoint",
+        lambda v: "perf_matrix" in v and "ConfigContainer" in v,
+    ),
+    Unread(
+        "configuration of LLaMA-Factory that does not train",
+        "give the one that trains, with do_train: true",
+        lambda v: (
+            {"finetuning_type", "model_name_or_path"} <= v.keys()
+            and not v.get("do_train")
+            and "per_device_train_batch_size" not in v
+        ),
+    ),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
         "NeMo configuration of another model than a decoder",

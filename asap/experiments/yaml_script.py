@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
 from asap.experiments.deepspeed.llama_factory import is_training_file
 from asap.experiments.documents import Document
 from asap.experiments.named_file import Brought, below_variable, find_named
-from asap.experiments.processes import processes_of
+from asap.experiments.processes import environment_of, processes_of
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
 from asap.experiments.training_program import check_program
 from asap.experiments.yaml_text import parse_yaml
@@ -24,6 +25,7 @@ _PROGRAM = re.compile(
 _YAML = (".yaml", ".yml")
 _ASSIGNED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 _FOR_LAUNCHER = " -- "
+_MEGATRON, _ON = "USE_MCA", ("1", "true", "y", "yes", "on")
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,16 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
             )
         elif (found := _of_command(command, path, brought)) is not None:
             document, of_yaml = found
+            _check_backend(command, path)
             first = Started(document, processes_of(command), of_yaml, command.line)
     return first
+
+
+def _check_backend(command: Command, path: Path) -> None:
+    """Raise ConfigError where LLaMA-Factory is told to train by Megatron (``llamafactory/launcher.py``)."""
+    if environment_of(command).get(_MEGATRON, "").casefold() in _ON:
+        reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
 
 
 def _of_command(command: Command, path: Path, brought: Brought | None) -> tuple[Document, bool] | None:

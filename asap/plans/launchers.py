@@ -128,7 +128,7 @@ def launch_lines(
         settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
         if primus.is_primus(current):
             return primus.lines_to_paste(settings, current)
-        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
+        return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack == "deepspeed":
         changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
         if is_deepspeed_chat(current):

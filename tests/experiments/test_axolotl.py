@@ -91,6 +91,8 @@ def test_a_deepspeed_configuration_that_it_fills(read, tmp_path):
         ("adapter: lora", "adapter: lora: adapters, parts of the parameters"),
         ("rl: dpo", "rl: dpo: adapters, parts"),
         ("unfrozen_parameters: [lm_head]", "unfrozen_parameters"),
+        ("plugins: [axolotl.integrations.spectrum.SpectrumPlugin]", "the plugin spectrum trains a part"),
+        ("plugins:\n  - axolotl.integrations.liger.LigerPlugin\n  - axolotl.integrations.kd.KDPlugin", "kd distils"),
         ("deepspeed: zero9.json", "names zero9.json, which is not there"),
         ("dp_shard_size: 3\nfsdp_config: {a: 1}\ndp_replicate_size: 2", "leave 8 devices .change a size"),
         ("tensor_parallel_size: two", "must be a positive whole number"),
@@ -99,6 +101,13 @@ def test_a_deepspeed_configuration_that_it_fills(read, tmp_path):
 def test_what_is_not_modelled_or_contradicts_itself_is_refused(read, added, said):
     with pytest.raises(ConfigError, match=said):
         read("run.yaml", f"{TUNING}{added}", hardware="h100-8")
+
+
+def test_plugins_of_kernels_and_losses_change_no_method(read):
+    plugins = "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\nqat: {group_size: 32}\n"
+    run = read("run.yaml", f"{TUNING}{plugins}", hardware="h100-8")
+    assert run.workload.global_batch == 64
+    assert any(note.startswith("qat: ") for note in run.notes)
 
 
 def test_a_batch_that_is_no_number_is_refused_with_its_file(read):

@@ -161,6 +161,15 @@ def test_a_script_that_starts_no_training_names_what_it_starts(tmp_path, program
         read_configuration(path, (), Experiment(id="x"))
 
 
+def test_the_last_of_a_repeated_setting_counts_as_for_maxtext(tmp_path):
+    script = "python3 MaxText/train.py base.yml model_name=llama2-7b per_device_batch_size={} per_device_batch_size={}"
+    (tmp_path / "run.sh").write_text(script.format(1, 2))
+    known = Experiment(id="x", hardware=refer_to_hardware("v5e-16")[0])
+    assert read_configuration(tmp_path / "run.sh", [], known).workload.global_batch == 32
+    (tmp_path / "run.sh").write_text(script.format(1, "$BATCH"))
+    assert read_configuration(tmp_path / "run.sh", [], known).workload.global_batch is None
+
+
 def test_a_script_that_calls_another_is_followed(tmp_path):
     (tmp_path / "base.sh").write_text(
         "N=${1:-4}\npython3 -m MaxText.train base.yml model_name=llama2-7b ici_fsdp_parallelism=$N\n"

@@ -129,6 +129,41 @@ def test_a_yaml_that_names_no_deepspeed_is_read_with_what_starts_it(read, tmp_pa
     assert str(sharded.plan) == "data=8 microbatches=2 remat=full"
 
 
+def test_a_yaml_with_the_trainers_fsdp_is_read_alone(read):
+    alone = TUNING.replace("deepspeed: examples/deepspeed/ds_z3_config.json", "fsdp: [full_shard, auto_wrap]")
+    run = read("full.yaml", alone, hardware="h100-8")
+    assert (str(run.plan), run.workload.zero_stage) == ("data=8 microbatches=2 remat=full", 3)
+
+
+def test_settings_of_the_command_are_laid_over_the_yaml_under_accelerate(read, tmp_path):
+    (tmp_path / "full.yaml").write_text(TUNING.replace("deepspeed: examples/deepspeed/ds_z3_config.json\n", ""))
+    start = "accelerate launch --multi_gpu --num_processes 4 src/train.py full.yaml"
+    run = read("run.sh", f"{start} per_device_train_batch_size=4 gradient_accumulation_steps=1 cutoff_len=512\n")
+    assert (run.workload.global_batch, run.workload.sequence_length) == (16, 512)
+    assert not any("not read" in note for note in run.notes)
+    (tmp_path / "grpo.yaml").write_text("stage: grpo\ndo_train: true\nfinetuning_type: full\n")
+    with pytest.raises(ConfigError, match="stage must be one of pt, sft"):
+        read("run.sh", f"{start.replace('full', 'grpo')} model_name_or_path=Qwen/Qwen3-8B\n")
+    unknown = read("run.sh", f"{start} per_device_train_batch_size=$(cat batch)\n")
+    assert unknown.workload.global_batch is None
+    assert any(note.endswith("is not said: per_device_train_batch_size") for note in unknown.notes)
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        ("USE_MCA=1 llamafactory-cli train full.yaml", "sets USE_MCA: LLaMA-Factory trains by Megatron"),
+        ("llamafactory-cli train full.yaml --pipeline_model_parallel_size 4", "pipeline_model_parallel_size is an arg"),
+        ("llamafactory-cli train full.yaml --mixture_of_depths convert", "mixture_of_depths: layers that skip tokens"),
+        ("accelerate launch --multi_gpu train.py --finetuning_type full --stage cls", "stage must be one of pt, sft"),
+    ],
+)
+def test_what_changes_the_backend_the_model_or_the_method_is_refused(read, tmp_path, configured, start, said):
+    (tmp_path / "full.yaml").write_text(TUNING)
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", f"{start}\n", hardware="h100-8")
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -270,6 +270,13 @@ def test_key_and_value_heads_under_the_names_of_forks(read, said, heads):
     assert read("train.sh", plain).model.kv_heads == heads
 
 
+def test_a_layout_of_a_variable_keeps_its_bars(read):
+    text = MEGATRON.replace(
+        "MODEL_ARGS=(", 'PARTS="Et*8|(t*8|)*2,t*8L"\nMODEL_ARGS=(\n  --pipeline-model-parallel-layout $PARTS'
+    )
+    assert read("train.sh", text).plan.pipeline_repeats == 2
+
+
 def test_what_is_sourced_decides_only_arguments_that_come_from_there(read):
     settled = MEGATRON.replace("--recompute-granularity full", "").replace(
         "export NCCL", "source ~/.bashrc\nexport NCCL"
@@ -317,6 +324,22 @@ def test_arguments_of_a_fork_are_named(read):
     assert any(note.endswith("is not known: --outer-sync-interval, --outer-optimizer") for note in run.notes)
     plain = "--bf16 --no-bias-gelu-fusion --disable-bias-linear --wandb-project x --lr 1e-4 --data-path a"
     assert not any("no Megatron-LM has" in note for note in read("train.sh", MEGATRON.replace("--bf16", plain)).notes)
+
+
+def test_arguments_of_a_fork_are_named_where_only_a_run_can_tell_the_command(read):
+    text = MEGATRON.replace("--swiglu", "--swiglu --use-bridge --bridge-hf-model $MODEL")
+    text = text.replace("torchrun --nproc", 'if [[ "$WITH" == "mpi" ]]; then\nAPP="torchrun --nproc').replace(
+        "--recompute-granularity full", '--recompute-granularity full"\nfi\n$BINDING $RANK ${APP}'
+    )
+    run = read("train.sh", text)
+    assert any(note.endswith("is not known: --use-bridge, --bridge-hf-model") for note in run.notes)
+
+
+def test_experts_that_are_split_further_than_attention_are_said(read):
+    more = "--bf16 --num-experts 8 --tensor-model-parallel-size 2 --expert-model-parallel-size 4"
+    run = read("moe.sh", MEGATRON.replace("--bf16", f"{more} --expert-tensor-parallel-size 4").replace(" $TP", " 2"))
+    assert run.plan.degree("expert") == 8
+    assert any("expert_tensor_parallel_size=4: 4 x 4 devices are taken as 8 x 2" in note for note in run.notes)
 
 
 def test_a_file_that_is_sourced_from_a_folder_above(read, tmp_path):

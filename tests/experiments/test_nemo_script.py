@@ -49,3 +49,44 @@ def test_what_is_not_read_is_refused_by_name(read, tmp_path, old, new, said):
     (tmp_path / "speech.yaml").write_text("trainer: {devices: 1}\nmodel: {sample_rate: 16000}\n")
     with pytest.raises(ConfigError, match=said):
         read("train.sh", START.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        'srun --container-image x bash -c "cd /opt/NeMo; python {program}"',
+        "read -r -d '' cmd <<EOF\ncd /opt/NeMo \\\n&& python {program}\nEOF\nsrun bash -c \"${{cmd}}\"",
+    ],
+)
+def test_a_command_in_quotes_or_read_from_a_here_document(read, tmp_path, start):
+    (tmp_path / "llama.yaml").write_text(NEMO)
+    program = "megatron_gpt_pretraining.py \\\n  --config-name=llama \\\n  model.tensor_model_parallel_size=8"
+    assert read("train.sh", start.format(program=program)).plan.degree("model") == 8
+
+
+def test_without_a_name_it_is_the_configuration_of_the_program(read, tmp_path):
+    text = "torchrun megatron_gpt_finetuning.py trainer.devices=8 model.tensor_model_parallel_size=2"
+    with pytest.raises(ConfigError, match=r"starts NeMo with conf/megatron_gpt_finetuning_config.yaml, which is not"):
+        read("sft.sh", text)
+    (tmp_path / "megatron_gpt_finetuning_config.yaml").write_text(NEMO)
+    run = read("sft.sh", f"{text} model.data.train_ds.max_seq_length=512", "trainer.num_nodes=8")
+    assert (run.plan.degree("model"), run.workload.sequence_length) == (2, 512)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("  peft: {peft_scheme: lora}", "peft is lora: training a part of the parameters"),
+        ("  dpo: {ref_policy_kl_penalty: 0.1}", "model.dpo: trains on preferences or rewards"),
+        ("  kd_config: {kd_loss_scale: 1.0}", "model.kd_config: distils another model"),
+        ("peft: {_target_: megatron.bridge.peft.lora.LoRA, dim: 8}", "peft is LoRA: training a part"),
+    ],
+)
+def test_adapters_distillation_and_preferences_are_refused(read, more, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.yaml", f"{NEMO}{more}\n")
+
+
+@pytest.mark.parametrize("more", ["  peft: {peft_scheme: null}", "  peft: {peft_scheme: none}", "peft: null"])
+def test_a_scheme_of_none_trains_all_parameters(read, more):
+    assert read("run.yaml", f"{NEMO}{more}\n").plan.degree("model") == 4

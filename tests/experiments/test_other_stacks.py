@@ -63,6 +63,19 @@ def test_torchtitan(read):
     assert str(changed.plan).startswith("replica=2 data=4 model=8")
 
 
+def test_a_compiled_loss_alone_is_no_compiled_model(read):
+    compiled = f"{TITAN}[compile]\nenable = true\n"
+    assert read("llama3_8b.toml", compiled).workload.compiled is True
+    assert read("llama3_8b.toml", f'{compiled}components = ["loss"]\n').workload.compiled is False
+
+
+def test_torchtitan_by_an_entry_of_ones_own(read, tmp_path):
+    (tmp_path / "llama3_8b.toml").write_text(TITAN)
+    start = "torchrun --nproc_per_node=8 -m my_titan.entry --job.config_file llama3_8b.toml --training.seq_len 4096\n"
+    run = read("train.sh", start)
+    assert (run.hardware.devices, run.workload.sequence_length) == (8, 4096)
+
+
 def test_without_hardware_that_is_said(read):
     run = read("llama3_8b.toml", TITAN)
     assert run.plan is None
@@ -89,6 +102,8 @@ def test_without_hardware_that_is_said(read):
         ("serve.yaml", "MODE: rl\nMODEL_ARGS: {--micro-batch-size: 1, --num-attention-heads: 8}", "no pre-training"),
         ("serve.sh", MEGATRON.replace("pretrain_gpt.py", "tools/run_text_generation_server.py"), "does not train"),
         ("values.yaml", "queue: a\nvolumes: {}\nworkload: {gpus: 8}", "the values of a Helm chart.*--set-file"),
+        ("perf.yaml", "ConfigContainer: {train: {}}\nperf_matrix: {h100: {}}", "a table of Megatron-Bridge's"),
+        ("eval.yaml", "model_name_or_path: x\nfinetuning_type: full\ndo_predict: true", "that does not train"),
         ("v1.yaml", "model: x\nmicro_batch_size: 1\ntrain_dataset: y", "a LLaMA-Factory configuration of version 1"),
         ("run.sh", "if [ -f a ]; then deepspeed train.py --deepspeed b.json\nfi", "under a condition"),
         ("asr.yaml", "name: asr\nmodel: {sample_rate: 16000}\ntrainer: {devices: 1}", "a NeMo configuration"),

@@ -25,6 +25,8 @@ def echoed(script: str, word: str, **known: str) -> str:
         ('export CP=2 EP="1" && GBS=256', "$CP $EP $GBS", "2 1 256"),
         ("NODES=$((2 * GPUS))\nGPUS=8", "$NODES", "$NODES"),
         ("GPUS=8; NODES=$(( (GPUS + 8) / 2 ))", "$NODES", "8"),
+        ("NODES=$1; GPUS=$((NODES * 8))", "$GPUS", "$GPUS"),
+        ("TP=$7; DP=$((16 / ${TP}))", "$DP", "$DP"),
         ("A='it is # no comment' # a comment", "$A", "it is # no comment"),
         ('A="one \\\n  two"', "$A", "one   two"),
         ('A="x"; A+=" y"', "$A", "x y"),

@@ -104,6 +104,7 @@ def test_statements_are_flags_except_for_what_is_recomputed():
     ("said", "more", "compiled"),
     [
         ("compile=CompileConfig(enable=True),", (), True),
+        ('compile=CompileConfig(enable=True, components=["loss"]),', (), False),
         ("", (), False),
         ("compile=choose(),", (), None),
         ("compile=choose(),", ("compile.enable=true",), True),
@@ -113,3 +114,93 @@ def test_whether_the_model_is_compiled_is_read_or_unknown(read, said, more, comp
     text = REGISTRY.replace("activation_checkpoint=FullAC.Config(),", f"activation_checkpoint=FullAC.Config(), {said}")
     run = read("config_registry.py", text, "config=large", *more)
     assert run.workload.compiled is compiled
+
+
+EARLIER = """
+from torchtitan.components.quantization.float8 import Float8LinearConverter
+from torchtitan.config import ActivationCheckpointConfig, ParallelismConfig, TrainingConfig
+from torchtitan.models.llama3 import model_registry
+
+
+def _training(sequence: int, *, local: int = 2) -> TrainingConfig:
+    return TrainingConfig(local_batch_size=local, seq_len=sequence, steps=int(os.environ["STEPS"]))
+
+
+def large() -> Trainer.Config:
+    return Trainer.Config(
+        model_spec=model_registry("70B"),
+        model_converters=ModelConvertersContainer.Config(converters=[Float8LinearConverter.Config()]),
+        training=_training(8192, local=4),
+        parallelism=ParallelismConfig(tensor_parallel_degree=8),
+        activation_checkpoint=ActivationCheckpointConfig(mode="full"),
+    )
+
+
+def changed() -> Trainer.Config:
+    config: Trainer.Config = replace(large(), training=_training(4096), model_converters=None)
+    config = replace(config, parallelism=replace(config.parallelism, tensor_parallel_degree=4))
+    return config
+
+
+def decided() -> Trainer.Config:
+    config = large()
+    if os.environ.get("WIDE"):
+        config.parallelism.tensor_parallel_degree = 2
+    return config
+
+
+def wrapped() -> Trainer.Config:
+    return apply_transforms(large(), [ContextParallel.Config()])
+"""
+
+
+def test_batches_in_sequences_modes_and_converters_as_before_august_2026(read):
+    run = read("config_registry.py", EARLIER, "config=large", hardware="h100-64")
+    assert str(run.plan) == "data=8 model=8 microbatches=1 remat=full"
+    assert (run.workload.global_batch, run.workload.sequence_length, run.workload.precision) == (32, 8192, "fp8")
+    line = launch_lines(
+        Plan.parse("data=16 model=4 microbatches=1 remat=none"), "torchtitan", run.hyperparameters, global_batch=32
+    )
+    assert line.splitlines() == [
+        "config.parallelism.tensor_parallel_degree = 4",
+        "config.training.local_batch_size = 2",
+        'config.activation_checkpoint.mode = "none"',
+    ]
+
+
+def test_a_trainer_of_ones_own_is_one(read):
+    own = EARLIER.replace("-> Trainer.Config", "-> TrainerConfig").replace(
+        "return Trainer.Config(", "return TrainerConfig("
+    )
+    assert str(read("configs.py", own, "config=large", hardware="h100-64").plan).startswith("data=8 model=8")
+
+
+def test_functions_of_the_file_and_replaced_fields_are_followed(read):
+    run = read("config_registry.py", EARLIER, "config=changed", hardware="h100-64")
+    assert str(run.plan) == "data=16 model=4 microbatches=1 remat=full"
+    assert (run.workload.global_batch, run.workload.sequence_length, run.workload.precision) == (32, 4096, "bf16")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("decided", r"parallelism\.tensor_parallel_degree cannot be told without running it"),
+        ("wrapped", "wrapped returns what apply_transforms makes, which cannot be told"),
+    ],
+)
+def test_what_a_condition_or_another_function_decides_cannot_be_told(read, chosen, said):
+    with pytest.raises(ConfigError, match=said):
+        read("config_registry.py", EARLIER, f"config={chosen}", hardware="h100-64")
+
+
+def test_a_script_that_names_a_configuration_in_python(read, tmp_path):
+    start = (
+        "MODULE=${MODULE:-llama3}\ntorchrun --nproc_per_node=8 --nnodes 8 -m torchtitan.train --module $MODULE"
+        " --config large --training.seq_len 4096 --metrics.log_freq 1\n"
+    )
+    with pytest.raises(ConfigError, match=r"large of llama3, whose config_registry\.py is not there"):
+        read("train.sh", start)
+    (tmp_path / "llama3").mkdir()
+    (tmp_path / "llama3" / "config_registry.py").write_text(EARLIER)
+    run = read("train.sh", start)
+    assert (run.hardware.devices, run.workload.global_batch, run.workload.sequence_length) == (64, 32, 4096)

@@ -13,7 +13,7 @@ from asap.experiments.accelerate.program import with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
-from asap.experiments.deepspeed.llama_factory import in_words_of_trainer, is_training_file
+from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, below_variable, find_named
 from asap.experiments.several_runs import with_note_on_others
@@ -78,7 +78,7 @@ def _read_start(start: str, path: Path, overrides: Iterable[str], experiment: Ex
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path)
-    launched, arguments = said(before), _arguments(after, path, files)
+    launched, (arguments, strays) = said(before), _arguments(after, path, files)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
         configuration = _configured(known, launched, files, path) | of_command(known)
@@ -90,9 +90,7 @@ def _read_start(start: str, path: Path, overrides: Iterable[str], experiment: Ex
     given = {key: value for key, value in arguments.items() if key not in unsaid}
     if not _ACCELERATE.search(start):
         given = {OPTION: "", **given}
-    strays = [word for word in words(after) if _ASSIGNED.match(word)]
-    named = (stray.lstrip("+").partition("=") for stray in strays)
-    check_method({key: value for key, _, value in named if key in METHODS}, path)
+    check_method({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
     own, more, rest = split_overrides(overrides)
     configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
     read = read_started(
@@ -134,13 +132,25 @@ def _parts(start: str) -> tuple[str, str | None, str]:
     return rest[: found.start()], found[1] or found[2], rest[found.end() :]
 
 
-def _arguments(after: str, path: Path, files: Brought) -> dict[str, Any]:
-    """Arguments of the program, and those of a YAML that comes first among them."""
+def _arguments(after: str, path: Path, files: Brought) -> tuple[dict[str, Any], list[str]]:
+    """Arguments of the program, and its words ``key=value`` of which it is not known what they are.
+
+    Beside a YAML of training arguments that comes first they are laid over it, as LLaMA-Factory does
+    (``hparams/parser.py``, ``OmegaConf.from_cli``).
+    """
     first, options = next(iter(words(after)), ""), said(after)
+    strays = [word for word in words(after) if _ASSIGNED.match(word)]
     named = first.endswith((".yaml", ".yml")) and not has_substitution(first)
     found = find_named(first, path, files) if named else None
-    values = found.document().values if found else {}
-    return in_words_of_trainer({**values, **options}, path) if is_training_file(values) else options
+    laid_over = {**found.document().values, **options, **_assigned(strays)} if found else {}
+    if is_training_file(laid_over):
+        return in_words_of_trainer(laid_over, path), []
+    return (in_words_of_trainer(options, path) if OF_FACTORY in options else options), strays
+
+
+def _assigned(words: Iterable[str]) -> dict[str, str]:
+    pairs = (word.lstrip("+").partition("=") for word in words)
+    return {key: value for key, _, value in pairs}
 
 
 def _is_multiplied(start: str) -> bool:

@@ -24,6 +24,11 @@ def is_setting(key: str) -> bool:
     return is_accelerate_setting(key) or llama_factory.is_setting(key)
 
 
+def shards_by_trainer(values: Mapping[str, Any]) -> bool:
+    """Whether arguments say the Trainer's FSDP, and no DeepSpeed configuration."""
+    return bool(values.get(OPTION)) and not values.get(_DEEPSPEED)
+
+
 def read_trainer_file(
     values: Mapping[str, Any], of_yaml: bool, path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:

@@ -23,6 +23,14 @@ FRAMEWORK = "Axolotl FSDP"
 _MARKS = frozenset(("sequence_len", "micro_batch_size", "datasets", "pretraining_dataset", "adapter"))
 _MODEL, _SEQUENCE, _CONFIG = "base_model", "sequence_len", "deepspeed"
 _OTHER_TRAINING = ("adapter", "unfrozen_parameters", "rl", "reward_model", "process_reward_model", "lisa_n_layers")
+_PLUGINS = {
+    "spectrum": "trains a part of the parameters",
+    "kd": "distils another model",
+    "diffusion": "trains by diffusion",
+    "densemixer": "computes all experts",
+    "mora": "trains adapters",
+}
+"""Axolotl's own (``src/axolotl/integrations``) that change what a step does, by the name of their package."""
 _READ = frozenset(
     [
         axolotl.SHARD, axolotl.REPLICATE, axolotl.TENSOR, axolotl.CONTEXT, axolotl.EXPERT, axolotl.MICRO_BATCH,
@@ -31,6 +39,7 @@ _READ = frozenset(
         "sample_packing", "pad_to_sequence_len",
     ]
 )  # fmt: skip
+_INTEGRATIONS = "axolotl.integrations."
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _OFF = ("", "none", "false", "0")
 
@@ -84,6 +93,11 @@ def _check_trains_all(settings: StackSettings) -> None:
         shown = plain(str(settings[said]), 40)
         reason = f"{said}: {shown}: adapters, parts of the parameters, preferences and rewards are not modelled"
         raise ConfigError(reason, where=settings.where(said), hint="give a run that trains all of them on tokens")
+    packages = (name.removeprefix(_INTEGRATIONS).partition(".")[0] for name in settings.words("plugins"))
+    plugin = next((name for name in packages if name in _PLUGINS), None)
+    if plugin is not None:
+        reason = f"the plugin {plugin} {_PLUGINS[plugin]}, which is not modelled"
+        raise ConfigError(reason, where=settings.where("plugins"), hint="give a run that trains all of them on tokens")
 
 
 def _with_fsdp(settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
@@ -183,6 +197,8 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
         notes.append("liger_fused_linear_cross_entropy: logits are predicted as if they were written")
     if any(key.startswith("overrides_of_model_config.") for key in settings):
         notes.append("overrides_of_model_config is not read: the model is taken as published")
+    if any(key.startswith("qat.") for key in settings):
+        notes.append("qat: weights and activations that are quantized and back are not modelled")
     if axolotl.keeps_gathered(settings):
         notes.append("weights that stay gathered until the backward pass are not modelled: taken as gathered twice")
     return tuple(notes)

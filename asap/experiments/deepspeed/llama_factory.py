@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
@@ -14,12 +15,14 @@ from asap.experiments.training_program import check_method
 from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
-_MARKS = frozenset(("finetuning_type", "stage", "cutoff_len"))
+OF_FACTORY = "finetuning_type"
+"""An argument that no other program has."""
+_MARKS = frozenset((OF_FACTORY, "stage", "cutoff_len"))
 _CONFIG = "deepspeed"
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, "gradient_accumulation_steps": 1, "bf16": False, "fp16": False}
 """``TrainingArguments`` of transformers."""
-_OF_FACTORY = {"stage": "sft", "finetuning_type": "lora", "cutoff_len": 2048, KEEP: False}
-_STAGES = ("pt", "sft")
+_OF_FACTORY = {"stage": "sft", OF_FACTORY: "lora", "cutoff_len": 2048, KEEP: False}
+_STAGES, _DEPTHS = ("pt", "sft"), "mixture_of_depths"
 
 
 def is_training_file(values: Mapping[str, Any]) -> bool:
@@ -81,5 +84,8 @@ def read_training_file(
 
 
 def _check_stage(arguments: StackSettings) -> None:
+    if _DEPTHS in arguments:
+        reason = f"{_DEPTHS}: layers that skip tokens are not modelled"
+        raise ConfigError(reason, where=arguments.where(), hint="give a run without it")
     if arguments.text("stage") not in _STAGES:
         raise arguments.wrong("stage", f"one of {', '.join(_STAGES)}: others take more passes than a training step")

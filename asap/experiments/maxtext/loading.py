@@ -141,7 +141,7 @@ def _overrides(overrides: Iterable[tuple[str, str]]) -> dict[str, Setting]:
     said: dict[str, Setting] = {}
     for text, origin in overrides:
         key, value = _override(text, origin)
-        if key in said and said[key].origin == origin:
+        if key in said and said[key].origin == origin == OVERRIDE:
             raise UsageError("is given twice", where=key)
         said[key] = Setting(value, origin, SettingLayer.OVERRIDE)
     return said

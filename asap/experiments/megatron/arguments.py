@@ -11,7 +11,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.megatron.foreign_arguments import note_on_foreign
+from asap.experiments.megatron.foreign_arguments import arguments_within, note_on_foreign
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
@@ -32,6 +32,8 @@ _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
     r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
+_LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
+"""A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
@@ -83,11 +85,14 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     runs = [command for command in commands if not command.assigns and _is_run(command)]
     run = next((command for command in runs if command.certain), runs[0] if runs else None)
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
-    values, unknown = _last_values(option for command in read for option in options(command.text, command.line))
+    values, unknown = _last_values(
+        option for command in read for option in options(_LAYOUT.sub(r"\1'\2'", command.text), command.line)
+    )
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes]
-    foreign = note_on_foreign(run.text, path.name) if run else None
+    parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
+    foreign = note_on_foreign(arguments_within(run.text) if run else parts, path.name)
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
     if _signs(text, "_") > _signs(text, "-"):
@@ -104,6 +109,11 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
 def _is_run(command: Command) -> bool:
     said = {option.name for option in options(command.text)}
     return sum(sign in said for sign in SIGNS) >= 2
+
+
+def _is_part_of_run(command: Command) -> bool:
+    """Whether an assignment collects arguments of Megatron-LM, and not those of a launcher alone."""
+    return any(option.name in READ - {*_NODES.values(), "world_size"} for option in options(command.text))
 
 
 def _has_open_arguments(command: Command) -> bool:

@@ -15,15 +15,19 @@ _NEGATIONS = ("no_", "disable_")
 _MOST_LISTED = 6
 
 
-def note_on_foreign(command: str, name: str) -> str | None:
+def arguments_within(command: str) -> str:
+    """What follows the program in a command that starts it, which is behind its launcher."""
+    return _NESTED.sub("", command).partition(_PROGRAM)[2]
+
+
+def note_on_foreign(arguments: str, name: str) -> str | None:
     """A note on the arguments of a program that Megatron-LM does not have; ``None`` where it has them all.
 
     Args:
-        command: that starts the program, with its launcher.
+        arguments: of the program.
         name: of the script.
     """
-    _, _, arguments = _NESTED.sub("", command).partition(_PROGRAM)
-    said = dict.fromkeys(option.name for option in options(arguments))
+    said = dict.fromkeys(option.name for option in options(_NESTED.sub("", arguments)))
     foreign = [f"--{key.replace('_', '-')}" for key in said if not _is_known(key)]
     if not foreign:
         return None

@@ -1,4 +1,7 @@
-"""Names of Megatron-LM's arguments, and of its forks'."""
+"""Names of Megatron-LM's arguments, of its forks', and of what runs them."""
+
+CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
+"""Frameworks that have these arguments, as a workload names them."""
 
 READ = frozenset(
     [

@@ -12,6 +12,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
+from asap.experiments.megatron.nemo_methods import check_method
 from asap.experiments.stack_settings import StackSettings
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
@@ -68,8 +69,9 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
     """The arguments of a configuration of NeMo or Megatron-Bridge, and notes.
 
     Raises:
-        ConfigError: it describes something else than a decoder.
+        ConfigError: it describes something else than a decoder, or trains otherwise than all of it on tokens.
     """
+    check_method(values, path)
     model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in values["model"].items()}
     other = next((name for marks, name in _OTHER_MODELS if any(map(marks.fullmatch, model))), None)
     if other:
@@ -114,9 +116,11 @@ def _read_model(found: dict[str, Any], model: Mapping[str, Any]) -> None:
 
 
 def _read_nemo(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str, Any]) -> None:
-    """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices."""
+    """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices, and the length at which answers are cut."""
     precision = str(at("trainer", "precision") or model.get("precision") or "")
     found["bf16"], found["fp16"] = precision.startswith("bf16"), precision.startswith("16")
+    if (longest := at("model", "data", "train_ds", "max_seq_length")) is not None:
+        found["seq_length"] = longest
     nodes, devices = at("trainer", "num_nodes"), at("trainer", "devices")
     if isinstance(nodes, int) and isinstance(devices, int) and devices > 0:
         found["nnodes"], found["nproc_per_node"] = nodes, devices

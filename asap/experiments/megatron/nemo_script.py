@@ -1,5 +1,5 @@
 """Scripts that start NeMo: ``python megatron_gpt_pretraining.py --config-path=conf --config-name=gpt
-trainer.num_nodes=4 model.micro_batch_size=2`` (Hydra's command line)."""
+trainer.num_nodes=4 model.micro_batch_size=2`` (Hydra's command line), also in quotes: ``srun bash -c "…"``."""
 
 import re
 from collections.abc import Iterable
@@ -13,18 +13,32 @@ from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.nemo import NEMO, argument_of, dialect
 from asap.experiments.megatron.reader import read_nemo
 from asap.experiments.named_file import Brought, below_variable, find_named
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
+from asap.experiments.shell import (
+    Command,
+    commands_within,
+    has_substitution,
+    options,
+    read_commands,
+    with_sources,
+    words,
+)
 from asap.experiments.training_program import check_program
 
 _PROGRAM = re.compile(r"[\w./-]*\bmegatron_\w+\.py\b")
 _SECTIONS = ("trainer", "model", "exp_manager")
 _ASSIGNED = re.compile(rf"\+{{0,2}}((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)", re.ASCII | re.DOTALL)
 _NAME, _FOLDER = "config_name", "config_path"
+_DEFAULTS = (
+    ("finetuning", "megatron_gpt_finetuning_config"),
+    ("sft", "megatron_gpt_sft"),
+    ("pretraining", "megatron_gpt_config"),
+)
+"""What a program takes where its command names no configuration (``examples/nlp/language_modeling``), by its name."""
 
 
 def is_nemo_script(text: str) -> bool:
-    """Whether a script starts NeMo with a configuration that it names."""
-    return "--config-name" in text and any(_starts(command) for command in read_commands(text))
+    """Whether a script starts NeMo with a configuration that it names, or with the one of its program."""
+    return _is_nemo(text) and any(_start_of(command) for command in read_commands(text))
 
 
 def read_nemo_script(
@@ -36,14 +50,16 @@ def read_nemo_script(
         ConfigError: the YAML is not there, or describes no decoder.
         UsageError: an override is not ``key=value``.
     """
-    start = next((c for c in read_commands(with_sources(text, path.parent, brought)) if _starts(c)), None)
+    commands = read_commands(with_sources(text, path.parent, brought))
+    start = next(filter(None, map(_start_of, commands)), None)
     program = _PROGRAM.search(start.text) if start else None
     if start is None or program is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     check_program(program[0], path)
     said = {option.name: option.words[0] for option in options(start.text) if option.words}
-    name = said[_NAME] if said[_NAME].endswith((".yaml", ".yml")) else f"{said[_NAME]}.yaml"
-    named = str(PurePosixPath(below_variable(said.get(_FOLDER, ""))) / name)
+    name = said.get(_NAME) or _default_of(program[0]) or ""
+    name = name if name.endswith((".yaml", ".yml")) else f"{name}.yaml"
+    named = str(PurePosixPath(below_variable(said.get(_FOLDER, "conf"))) / name)
     found = None if has_substitution(named) else find_named(named, path, brought)
     if found is None:
         reason = f"starts NeMo with {plain(named, 80)}, which is not there"
@@ -68,8 +84,20 @@ def is_setting(key: str) -> bool:
     return is_hydra_key(dict.fromkeys(_SECTIONS), key) or ("." not in key and is_argument(key))
 
 
+def _start_of(command: Command) -> Command | None:
+    """The command that starts NeMo: itself, or one that it has in quotes."""
+    if command.assigns or not command.certain or not _is_nemo(command.text):
+        return None
+    return next((inner for inner in commands_within(command) if _starts(inner)), command if _starts(command) else None)
+
+
 def _starts(command: Command) -> bool:
-    return not command.assigns and command.certain and "--config-name" in command.text and _is_nemo(command.text)
+    found = None if command.assigns or not command.certain else _PROGRAM.search(command.text)
+    return found is not None and ("--config-name" in command.text or _default_of(found[0]) is not None)
+
+
+def _default_of(program: str) -> str | None:
+    return next((name for word, name in _DEFAULTS if word in program), None)
 
 
 def _is_nemo(text: str) -> bool:

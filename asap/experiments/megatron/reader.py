@@ -9,43 +9,26 @@ from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
-from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.deepspeed_configuration import with_configuration
 from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
-from asap.experiments.megatron.names import READ
+from asap.experiments.megatron.names import CORE, DEEPSPEED, READ
 from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments, without_shapes
+from asap.experiments.megatron.workload import PRECISION, workload_of
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
-from asap.models import Architecture, Workload
-from asap.models.workload import ContextParallel
+from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.megatron.arguments import experts_over, from_arguments, is_fully_sharded
-from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
+from asap.plans.megatron.arguments import experts_over, from_arguments
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
 
-CORE = "Megatron-Core"
-DEEPSPEED = "Megatron-DeepSpeed"
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
-_PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
-_DECIDED_BY = {
-    "precision": _PRECISION,
-    "gradient_precision": frozenset(
-        ("grad_reduce_in_bf16", "main_grads_dtype", "accumulate_allreduce_grads_in_fp32", "bf16")
-    ),
-    "optimizer": frozenset(("optimizer",)),
-    "sequence_parallel": frozenset(("sequence_parallel",)),
-}
-"""Fields of a workload by the arguments that decide them."""
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
-_CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
-    "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
-}  # fmt: skip
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
@@ -80,7 +63,7 @@ def read_megatron_script(
             "notes": (*experiment.notes, *script.notes, *notes),
         }
     )
-    sourced = {*_PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
+    sourced = {*PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
     unsettled = script.unsettled | left_open | left_to_checkpoint(settings) | sourced
     return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
 
@@ -102,7 +85,7 @@ def read_nemo(
         notes += more
         said = {key for key in settings if settings[key] not in (None, False)}
         recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
-        unsettled = frozenset({*_SIZES, *_PRECISION, *recomputation} - said)
+        unsettled = frozenset({*_SIZES, *PRECISION, *recomputation} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, kind, unsettled)
 
@@ -140,10 +123,9 @@ def read_megatron(
     else:
         plan, more = _plan(settings, hardware.devices, model.layers, batch)
     notes += more
-    workload = _workload(settings, framework, batch)
+    workload = workload_of(settings, framework, batch, unsettled)
     if plan is not None and unsettled & _RECOMPUTATION:
         plan = plan.model_copy(update={"remat": None})
-    workload = workload.model_copy(update={field: None for field, keys in _DECIDED_BY.items() if unsettled & keys})
     place = settings.where().rpartition("/")[2]
     sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
     sources |= {
@@ -232,6 +214,9 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
         notes.append(f"experts lie over {settings['expert_model_parallel_size']} devices, here {axes}")
     if split and 1 < split < tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
         notes.append(f"expert_tensor_parallel_size={split}: experts are taken as split {tensor} ways, as attention is")
+    if split and split > tensor and plan.degree("expert") > 1:
+        said, taken = settings.get("expert_model_parallel_size"), plan.degree("expert")
+        notes.append(f"expert_tensor_parallel_size={split}: {said} x {split} devices are taken as {taken} x {tensor}")
     if plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")
         if count is not None and count < each:
@@ -243,87 +228,3 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
         taken = plan.remat.value if plan.remat else "unknown"
         notes.append(f"recompute_modules {', '.join(modules)}: taken as remat={taken}, the nearest that is modelled")
     return tuple(notes)
-
-
-def _workload(settings: StackSettings, framework: str, batch: int | None) -> Workload:
-    old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
-    tensor = settings.count("tensor_model_parallel_size") or 1
-    return Workload(
-        global_batch=batch,
-        sequence_length=settings.count("seq_length"),
-        precision=_precision(settings),
-        gradient_precision=_gradient_precision(settings, framework),
-        first_moment_precision=_moment(settings, "exp_avg_dtype"),
-        second_moment_precision=_moment(settings, "exp_avg_sq_dtype"),
-        optimizer=settings.text("optimizer", "adam"),
-        attention=_attention(settings),
-        framework="Megatron-LM" if old and framework == CORE else framework,
-        zero_stage=_zero_stage(settings),
-        context_parallel=_context_parallel(settings),
-        capacity_factor=_capacity_factor(settings),
-        cuda_graphs=cuda_graphs(settings),
-        graph_modules=graph_modules(settings),
-        overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
-        sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
-        experts_over=experts_over(settings),
-    )
-
-
-def _context_parallel(settings: StackSettings) -> ContextParallel | None:
-    """By the first layer's ``cp_comm_type`` (``transformer_config.py``); ``None`` without context parallelism."""
-    if (settings.count("context_parallel_size") or 1) == 1:
-        return None
-    said = next(iter(settings.words("cp_comm_type")), "p2p")
-    if said not in _CONTEXT_PARALLEL:
-        raise settings.wrong("cp_comm_type", f"one of {', '.join(_CONTEXT_PARALLEL)}")
-    return _CONTEXT_PARALLEL[said]
-
-
-def _capacity_factor(settings: StackSettings) -> float | None:
-    """Where experts are padded to it (``transformer_config.py``); a factor alone drops tokens and pads nothing."""
-    if not settings.flag("moe_pad_expert_input_to_capacity"):
-        return None
-    return settings.positive_number("moe_expert_capacity_factor")
-
-
-def _moment(settings: StackSettings, key: str) -> str | None:
-    """Of a moment that a precision-aware optimizer keeps in another precision than fp32."""
-    said = settings.text(key)
-    return said if said in ("fp16", "bf16", "fp8") and settings.flag("use_precision_aware_optimizer") else None
-
-
-def _precision(settings: StackSettings) -> str:
-    if "fp8_format" in settings:
-        return "fp8"
-    if "fp4_format" in settings:
-        return "fp4"
-    return "bf16" if settings.flag("bf16") else "fp16" if settings.flag("fp16") else "fp32"
-
-
-def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
-    """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
-    if settings.flag("grad_reduce_in_bf16") or settings.text("main_grads_dtype") == "bf16":
-        return "bf16"
-    if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
-        return "fp32"
-    return "fp32" if framework == CORE and settings.flag("bf16") else None
-
-
-def _attention(settings: StackSettings) -> str | None:
-    """The kernel; Transformer Engine's ``auto`` takes a fused one."""
-    backend = settings.text("attention_backend")
-    named = {"fused": "cudnn flash", "flash": "flash", "unfused": "unfused", "local": "unfused"}
-    if backend in named:
-        return named[backend]
-    return "flash" if settings.flag("use_flash_attn") else None
-
-
-def _zero_stage(settings: StackSettings) -> int | None:
-    if is_megatron_deepspeed(settings):
-        return stage_of(settings) or None
-    if is_fully_sharded(settings):
-        return 3
-    if settings.flag("use_megatron_fsdp"):
-        strategy = settings.text("data_parallel_sharding_strategy")
-        return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
-    return 1 if settings.flag("use_distributed_optimizer") else None

@@ -18,7 +18,8 @@ from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron.reader import CORE, read_megatron
+from asap.experiments.megatron.names import CORE
+from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import read_named_model
 from asap.experiments.primus import bridge
 from asap.experiments.primus.presets import find_presets, merged, read_preset

@@ -16,6 +16,7 @@ from asap.experiments.shell.words import simple_commands, unquoted, written_word
 
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
 _OPTION = re.compile(r"(?:^|\s)--[a-z]")
@@ -120,6 +121,9 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         return
     if said[0] == "read":
         scope.variables |= dict.fromkeys(assigned[1:])
+        names = [word for word in assigned[1:] if _NAME.fullmatch(word)]
+        if document and "-d" in said and names:
+            scope.assign(names[-1], expand(document.replace("\\\n", ""), scope.variables), False, certain)
     if said[:2] == ["set", "--"]:
         given = [unquoted(expand(word, scope.variables)) for word in said[2:]]
         scope.variables |= {str(place): word for place, word in enumerate(given, 1)} | {"#": str(len(given))}

@@ -20,6 +20,7 @@ _LARGEST = 10**12
 _NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
 _DEFAULT = re.compile(r":?[-=]")
+_NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
 _QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\})\"", re.ASCII)
 _ARITHMETIC = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
@@ -94,7 +95,7 @@ def _calculated(formula: str, known: Values, depth: int) -> str | None:
     if depth >= _DEEPEST or len(formula) > LONGEST_LINE // 100:
         return None
     try:
-        tree = ast.parse(expand(formula, known, depth + 1).replace("$", " ").strip(), mode="eval")
+        tree = ast.parse(_NAMED.sub(" ", expand(formula, known, depth + 1)).strip(), mode="eval")
         return str(_evaluated(tree.body, known))
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None

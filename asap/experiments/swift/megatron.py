@@ -8,8 +8,8 @@ from typing import Any
 
 from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron.names import READ
-from asap.experiments.megatron.reader import CORE, read_megatron
+from asap.experiments.megatron.names import CORE, READ
+from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings, overriding

@@ -44,6 +44,7 @@ _NAMES = {
 """torchtitan's flavors (``models/*/__init__.py``) under the names of the catalogue."""
 
 _VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
+_COMPONENTS = "compile.components"
 _NO_DECODERS = ("flux", "vlm")
 _DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
 _MULTIPLE = 256
@@ -177,9 +178,15 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
-        compiled=settings.flag("compile.enable", settings.flag("training.compile")),
+        compiled=_compiles_model(settings),
         experts_over=titan.experts_over(settings),
     )
+
+
+def _compiles_model(settings: StackSettings) -> bool:
+    """Whether the model is compiled, and not the loss alone."""
+    enabled = settings.flag("compile.enable", settings.flag("training.compile"))
+    return enabled and (_COMPONENTS not in settings or "model" in settings.words(_COMPONENTS))
 
 
 def _context_parallel(settings: StackSettings) -> ContextParallel:

@@ -12,14 +12,24 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.launch.literals import parse_python
 from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
 from asap.experiments.torchtitan.reader import read_torchtitan
-from asap.experiments.torchtitan.registry_values import ARGUMENTS, CLASS, UNKNOWN, configurations, returned
-from asap.plans.torchtitan.python_lines import PYTHON
-from asap.plans.torchtitan.token_batches import LENGTH, TOKENS
+from asap.experiments.torchtitan.registry_values import (
+    ARGUMENTS,
+    CLASS,
+    UNKNOWN,
+    configurations,
+    functions_of,
+    returned,
+)
+from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
+from asap.plans.torchtitan.token_batches import GLOBAL_BATCH, LENGTH, LOCAL_BATCH, SEQUENCE, TOKENS
 
-_SIGN = re.compile(r"->\s*Trainer\.Config\s*:")
+_SIGN = re.compile(r"->\s*\w*Trainer\.?Config\s*:")
 _CHOSEN = "config="
 _REGISTRY = "model_registry"
-_COMPILE = "CompileConfig"
+_TRAINER, _COMPILE, _CONFIGURATION, _STEPS = "Trainer", "CompileConfig", "Config", "steps"
+_MODES = "ActivationCheckpointConfig"
+"""The class of what is recomputed before each way had its own, in 2026; batches were counted in sequences then."""
+_IN_SEQUENCES = (LOCAL_BATCH, GLOBAL_BATCH, SEQUENCE)
 _MOST_NAMED = 12
 _RECOMPUTATION = {"FullAC": {"mode": "full"}, "MemoryBudgetAC": {"mode": "memory_budget"}}
 _SELECTIVE = {"mode": "selective", "selective_ac_option": "op"}
@@ -56,34 +66,61 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
         reason = f"has no configuration {plain(name, 60)}" if name else f"has {len(functions)} configurations"
         raise ConfigError(reason, where=str(path), hint=f"name one with {_CHOSEN}NAME: {listed}")
     try:
-        found = returned(name, functions)
+        found = returned(name, functions_of(tree))
     except ConfigError as error:
         raise ConfigError(error.message, where=str(path)) from error
-    values = _in_names_of_toml(found, _model_name(tree, path), path)
+    if _TRAINER not in str(found.get(CLASS)):
+        reason = f"{name} returns what {plain(found.get(CLASS), 60)} makes, which cannot be told without running it"
+        raise ConfigError(reason, where=str(path))
     rest = [override for override in overrides if not override.startswith(_CHOSEN)]
+    of_modes = _MODES in text
+    in_sequences = of_modes or any(override.partition("=")[0] in _IN_SEQUENCES for override in rest)
+    values = _in_names_of_toml(found, _model_name(tree, path), in_sequences, path)
     read = read_torchtitan(values, path, rest, experiment)
     workload = read.workload
     if _compiled(found) is None and not any(override.startswith("compile.") for override in rest):
         workload = workload.model_copy(update={"compiled": None})
-    return read.model_copy(update={"workload": workload, "hyperparameters": read.hyperparameters | {PYTHON: True}})
+    return read.model_copy(
+        update={
+            "workload": workload,
+            "hyperparameters": read.hyperparameters | {PYTHON: WITH_MODES if of_modes else True},
+        }
+    )
 
 
-def _in_names_of_toml(config: Mapping[str, Any], model: str, path: Path) -> dict[str, Any]:
-    training = _DEFAULTS | _literal(config, "training", path)
-    recomputation = config.get("activation_checkpoint", _SELECTIVE)
-    if recomputation is not _SELECTIVE:
-        kind = recomputation.get(CLASS) if isinstance(recomputation, dict) else None
-        recomputation = {"mode": "none"} if recomputation is None else _RECOMPUTATION.get(str(kind), _SELECTIVE)
+def _in_names_of_toml(config: Mapping[str, Any], model: str, in_sequences: bool, path: Path) -> dict[str, Any]:
+    training = _literal(config, "training", path)
+    if not in_sequences and not any(f"training.{key}" in _IN_SEQUENCES for key in training):
+        training = _DEFAULTS | training
     optimizer = config.get("optimizer")
     kind = str(optimizer.get(CLASS)).casefold() if isinstance(optimizer, dict) else ""
     return {
-        "model": _model(config.get("model_spec"), model),
+        "model": _model(config.get("model_spec"), config.get("model_converters"), model, path),
         "training": training,
         "parallelism": _literal(config, "parallelism", path),
-        "activation_checkpoint": recomputation,
+        "activation_checkpoint": _recomputation(config, path),
         "optimizer": {"name": "Muon" if "muon" in kind else "AdamW"},
-        "compile": {"enable": _compiled(config)},
+        "compile": {"enable": _compiled(config), **_components(config)},
     }
+
+
+def _recomputation(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """What is recomputed: a class, nothing, or until 2026 a mode."""
+    said = config.get("activation_checkpoint", {})
+    if said is None:
+        return {"mode": "none"}
+    kind = str(said.get(CLASS, "")) if isinstance(said, dict) else "a choice"
+    if kind in _RECOMPUTATION:
+        return _RECOMPUTATION[kind]
+    if kind.endswith(_MODES):
+        return _SELECTIVE | _literal(config, "activation_checkpoint", path)
+    if kind not in ("", "SelectiveAC"):
+        raise ConfigError(
+            "activation_checkpoint cannot be told without running it",
+            where=str(path),
+            hint="give the JSON that a run of it writes with --debug.save_config_file=FILE",
+        )
+    return _SELECTIVE
 
 
 def _compiled(config: Mapping[str, Any]) -> bool | None:
@@ -95,32 +132,39 @@ def _compiled(config: Mapping[str, Any]) -> bool | None:
     return enabled if isinstance(enabled, bool) else None
 
 
+def _components(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compiled, where the configuration says it literally."""
+    said = config.get("compile")
+    parts = said.get("components") if isinstance(said, dict) else None
+    return {"components": parts} if isinstance(parts, list) and all(isinstance(part, str) for part in parts) else {}
+
+
 def _literal(config: Mapping[str, Any], section: str, path: Path) -> dict[str, Any]:
     said = config.get(section, {})
-    if not isinstance(said, dict):
+    if not isinstance(said, dict) or not str(said.get(CLASS, _CONFIGURATION)).endswith(_CONFIGURATION):
         raise ConfigError(f"{section} cannot be told without running it", where=str(path))
-    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS)}
+    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, _STEPS)}
     if unknown := [key for key, value in known.items() if value is UNKNOWN or isinstance(value, dict)]:
         hint = f"say it: {section}.{unknown[0]}=…"
         raise ConfigError(f"{section}.{unknown[0]} cannot be told without running it", where=str(path), hint=hint)
     return known
 
 
-def _model(spec: Any, name: str) -> dict[str, Any]:
-    """Name, flavor and converters of ``model_registry("8B", converters=[…])``."""
-    if not isinstance(spec, dict) or spec.get(CLASS) != _REGISTRY:
-        return {}
-    flavor = next(iter(spec.get(ARGUMENTS, ())), spec.get("flavor"))
-    given = spec.get("converters")
-    kinds = (
-        [str(one.get(CLASS)).casefold() for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    )
+def _model(spec: Any, container: Any, package: str, path: Path) -> dict[str, Any]:
+    """Name, flavor and converters of ``model_registry("8B", converters=[…])``; until 2026 with a container of them."""
+    said = spec if isinstance(spec, dict) and spec.get(CLASS) == _REGISTRY else {}
+    flavor = next(iter(said.get(ARGUMENTS, ())), said.get("flavor"))
+    given = said.get("converters", container.get("converters") if isinstance(container, dict) else container)
+    made = given if isinstance(given, list) else [] if given is None else [given]
+    if not all(isinstance(one, dict) for one in made):
+        raise ConfigError("the model's converters cannot be told without running it", where=str(path))
+    kinds = [str(one.get(CLASS)).casefold() for one in made]
     converters = [word for kind in kinds for start, word in _CONVERTERS.items() if kind.startswith(start)]
     if any("lora" in kind for kind in kinds):
-        raise ConfigError(
-            "trains adapters, which are not modelled", hint="name a configuration that trains all weights"
-        )
-    return {"name": name, "flavor": flavor if isinstance(flavor, str) else None, "converters": converters}
+        hint = "name a configuration that trains all weights"
+        raise ConfigError("trains adapters, which are not modelled", where=str(path), hint=hint)
+    named = {"name": package, "flavor": flavor if isinstance(flavor, str) else None} if said else {}
+    return {**named, "converters": converters}
 
 
 def _model_name(tree: ast.Module, path: Path) -> str:

@@ -1,5 +1,6 @@
 """Commands that start torchtitan: ``torchrun … -m torchtitan.train --job.config_file llama3_8b.toml --section.key 4``,
-or its ``run_train.sh`` with ``CONFIG_FILE``."""
+or its ``run_train.sh`` with ``CONFIG_FILE``; since 2026 with a configuration in Python, ``--module llama3 --config
+llama3_8b`` (``torchtitan/config/manager.py``)."""
 
 import re
 from collections.abc import Iterable
@@ -10,44 +11,50 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named
-from asap.experiments.processes import with_processes
-from asap.experiments.shell import Command, has_substitution, read_commands, words, written_file
+from asap.experiments.processes import environment_of, with_processes
+from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
+from asap.experiments.torchtitan.registry import read_registry
 
 _START = re.compile(
-    r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|\.py\s(?:.*\s)?--job\.config[_-]file\b"
+    r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|"
+    r"(?:\.py|-m\s+[\w.]+)\s(?:.*\s)?--job\.config[_-]file\b"
 )
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
 _VARIABLE = "CONFIG_FILE"
+_REGISTRIES = ("torchtitan/models", "torchtitan/experiments")
+_REGISTRY = "config_registry.py"
 _NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset|^optimizer\.(?!name)", re.ASCII)
 """Settings that decide neither what a step computes nor how it is laid out."""
 
 
 def is_titan_script(text: str) -> bool:
-    """Whether a script starts torchtitan with a TOML file."""
-    return any(_file_of(command) is not None for command in read_commands(text) if _starts(command))
+    """Whether a script starts torchtitan with a TOML file or a configuration in Python."""
+    return any(_names(command) for command in read_commands(text) if _starts(command))
 
 
 def read_titan_script(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
 ) -> Experiment:
-    """``experiment`` with the TOML file that a script names, and the settings of its command.
+    """``experiment`` with the configuration that a script names, and the settings of its command.
 
     Raises:
         ConfigError: the file is not there, or wrong, or a variable that is not known decides a setting.
         UsageError: an override is not ``section.key=value``.
     """
     files = dict(brought or {})
-    start, named = None, ""
+    start = None
     for command in read_commands(text):
         files |= written_file(command)
-        if _starts(command) and (named := _file_of(command) or ""):
+        if _starts(command) and _names(command):
             start = command
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     experiment = with_processes(start, experiment)
+    if (named := _file_of(start)) is None:
+        return _read_registry(start, path, overrides, experiment, files)
     found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
@@ -55,16 +62,36 @@ def read_titan_script(
     values = parse_toml(found.text, str(found.path))
     if not is_torchtitan(values):
         raise ConfigError("is not a torchtitan configuration", where=str(found.path))
-    said = {key: value or "true" for key, value in _OPTION.findall(start.text) if key not in _CONFIG}
+    return read_torchtitan(values, found.path, _settings(start, path, overrides), experiment)
+
+
+def _read_registry(
+    start: Command, path: Path, overrides: Iterable[str], experiment: Experiment, files: Brought
+) -> Experiment:
+    """With the configuration in Python that a command names."""
+    module, name = _configuration_of(start) or ("", "")
+    below = module.replace(".", "/")
+    places = (f"{folder}/{below}/{_REGISTRY}" for folder in _REGISTRIES)
+    known = not has_substitution(f"{module}{name}")
+    found = next(filter(None, (find_named(place, path, files) for place in places)), None) if known else None
+    if found is None:
+        reason = f"starts torchtitan with {plain(name, 60)} of {plain(module, 60)}, whose {_REGISTRY} is not there"
+        raise ConfigError(reason, where=str(path), hint=f"give that file as --config, with config={plain(name, 60)}")
+    given = [f"config={name}", *_settings(start, path, overrides)]
+    return read_registry(found.text, found.path, given, experiment)
+
+
+def _settings(start: Command, path: Path, overrides: Iterable[str]) -> list[str]:
+    """Settings of a command with those of the user on top; raises ConfigError where a variable decides one."""
     given = [*overrides]
+    said = {key: value or "true" for key, value in _OPTION.findall(start.text) if key not in _CONFIG}
     overridden = {override.partition("=")[0] for override in given}
     known = {key: value for key, value in said.items() if is_setting(key) and key not in overridden}
     unknown = sorted(key for key, value in known.items() if has_substitution(value))
     if decisive := [key for key in unknown if not _NO_MATTER.search(key)]:
         reason = f"sets {', '.join(decisive)} by a variable whose value is not said"
         raise ConfigError(reason, where=str(path), hint=f"add {decisive[0]}=…")
-    settled = [f"{key}={value}" for key, value in known.items() if key not in unknown]
-    return read_torchtitan(values, found.path, [*settled, *given], experiment)
+    return [*(f"{key}={value}" for key, value in known.items() if key not in unknown), *given]
 
 
 def _starts(command: Command) -> bool:
@@ -78,3 +105,15 @@ def _file_of(command: Command) -> str | None:
     on_the_line = (word.partition("=")[2] for word in words(command.text) if word.startswith(f"{_VARIABLE}="))
     found = next(on_the_line, None) or given
     return found.strip("\"'") if found else None
+
+
+def _configuration_of(command: Command) -> tuple[str, str] | None:
+    """Module and name of the configuration in Python that a command takes; ``None`` where it names none."""
+    said = {option.name: option.words[0] for option in options(command.text) if option.words}
+    around = environment_of(command)
+    module, name = (said.get(key) or around.get(key.upper()) for key in ("module", "config"))
+    return (module.strip("\"'"), name.strip("\"'")) if module and name else None
+
+
+def _names(command: Command) -> bool:
+    return _file_of(command) is not None or _configuration_of(command) is not None

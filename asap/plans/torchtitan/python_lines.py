@@ -7,14 +7,22 @@ from asap.plans.torchtitan.settings import REMAT, REMAT_OPTION
 
 PYTHON = "configured_in_python"
 """Among a run's settings: its configuration is a Python function, not TOML."""
+WITH_MODES = "with modes"
+"""Its value where what is recomputed is said by a mode, as in TOML (``ActivationCheckpointConfig``, until 2026)."""
 _CONFIG = "config."
 _RECOMPUTATION = "activation_checkpoint"
 _CLASSES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
 
 
-def python_lines(settings: Mapping[str, str]) -> str:
-    """``config.parallelism.tensor_parallel_degree = 4``, one a line."""
-    return "\n".join(f"{_CONFIG}{key} = {value}" for key, value in map(_statement, _without_option(settings)))
+def python_lines(settings: Mapping[str, str], form: object = True) -> str:
+    """``config.parallelism.tensor_parallel_degree = 4``, one a line.
+
+    Args:
+        settings: by dotted key.
+        form: the value of ``PYTHON`` among the settings as they are.
+    """
+    statements = map(_plain, settings.items()) if form == WITH_MODES else map(_statement, _without_option(settings))
+    return "\n".join(f"{_CONFIG}{key} = {value}" for key, value in statements)
 
 
 def is_python(text: str) -> bool:
@@ -46,8 +54,11 @@ def _without_option(settings: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _statement(setting: tuple[str, str]) -> tuple[str, str]:
     key, value = setting
-    if key == REMAT:
-        return _RECOMPUTATION, _CLASSES[value]
+    return (_RECOMPUTATION, _CLASSES[value]) if key == REMAT else _plain(setting)
+
+
+def _plain(setting: tuple[str, str]) -> tuple[str, str]:
+    key, value = setting
     if value in ("true", "false"):
         return key, value.capitalize()
     return key, value if value.lstrip("-").isdecimal() else f'"{value}"'

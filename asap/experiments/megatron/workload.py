@@ -1,0 +1,124 @@
+"""What Megatron-LM's arguments say of a step besides its plan: batch, sequence, precision, kernels, sharded state."""
+
+from collections.abc import Mapping
+
+from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
+from asap.experiments.megatron.names import CORE
+from asap.experiments.stack_settings import StackSettings
+from asap.models import Workload
+from asap.models.workload import ContextParallel
+from asap.plans.megatron.arguments import experts_over, is_fully_sharded
+from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
+
+PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
+"""Arguments that decide the precision of matrix products."""
+_DECIDED_BY = {
+    "precision": PRECISION,
+    "gradient_precision": frozenset(
+        ("grad_reduce_in_bf16", "main_grads_dtype", "accumulate_allreduce_grads_in_fp32", "bf16")
+    ),
+    "optimizer": frozenset(("optimizer",)),
+    "sequence_parallel": frozenset(("sequence_parallel",)),
+}
+"""Fields of a workload by the arguments that decide them."""
+_CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
+    "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
+}  # fmt: skip
+
+
+def workload_of(
+    settings: StackSettings, framework: str, batch: int | None, unsettled: frozenset[str] = frozenset()
+) -> Workload:
+    """The workload that arguments describe.
+
+    Args:
+        settings: the arguments by name.
+        framework: that runs them: ``CORE``, ``DEEPSPEED``, NeMo or Megatron-Bridge.
+        batch: sequences in a step of the whole job.
+        unsettled: arguments that only a run can tell; what hangs on one is unknown.
+
+    Raises:
+        ConfigError: a value of the wrong kind.
+    """
+    old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
+    tensor = settings.count("tensor_model_parallel_size") or 1
+    said = Workload(
+        global_batch=batch,
+        sequence_length=settings.count("seq_length"),
+        precision=_precision(settings),
+        gradient_precision=_gradient_precision(settings, framework),
+        first_moment_precision=_moment(settings, "exp_avg_dtype"),
+        second_moment_precision=_moment(settings, "exp_avg_sq_dtype"),
+        optimizer=settings.text("optimizer", "adam"),
+        attention=_attention(settings),
+        framework="Megatron-LM" if old and framework == CORE else framework,
+        zero_stage=_zero_stage(settings),
+        context_parallel=_context_parallel(settings),
+        capacity_factor=_capacity_factor(settings),
+        cuda_graphs=cuda_graphs(settings),
+        graph_modules=graph_modules(settings),
+        overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
+        sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
+        experts_over=experts_over(settings),
+    )
+    return said.model_copy(update={field: None for field, keys in _DECIDED_BY.items() if unsettled & keys})
+
+
+def _context_parallel(settings: StackSettings) -> ContextParallel | None:
+    """By the first layer's ``cp_comm_type`` (``transformer_config.py``); ``None`` without context parallelism."""
+    if (settings.count("context_parallel_size") or 1) == 1:
+        return None
+    said = next(iter(settings.words("cp_comm_type")), "p2p")
+    if said not in _CONTEXT_PARALLEL:
+        raise settings.wrong("cp_comm_type", f"one of {', '.join(_CONTEXT_PARALLEL)}")
+    return _CONTEXT_PARALLEL[said]
+
+
+def _capacity_factor(settings: StackSettings) -> float | None:
+    """Where experts are padded to it (``transformer_config.py``); a factor alone drops tokens and pads nothing."""
+    if not settings.flag("moe_pad_expert_input_to_capacity"):
+        return None
+    return settings.positive_number("moe_expert_capacity_factor")
+
+
+def _moment(settings: StackSettings, key: str) -> str | None:
+    """Of a moment that a precision-aware optimizer keeps in another precision than fp32."""
+    said = settings.text(key)
+    return said if said in ("fp16", "bf16", "fp8") and settings.flag("use_precision_aware_optimizer") else None
+
+
+def _precision(settings: StackSettings) -> str:
+    if "fp8_format" in settings:
+        return "fp8"
+    if "fp4_format" in settings:
+        return "fp4"
+    return "bf16" if settings.flag("bf16") else "fp16" if settings.flag("fp16") else "fp32"
+
+
+def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
+    """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
+    if settings.flag("grad_reduce_in_bf16") or settings.text("main_grads_dtype") == "bf16":
+        return "bf16"
+    if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
+        return "fp32"
+    return "fp32" if framework == CORE and settings.flag("bf16") else None
+
+
+def _attention(settings: StackSettings) -> str | None:
+    """The kernel; Transformer Engine's ``auto`` takes a fused one."""
+    backend = settings.text("attention_backend")
+    named = {"fused": "cudnn flash", "flash": "flash", "unfused": "unfused", "local": "unfused"}
+    if backend in named:
+        return named[backend]
+    return "flash" if settings.flag("use_flash_attn") else None
+
+
+def _zero_stage(settings: StackSettings) -> int | None:
+    if is_megatron_deepspeed(settings):
+        return stage_of(settings) or None
+    if is_fully_sharded(settings):
+        return 3
+    if settings.flag("use_megatron_fsdp"):
+        strategy = settings.text("data_parallel_sharding_strategy")
+        return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
+    return 1 if settings.flag("use_distributed_optimizer") else None
