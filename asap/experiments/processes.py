@@ -22,9 +22,9 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _ofenvironment_of(command, _visible(command))
+        whole = _of_environment(command, _visible(command))
     elif _SWIFT.search(command.text):
-        whole = _ofenvironment_of(command, None)
+        whole = _of_environment(command, None)
     elif _DEEPSPEED.search(command.text):
         whole = _of_deepspeed(said, command)
     return whole or None
@@ -52,7 +52,7 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
-def _ofenvironment_of(command: Command, unsaid: int | None) -> int | None:
+def _of_environment(command: Command, unsaid: int | None) -> int | None:
     """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
     ``swift/cli/main.py``).
 
