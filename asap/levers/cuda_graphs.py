@@ -1,31 +1,58 @@
-"""Parts of a layer of experts as CUDA graphs: its host waits for the device, and launches nothing ahead."""
+"""CUDA graphs, where a GPU waits for its host: layers whole, and of layers of experts what is known before tokens are
+counted."""
 
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
+from asap.plans import Remat
 
 _CAPTURED = "attn moe_router moe_preprocess"
+_MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py"
 
 
-def _settings(run: Run) -> Mapping[str, str]:
-    work = run.workload
-    has_experts = str(run.settings.get("num_experts") or 0) not in ("0", "1")
-    without_graphs = work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
-    if run.stack != "megatron" or not (has_experts and without_graphs and work.capacity_factor is None):
+def _of_experts(run: Run) -> Mapping[str, str]:
+    if not _has_none(run) or not _has_experts(run) or run.workload.capacity_factor is not None:
         return {}
     return {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": _CAPTURED}
 
 
-TRIAL = Trial(
+def _of_layers(run: Run) -> Mapping[str, str]:
+    """Not beside recomputation of whole layers or activations in host memory, which Megatron Core refuses
+    (``transformer_config.py``)."""
+    captured = _has_none(run) and not _has_experts(run)
+    refused = run.plan.remat in (None, Remat.FULL) or run.settings.get("cpu_offloading_num_layers")
+    return {"cuda-graph-impl": "local"} if captured and not refused else {}
+
+
+def _has_none(run: Run) -> bool:
+    work = run.workload
+    return run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+
+
+def _has_experts(run: Run) -> bool:
+    return str(run.settings.get("num_experts") or 0) not in ("0", "1")
+
+
+LAYERS = Trial(
+    name="cuda_graphs_of_layers",
+    title="each layer as a CUDA graph",
+    changes="time: of launches; HBM: buffers of the graphs, which stay; numerics: none",
+    reason="the host launches the kernels of a layer more slowly than the GPU runs them; Megatron Core since 0.15",
+    source=_MODULES,
+    settings=_of_layers,
+    workload={"cuda_graphs": "layer"},
+)
+
+EXPERTS = Trial(
     name="cuda_graphs",
     title="attention and routing of each layer as CUDA graphs",
     changes="time: of launches; HBM: buffers of the graphs, which stay; numerics: none",
     reason="a host that waits for the tokens of each expert launches nothing ahead, and NVIDIA's recipes for mixtures"
     " of experts on Blackwell capture these parts; so says Megatron Core since 0.18, 0.15 to 0.17 have"
     " --cuda-graph-scope",
-    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py,"
+    source=f"{_MODULES},"
     " https://github.com/NVIDIA-NeMo/Megatron-Bridge/blob/v0.3.0/scripts/performance/configs/qwen/"
     "qwen3_workload_base_configs.py",
-    settings=_settings,
+    settings=_of_experts,
     workload={"cuda_graphs": "module", "graph_modules": tuple(_CAPTURED.split())},
 )

@@ -29,7 +29,12 @@ LEVERS: tuple[Lever, ...] = (
     global_batch.LEVER,
 )
 
-TRIALS: tuple[Trial, ...] = (attention_blocks.TRIAL, torch_compile.TRIAL, cuda_graphs.TRIAL)
+TRIALS: tuple[Trial, ...] = (
+    attention_blocks.TRIAL,
+    torch_compile.TRIAL,
+    cuda_graphs.LAYERS,
+    cuda_graphs.EXPERTS,
+)
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)
 """What a user has to allow by name."""

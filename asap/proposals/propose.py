@@ -13,14 +13,14 @@ from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.reasons.explain import confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
-from asap.proposals.recommend import recommend
+from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
 from asap.proposals.situation import situation_of
 from asap.proposals.test_worth import worth_of_test
-from asap.proposals.trials import trials_of
+from asap.proposals.trials import most_promising, trials_of
 from asap.study.study import Study
 
 Cite = Callable[[Study, Plan], tuple[Citation, ...]]
@@ -34,16 +34,20 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         draft(study, candidate, number, cite(study, candidate.plan), ranked.incumbent)
         for number, candidate in enumerate(chosen, 1)
     )
-    situation = situation_of(study, ranked.incumbent, proposals[0].prediction if proposals else None, ranked.considered)
+    best, trials = proposals[0].prediction if proposals else None, trials_of(study)
+    trial = most_promising(trials)
+    situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck),
+        recommendation=with_trial(
+            recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck), trial, situation
+        ),
         considered=ranked.considered,
         warnings=_warnings(ranked),
         situation=situation,
         modelled=modelled_step(study, ranked.incumbent),
-        trials=trials_of(study),
+        trials=trials,
         compiled_flags=ranked.compiled_flags,
     )
 

@@ -6,6 +6,7 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.situation import TOO_TIGHT, Situation
+from asap.proposals.trials import OfferedTrial
 
 _OFFLOAD_LESS = (
     "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
@@ -58,6 +59,15 @@ def recommend(
         "good an answer for now."
     )
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
+
+
+def with_trial(advice: Recommendation, trial: OfferedTrial | None, situation: Situation) -> Recommendation:
+    """Advice that names the most promising setting beside every plan first, where no plan is worth a change."""
+    if trial is None or trial.gain is None or not advice.keep_incumbent or situation.name in TOO_TIGHT:
+        return advice
+    less = f"the step takes {format_percent(trial.gain)} less time with it"
+    statement = f"Keep the plan, and test {trial.title}: modelled, {less}."
+    return advice.model_copy(update={"statement": statement})
 
 
 def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str) -> Recommendation:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
+from asap.proposals.trials import OfferedTrial
 from asap.study.study import Study
 
 SituationName = Literal[
@@ -37,7 +38,13 @@ class Situation(BaseModel):
     statement: str
 
 
-def situation_of(study: Study, incumbent: Prediction | None, best: Prediction | None, considered: int) -> Situation:
+def situation_of(
+    study: Study,
+    incumbent: Prediction | None,
+    best: Prediction | None,
+    considered: int,
+    trial: OfferedTrial | None = None,
+) -> Situation:
     """The situation of a run.
 
     Args:
@@ -45,6 +52,7 @@ def situation_of(study: Study, incumbent: Prediction | None, best: Prediction | 
         incumbent: the prediction of the plan that runs.
         best: the prediction of the first proposal.
         considered: configurations that were evaluated.
+        trial: the most promising setting beside every plan.
     """
     also: list[SituationName] = []
     if study.profile is None:
@@ -61,6 +69,8 @@ def situation_of(study: Study, incumbent: Prediction | None, best: Prediction | 
     if memory is not None and _spare(memory) >= SPARE:
         also.insert(0, "spare_memory")
     gain = _gain(best) if best is not None else 0.0
+    if gain < STEP_TIME_VARIATION and trial is not None:
+        return Situation(name="improvable", also=tuple(also), statement=_improvable_beside(considered, trial))
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
     better = f"Of {considered:,} other configurations the best bet is expected to take {format_percent(gain)} less time"
@@ -98,6 +108,13 @@ def _well_set(considered: int, gain: float) -> str:
         found = f"the best bet among {considered:,} other configurations gains {format_percent(gain)}"
         return f"Well set: {found}, less than the {least}."
     return f"Well set: none of {considered:,} other configurations is expected to gain more than the {least}."
+
+
+def _improvable_beside(considered: int, trial: OfferedTrial) -> str:
+    return (
+        f"None of {considered:,} other configurations gains more than steps vary by, but a setting beside them is"
+        f" modelled to save {format_percent(trial.gain or 0.0, 0)}: {trial.title}."
+    )
 
 
 def _spare(memory: MemoryPrediction) -> float:

@@ -39,7 +39,7 @@ class Space(NamedTuple):
 DECODERS = {
     "dense": Space("v5e:4x4", ("data", "seq", "model"), (1, 2)),
     "moe": Space("v5e:4x4", ("data", "model", "expert"), (1, 2, 4)),
-    "moe16": Space("v5e:2x4", ("data", "model", "expert"), (1, 2)),
+    "moe16": Space("v5e:2x4", ("data", "model", "expert"), (1,)),
 }
 REMATS = (Remat.FULL, Remat.NONE)
 PATIENT = CompileOptions(limits=CompileLimits(seconds=7200.0))

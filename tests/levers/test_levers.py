@@ -5,7 +5,7 @@ import pytest
 from asap.levers.lever import Run
 from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers, find_lever
 from asap.models import Workload
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.plans.launchers import launch_lines, settings_of
 
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", precision="bf16")
@@ -133,3 +133,14 @@ def test_cuda_graphs_are_offered_where_megatron_trains_experts_without_them():
     assert not settings(replace(run, stack="maxtext"))
     for said in ({"cuda_graphs": "layer"}, {"capacity_factor": 1.0}, {"framework": "Megatron-LM"}):
         assert not settings(replace(run, workload=work.model_copy(update=said)))
+
+
+def test_cuda_graphs_of_layers_are_offered_where_megatron_core_takes_them():
+    (settings,) = (trial.settings for trial in TRIALS if trial.name == "cuda_graphs_of_layers")
+    work, plan = WORK.model_copy(update={"framework": "Megatron-Core"}), NOW.model_copy(update={"remat": Remat.NONE})
+    run = replace(run_of(stack="megatron", work=work), plan=plan, settings={})
+    assert settings(run) == {"cuda-graph-impl": "local"}
+    assert not settings(replace(run, plan=plan.model_copy(update={"remat": Remat.FULL})))
+    assert not settings(replace(run, settings={"num_experts": "8"}))
+    assert not settings(replace(run, settings={"cpu_offloading_num_layers": 2}))
+    assert not settings(replace(run, workload=work.model_copy(update={"cuda_graphs": "layer"})))

@@ -3,19 +3,49 @@ import re
 import pytest
 
 from asap.experiments.create import Statement, create_experiment
+from asap.proposals.propose import propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import OfferedTrial, trials_of
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import MIXTURE
 
+SMALL = (
+    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 --num-attention-heads 8"
+    " --seq-length 1024 --micro-batch-size 4 --global-batch-size 32 --bf16 --vocab-size 50304"
+)
+
 
 @pytest.fixture
-def offered(tmp_path):
-    def read(said):
-        script = tmp_path / "moe.sh"
+def study(tmp_path):
+    def read(said, hardware):
+        script = tmp_path / "run.sh"
         script.write_text(f"{said}\n", encoding="utf-8")
-        return trials_of(study_of(create_experiment("moe", Statement(hardware="h100-64"), config=script)))
+        return study_of(create_experiment("run", Statement(hardware=hardware), config=script))
 
     return read
+
+
+@pytest.fixture
+def offered(study):
+    return lambda said: trials_of(study(said, "h100-64"))
+
+
+def test_a_step_that_waits_for_its_host_is_told_to_test_cuda_graphs_before_any_plan(study):
+    waiting = study(SMALL, "h100-8")
+    (graphs,) = trials_of(waiting)
+    assert graphs.line == "--cuda-graph-impl local"
+    assert graphs.gain is not None
+    assert graphs.gain > 0.3
+    advised = propose(rank_candidates(waiting), lambda study, plan: ())
+    assert advised.situation is not None
+    assert advised.situation.name == "improvable"
+    assert graphs.title in advised.situation.statement
+    assert graphs.title in advised.recommendation.statement
+
+
+def test_what_saves_less_than_steps_vary_by_is_no_test(study):
+    large = SMALL.replace("--hidden-size 512", "--hidden-size 4096").replace("1024 --micro", "4096 --micro")
+    assert not trials_of(study(large.replace("--num-attention-heads 8", "--num-attention-heads 32"), "h100-8"))
 
 
 def test_what_cuda_graphs_bring_a_mixture_of_experts_is_modelled(offered):
@@ -28,5 +58,5 @@ def test_what_cuda_graphs_bring_a_mixture_of_experts_is_modelled(offered):
 
 def test_a_line_for_megatron_separates_what_an_option_takes_by_spaces():
     settings = {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": "attn moe_router"}
-    trial = OfferedTrial(name="cuda_graphs", statement="", source="", stack="megatron", settings=settings)
+    trial = OfferedTrial(name="cuda_graphs", title="", statement="", source="", stack="megatron", settings=settings)
     assert trial.line == "--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router"

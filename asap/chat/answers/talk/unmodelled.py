@@ -34,7 +34,7 @@ _KNOWN: tuple[tuple[str, str], ...] = (
      "uneven load of experts or devices"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),
 )  # fmt: skip
-_TRIALS = {"CUDA graphs": "cuda_graphs", "torch.compile": "torch_compile"}
+_TRIALS = {"CUDA graphs": ("cuda_graphs", "cuda_graphs_of_layers"), "torch.compile": ("torch_compile",)}
 """Of these, what is offered for a test."""
 _TABLE = tuple((re.compile(rf"(?<![\w-]){words}(?![\w-])", re.I), title) for words, title in _KNOWN)
 
@@ -47,7 +47,7 @@ def unmodelled_in(text: str) -> str | None:
 def unmodelled(conversation: Conversation, answer: ReplyBuilder, title: str) -> None:
     """Say that no figure can be given for it, or what is said of it as a test of this run, and what would settle it."""
     answer.complete = True
-    offered = (trial for trial in trials_of(conversation.study) if trial.name == _TRIALS.get(title))
+    offered = (trial for trial in trials_of(conversation.study) if trial.name in _TRIALS.get(title, ()))
     if (trial := next(offered, None)) is not None:
         answer.add(trial.statement, f"To test it: {trial.line}")
         return
