@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
 from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
 from asap.chat.understanding.quantities.already_so import real_change, without_what_is_so
@@ -16,6 +17,7 @@ from asap.chat.understanding.quantities.changes import Change, To, change_in, is
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.prices import as_budget, of_a_chip, prices_in
 from asap.chat.understanding.quantities.sweeps import Sweep, sweep_in
+from asap.chat.understanding.quantities.things import things_named
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
@@ -175,7 +177,7 @@ def read_question(text: str, scene: Scene) -> Question:
         return _of_plan_meant(text, meant, scene)
     rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
     said = as_budget(rest, counted_in_chips(rest, amounts(rest), study.slice))
-    found = of_a_chip(rest, said, study.slice)
+    found = [a for a in of_a_chip(rest, said, study.slice) if not _just_stated(a, rest, scene)]
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
@@ -242,6 +244,12 @@ def read_question(text: str, scene: Scene) -> Question:
     return Question(
         text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text), perhaps
     )
+
+
+def _just_stated(amount: Amount, text: str, scene: Scene) -> bool:
+    """Whether a lone number is what the last message stated of the run: "and with 64, what MFU" after "batch is 64"."""
+    stated = [fact.value for fact in scene.latest if fact.claim in {Claim.BATCH, Claim.SEQUENCE}]
+    return amount.unit == "" and amount.value in stated and not things_named(text)
 
 
 def _of_plan_meant(text: str, plan: Plan, scene: Scene) -> Question:

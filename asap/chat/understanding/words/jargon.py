@@ -18,6 +18,8 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bcant\b", "can't"),
     (r"\br u\b", "are you"),
     (r"\bu\b(?!\.)", "you"),
+    (r"\benu(?:f+|ff)\b", "enough"),
+    (r"\bcmds?\b", "command"),
     (r"\bur\b", "your"),
     (r"\b(?:cuz|coz|bc)\b", "because"),
     (r"\b(?:pls|plz)\b", "please"),
