@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in
 from asap.chat.understanding.ellipsis import with_axis_of_before
-from asap.chat.understanding.question import Question, read_question
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.several import several_in
 from asap.chat.understanding.statements.completions import completed_in
