@@ -78,6 +78,18 @@ def test_a_changed_run_is_no_plan_that_something_speaks_against(llama, say):
     assert say("what breaks if the batch doubles", llama).topic == "what if"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "any downsides of offloading",
+        "what's the risk of oom w 2",
+        "what could break the run",
+    ],
+)
+def test_a_technique_is_no_plan_that_something_speaks_against(llama, say, text):
+    assert "What speaks against it:" not in say(text, llama).text
+
+
 @pytest.mark.parametrize("text", ["so then?", "now what", "ok what next?", "so what now"])
 def test_what_follows_is_the_next_test(llama, say, text):
     said = say(text, llama)

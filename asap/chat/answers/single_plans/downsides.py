@@ -21,13 +21,17 @@ _ASKS = re.compile(
     r"|\bwhat (?:breaks|goes wrong)\b",
     re.I,
 )
-_CERTAIN = 0.995
+_NOTHING_MORE = re.compile(r"\W*(?:(?:then|here|please|though|there|again)\b\W*)*$", re.I)
+_CERTAIN = 0.98
+"""P(fits) from which running out of memory is no worry."""
 
 
 def asks_downsides(question: Question) -> bool:
-    """Whether it asks what speaks against one plan."""
-    asks = _ASKS.search(question.text) is not None
-    return asks and question.change.empty and question.refs.wish is None and len(question.plans) < 2
+    """Whether it asks what speaks against one plan, and not against a technique or the run."""
+    asks = _ASKS.search(question.text)
+    if asks is None or not question.change.empty or question.refs.wish is not None or len(question.plans) > 1:
+        return False
+    return bool(question.plans) or _NOTHING_MORE.match(question.text[asks.end() :]) is not None
 
 
 def downsides(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
