@@ -164,3 +164,23 @@ def test_what_is_asked_after_a_topic_is_dropped_is_answered(llama, say):
     assert "MFU 20.6 %" in said
     assert "MFU 49.3 %" in said
     assert "nothing of that on record" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("we cant use tp>4, ici is weird on this pod", "model is at most 4"),
+        ("tp>4 hangs", "model is at most 4"),
+        ("no tp > 8 please", "model is at most 8"),
+        ("we cant use tp above 4", "model is at most 4"),
+        ("must not have tp >= 16", "model is at most 15"),
+        ("tp < 4 is not possible", "model is at least 4"),
+        ("we need tp>=4", "model is at least 4"),
+    ],
+)
+def test_a_bound_that_is_denied_is_its_opposite(llama, say, text, limit):
+    assert [str(fact) for fact in say(text, llama).evidence] == [f"constraint: {limit}"]
+
+
+def test_hours_are_no_slices(llama, say):
+    assert "slices" not in say("if i only have 2h on the slice what do i run", llama).text
