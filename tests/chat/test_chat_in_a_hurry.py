@@ -97,7 +97,7 @@ def test_what_follows_is_the_next_test(llama, say, text):
     assert "proposal 1" in said.text
 
 
-@pytest.mark.parametrize("text", ["3 looks safer no?", "isn't 3 less risky?", "3 seems cheaper"])
+@pytest.mark.parametrize("text", ["3 looks safer no?", "is 3 or 2 safer", "isn't 3 less risky?", "3 seems cheaper"])
 def test_a_comparison_that_is_claimed_is_answered_by_its_figure(llama, say, text):
     said = say(text, llama)
     assert said.topic == "rank by"
@@ -184,3 +184,19 @@ def test_a_bound_that_is_denied_is_its_opposite(llama, say, text, limit):
 
 def test_hours_are_no_slices(llama, say):
     assert "slices" not in say("if i only have 2h on the slice what do i run", llama).text
+
+
+def test_which_saves_most_is_asked_of_the_proposals(llama, say):
+    said = say("which one saves most gpu hrs", llama)
+    assert said.topic == "rank by"
+    assert "chip-hours for a billion tokens" in said.text
+
+
+def test_the_number_of_a_proposal_is_no_budget(llama, say):
+    assert "1 chip hours" not in say("cost of 1 in gpu-hrs for 1T tokens", llama).text
+
+
+def test_one_or_the_other_compares_both(llama, say):
+    said = say("so 1 or 2, yes or no answer", llama)
+    assert said.topic == "compare"
+    assert "I read the plan alone" not in said.text

@@ -136,19 +136,22 @@ def _is_opinion_on_plans(question: Question) -> bool:
 
 
 _IN_PLACE_OF = re.compile(r"\b(?:instead of|rather than|over)\b", re.I)
+_EITHER = re.compile(r"\b[1-3] or #?[1-3]\b", re.I)
 _BOTH = 2
 
 
 def _one_for_another(question: Question) -> bool:
-    """Whether it weighs one proposal against another: "what do I lose with 3 instead of 1"."""
+    """Whether it weighs one proposal against another: "what do I lose with 3 instead of 1", "so 1 or 2"."""
     weighs = _IN_PLACE_OF.search(question.text) is not None and is_question(question.text)
+    weighs = weighs or (_EITHER.search(question.text) is not None and not asks_choice(question))
     return weighs and len(question.refs.ranked) == _BOTH and question.change.empty
 
 
 def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """Both beside each other; what is said next is of the one that would be chosen."""
+    """Both beside each other; what is said next is of the one that would take the place of the other."""
     named_plans.compare(conversation, answer, question)
-    answer.focus = question.refs.ranked[0]
+    if _IN_PLACE_OF.search(question.text):
+        answer.focus = question.refs.ranked[0]
 
 
 FORMS: tuple[Form, ...] = (

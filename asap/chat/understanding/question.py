@@ -64,7 +64,8 @@ class Question:
     @property
     def chip_hours(self) -> float | None:
         """A budget of chip hours: "5000 GPU hours", "a chip-hour budget of 5000"."""
-        bare = [a for a in self.amounts if not a.unit and self.asks_chip_hours]
+        ranks = {mention.start for mention in self.refs.mentions if mention.way == "rank"}
+        bare = [a for a in self.amounts if not a.unit and self.asks_chip_hours and a.start not in ranks]
         return next((a.value for a in [*self.amounts, *bare] if a.unit == "chip-hours" or a in bare), None)
 
     @property

@@ -67,6 +67,9 @@ def asks_choice(question: Question) -> bool:
 def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """The plans that a question names or that were spoken of together, else the proposals, by what was asked for."""
     of = _compared(conversation, question)
+    if not of:
+        list_proposals(conversation, answer)
+        return
     criteria = _criteria(question.text) or _criteria(question.context.criterion or "") or [_SHORTEST]
     name, known, write = next(
         ((name, known, write) for name, value, write in criteria if (known := _known(conversation, of, value))),

@@ -20,6 +20,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bu\b(?!\.)", "you"),
     (r"\benu(?:f+|ff)\b", "enough"),
     (r"\bcmds?\b", "command"),
+    (r"\b(gpu|tpu|chip|device)[ -]?hrs?\b", r"\1 hours"),
     (r"\bur\b", "your"),
     (r"\b(?:cuz|coz|bc)\b", "because"),
     (r"\b(?:pls|plz)\b", "please"),
