@@ -193,7 +193,7 @@ def test_which_saves_most_is_asked_of_the_proposals(llama, say):
 
 
 def test_the_number_of_a_proposal_is_no_budget(llama, say):
-    assert "1 chip hours" not in say("cost of 1 in gpu-hrs for 1T tokens", llama).text
+    assert "- 1 chip hours are" not in say("cost of 1 in gpu-hrs for 1T tokens", llama).text
 
 
 def test_one_or_the_other_compares_both(llama, say):
