@@ -13,15 +13,22 @@ from asap.core.units import counted, significant
 
 _PER_DEVICE = re.compile(
     r"\b(?:bs|batch(?: size)?|sequences|seqs|samples)\s*(?:/|per|a|on (?:a|each)|for each|each)\s*"
-    r"(?:chip|device|gpu|tpu|core|rank)\b|\b(?:local|per[- ](?:device|chip|gpu)|micro)[- ]?batch(?: size)?\b",
+    r"(?:chip|device|gpu|tpu|core|rank)\b|\b(?:local|per[- ](?:device|chip|gpu))[- ]?batch(?: size)?\b",
     re.I,
 )
+_MOST = re.compile(r"\b(?:largest|biggest|max\w*|most|fits?|critical)\b", re.I)
+"""Asks for another batch than that of now."""
 
 
 def asks_batch_per_device(question: Question) -> bool:
     """Whether it asks for the batch of a device, and names none."""
     asks = _PER_DEVICE.search(question.text) is not None and is_question(question.text)
-    return asks and question.change.empty and not [a for a in question.unused if a.value > 1]
+    return (
+        asks
+        and not _MOST.search(question.text)
+        and question.change.empty
+        and not [a for a in question.unused if a.value > 1]
+    )
 
 
 def batch_per_device(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
