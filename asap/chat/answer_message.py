@@ -86,7 +86,10 @@ def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, 
     elif interactive and message.agrees and (possible := [fact for fact in refused if is_possible(fact)]):
         record(conversation, answer, possible)
     elif message.retracted is not None:
-        retract(conversation, answer, message.retracted)
+        if message.retracted or not message.questions:
+            retract(conversation, answer, message.retracted)
+        for question in message.questions:
+            answer_question(conversation, answer, question)
     elif statements.evidence or statements.complaints:
         _take(conversation, answer, message, interactive)
     else:

@@ -19,7 +19,7 @@ from asap.chat.restore import EVIDENCE
 from asap.chat.routing import answer_question
 from asap.chat.session import ChatSession
 from asap.chat.understanding.message import Command
-from asap.chat.understanding.question import read_question
+from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.references.references import references
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain

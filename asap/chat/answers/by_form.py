@@ -19,13 +19,17 @@ from asap.chat.answers.proposals.figure_origin import asks_origin, figure_origin
 from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
+from asap.chat.answers.proposals.quoted_interval import quoted_interval, wide_interval
 from asap.chat.answers.proposals.savings import asks_savings, savings
 from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.proposals.tight_memory import finds_tight, tight_memory
 from asap.chat.answers.proposals.within_limits import limits_of, within_limits
 from asap.chat.answers.short_replies import SHORT_REPLIES
+from asap.chat.answers.single_plans.batch_per_device import asks_batch_per_device, batch_per_device
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
+from asap.chat.answers.single_plans.downsides import asks_downsides, downsides
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
+from asap.chat.answers.single_plans.launch_line import asks_launch_line, launch_line
 from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
@@ -131,6 +135,25 @@ def _is_opinion_on_plans(question: Question) -> bool:
     return question.topic is Topic.OPINION and bool(named) and not is_question(question.text)
 
 
+_IN_PLACE_OF = re.compile(r"\b(?:instead of|rather than|over)\b", re.I)
+_EITHER = re.compile(r"\b[1-3] or #?[1-3]\b", re.I)
+_BOTH = 2
+
+
+def _one_for_another(question: Question) -> bool:
+    """Whether it weighs one proposal against another: "what do I lose with 3 instead of 1", "so 1 or 2"."""
+    weighs = _IN_PLACE_OF.search(question.text) is not None and is_question(question.text)
+    weighs = weighs or (_EITHER.search(question.text) is not None and not asks_choice(question))
+    return weighs and len(question.refs.ranked) == _BOTH and question.change.empty
+
+
+def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Both beside each other; what is said next is of the one that would take the place of the other."""
+    named_plans.compare(conversation, answer, question)
+    if _IN_PLACE_OF.search(question.text):
+        answer.focus = question.refs.ranked[0]
+
+
 FORMS: tuple[Form, ...] = (
     *SHORT_REPLIES,
     Form(
@@ -140,6 +163,10 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
+    Form(lambda c, q: asks_launch_line(q), launch_line, Topic.MAXTEXT),
+    Form(lambda c, q: _one_for_another(q), _what_changes, Topic.COMPARE),
+    Form(lambda c, q: quoted_interval(c, q) is not None, wide_interval, Topic.SURE),
+    Form(lambda c, q: asks_batch_per_device(q), batch_per_device, Topic.RUN),
     Form(lambda c, q: asks_savings(q), savings, Topic.TEST_COST),
     Form(lambda c, q: bool(limits_asked(c, q)), limit_cost, Topic.COMPARE),
     Form(lambda c, q: finds_tight(q), tight_memory, Topic.MEMORY),
@@ -156,6 +183,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_placement(q), placement, Topic.SHARDING),
     Form(lambda c, q: asks_model_size(q), model_size, Topic.RUN),
     Form(lambda c, q: asks_memory_figure(q), memory_figure, Topic.MEMORY),
+    Form(lambda c, q: asks_downsides(q), downsides, Topic.EXPLAIN),
     Form(lambda c, q: asks_for_less(q), less_of, Topic.BOTTLENECK),
     Form(lambda c, q: asks_choice(q), rank_by, Topic.RANK_BY),
     Form(lambda c, q: asks_order_since(q), order_since, Topic.PROPOSALS),

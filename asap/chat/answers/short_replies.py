@@ -6,6 +6,7 @@ from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs.back_to_run import back_to_run
 from asap.chat.answers.phrasing import expectation, fit, line
 from asap.chat.answers.proposals import ranking, verdicts
+from asap.chat.answers.proposals.next_test import what_to_test
 from asap.chat.answers.proposals.passed_over import asks_others, others_than, passed_over
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.figures import prediction_of
@@ -180,9 +181,17 @@ def _which_axes(conversation: Conversation, answer: ReplyBuilder, question: Ques
         answer.add(f"now: {conversation.study.plan}")
 
 
+_WHAT_NOW = re.compile(
+    r"^\W*(?:(?:ok(?:ay)?|and|so|well|right|fine|hm+|alright)\W+)*(?:so then|then what|now what|what now|what then"
+    r"|so what (?:now|then|next)|what(?:'s| is)? next|next steps?)\W*$",
+    re.I,
+)
+"""Asks what follows from all that was said."""
+
 SHORT_REPLIES: tuple[Form, ...] = (
     Form(lambda c, q: _ASSENT.match(q.text) is not None, _acknowledged, Topic.THANKS),
     Form(lambda c, q: _DENIAL.match(q.text) is not None, _denied, Topic.UNKNOWN),
+    Form(lambda c, q: _WHAT_NOW.match(q.text) is not None, lambda c, a, q: what_to_test(c, a), Topic.FIRST),
     Form(lambda c, q: goes_back(q.text), back_to_run, Topic.PROPOSALS),
     Form(lambda c, q: passed_over(q) is not None, others_than, Topic.PROPOSALS),
     Form(lambda c, q: asks_others(q), lambda c, a, q: ranking.proposals(c, a), Topic.PROPOSALS),

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in
 from asap.chat.understanding.ellipsis import with_axis_of_before
-from asap.chat.understanding.question import Question, read_question
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.several import several_in
 from asap.chat.understanding.statements.completions import completed_in
@@ -26,6 +27,7 @@ from asap.core.secrets import redacted
 from asap.core.text import plain
 
 LONGEST_MESSAGE = 4000
+_SENTENCE = re.compile(r"(?<=[.!;])\s+")
 _YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
 
 
@@ -98,9 +100,12 @@ def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
 def _read(said: str, text: str, scene: Scene) -> Message:
     question = read_question(text, scene)
     agrees = _YES.match(said) is not None
-    retracted = retracted_by(question, scene)
+    first, *rest = _SENTENCE.split(text)
+    asked = tuple(read_question(one, scene) for one in rest if is_question(one))
+    whole = question if not asked else read_question(first, scene)
+    retracted = retracted_by(whole, scene)
     if retracted is not None:
-        return Message(said, text, agrees=agrees, retracted=retracted)
+        return Message(said, text, agrees=agrees, retracted=retracted, questions=asked)
     statements = completed_in(text, scene) or read_statements(text, scene)
     of_network = question.change.network is not None
     if not statements.evidence and (of_network or not statements.complaints):

@@ -2,7 +2,8 @@
 
 import re
 
-from asap.chat.understanding.question import Question, read_question
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import PlanError

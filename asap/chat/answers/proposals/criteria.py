@@ -33,6 +33,12 @@ _MOST = re.compile(
     r"|fewer|(?:cheap|saf|light|small|risk)\w*)\b",
     re.I,
 )
+_COMPARATIVE = re.compile(
+    r"\b(?:saf|risk|cheap|light|simpl|easi|scar)\w*er\b"
+    r"|\b(?:less|more|least|most) (?:risk\w*|scary|certain|uncertain|exotic|invasive|likely)\b",
+    re.I,
+)
+"""Says how a proposal compares with the others: "3 looks safer, no?"."""
 _AIM = re.compile(
     r"\b(?:minimi[sz]|maximi[sz])\w*|\boptimi[sz]\w+ for\b|\bobjective\b"
     r"|\bcares? (?:only |more |mostly )?(?:about|for)\b|\b(?:sort|rank|order)\w* (?:them |the \w+ |those )?by\b",
@@ -52,6 +58,7 @@ def asks_choice(question: Question) -> bool:
     text = question.text
     chooses = (_WHICH.search(text) is not None and _MOST.search(text) is not None) or _AIM.search(text) is not None
     compares = len(question.plans) > 1 and re.search(_COST, text, re.I) is not None
+    compares = compares or (bool(question.refs.ranked) and _COMPARATIVE.search(text) is not None)
     return (
         (chooses or compares) and question.topic not in _OF_OTHERS and question.change.empty and bool(_criteria(text))
     )
@@ -60,6 +67,9 @@ def asks_choice(question: Question) -> bool:
 def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """The plans that a question names or that were spoken of together, else the proposals, by what was asked for."""
     of = _compared(conversation, question)
+    if not of:
+        list_proposals(conversation, answer)
+        return
     criteria = _criteria(question.text) or _criteria(question.context.criterion or "") or [_SHORTEST]
     name, known, write = next(
         ((name, known, write) for name, value, write in criteria if (known := _known(conversation, of, value))),
@@ -183,7 +193,7 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
         ("highest probability of being faster", _odds, lambda value: f"{format_percent(-value, 0)}"),
     ),
     (
-        r"\b(?:risk\w*|saf(?:e|er|est)|worst|downside|regress\w*|lose|wrong|gamble)\b",
+        r"\b(?:risk\w*|scar(?:y|ier|iest)|saf(?:e|er|est)|worst|downside|regress\w*|lose|wrong|gamble)\b",
         ("least to lose, by the slow end of its interval", _worst, lambda value: ""),
     ),
     (

@@ -25,7 +25,8 @@ _FIGURE = re.compile(
 _FITS = r"oom\w*|fits?|run\w* out|out[- ]of[- ]memory|blow\w* up|overflow\w*"
 _SURE_TO_FIT = re.compile(
     r"\b(?:sure|certain|confident|positive|guarantee\w*|promise|bet|chances?|odds|likely|likelihood|probab\w*|risky?|safe"
-    rf"|afraid|worr\w+)\b[^.?!]*\b(?:{_FITS})\b|\bp\(?fits?\)?\b",
+    rf"|afraid|worr\w+)\b[^.?!]*\b(?:{_FITS})\b|\bp\(?fits?\)?\b"
+    r"|\benough (?:\w+ )?(?:headroom|room|margin|slack)\b|\b(?:headroom|margin|slack) enough\b",
     re.I,
 )
 

@@ -4,6 +4,7 @@ import math
 from typing import get_args
 
 from asap.chat.answers.phrasing import drafted, expectation, fit, line
+from asap.chat.answers.single_plans.axis_cost import axis_cost
 from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_in_words
 from asap.chat.answers.single_plans.megatron_fsdp import meaning_of_fsdp
 from asap.chat.answers.single_plans.whole_plan import whole
@@ -93,6 +94,8 @@ def _instead(conversation: Conversation, answer: ReplyBuilder, named: Plan) -> N
     if len(axes) != 1 or conversation.study.plan is None:
         return
     axis, now = axes[0], conversation.study.plan
+    if (cost := axis_cost(conversation, axis)) is not None:
+        answer.add(cost)
     values = [one for values in changed_alone(conversation).values() for one in values if fits(one)]
     others = [one for one in values if one.relative_step_time and one.plan.degree(axis) != now.degree(axis)]
     if others:

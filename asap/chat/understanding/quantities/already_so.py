@@ -1,9 +1,14 @@
 """A change without what the run has already: "at 8k", "all 16 chips" of 16."""
 
+import re
+
 from asap.chat.understanding.quantities.changes import Change
 from asap.study.study import Study
 
 _SIZES = {"chips", "slices"}
+_ALREADY = re.compile(r"\balready\b", re.I)
+_SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
+"""Words with which even the optimizer of now is a change: "what if we used adamw"."""
 
 
 def without_what_is_so(change: Change, study: Study) -> Change:
@@ -22,3 +27,13 @@ def real_change(change: Change, study: Study) -> Change:
     if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
         return change
     return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})
+
+
+def without_settings_as_they_are(change: Change, study: Study, text: str) -> Change:
+    """The change without the optimizer of now, unless it is switched to, and without remat that is so already."""
+    update = {}
+    if change.optimizer == study.experiment.workload.optimizer and not _SWITCHES.search(text):
+        update["optimizer"] = None
+    if study.plan is not None and change.remat == study.plan.remat and _ALREADY.search(text):
+        update["remat"] = None
+    return change.model_copy(update=update) if update else change

@@ -67,7 +67,7 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"(?:seq(?:uence)?s?|samples?)\s*(?:/|per|a|(?:for )?each)\s*(?:chip|device|core|gpu|tpu)\b", "sequences/chip", 1),
     (r"(?:sequences|samples)\b", "sequences", 1),
     (r"(?:params?|parameters?|bits?)\b", "other", 1),
-    (r"(?:days?|weeks?|months?|years?|hours?|runs?|jobs?)\b", "other", 1),
+    (r"(?:days?|weeks?|months?|years?|hours?|hrs?|h|runs?|jobs?)\b", "other", 1),
 )  # fmt: skip
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?"
 _NUMBER = re.compile(

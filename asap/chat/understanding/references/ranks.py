@@ -35,13 +35,48 @@ _NAMED = re.compile(
     re.I,
 )
 _BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-)", re.I)
+_COUNTED = re.compile(
+    r"\b(?:pipeline|tensor|context|expert|data|fsdp|[dtcep]p|stages?|seq\w*|(?:micro)?batch\w*|chips?|[gt]pus?|devices?"
+    r"|nodes?|hosts?|slices?|pods?|layers?|repeats?|chunks?) (?:with|on|of|for) $",
+    re.I,
+)
+"""Before a lone digit: it is a number of those, and of no proposal."""
+_CHOSEN = (
+    re.compile(
+        r"\b(?P<chosen>[1-3])\s+(?:instead of|rather than|over|vs\.?|versus|or)\s+#?(?P<other>[1-3])"
+        r"(?=\W*$|\s*[,.;?!](?!\d)|\s+(?:then|please|and|but|now)\b)",
+        re.I,
+    ),
+    re.compile(
+        r"\b(?:go|going|went|stick|sticking|start|run|stay|compare\w*|(?:now|what runs) (?:vs\.?|versus|and))"
+        r" (?:with |for )?(?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d)|\s+(?:then|instead|please|first|now|and|but)\b)",
+        re.I,
+    ),
+    re.compile(
+        r"^\W*(?:(?:ok(?:ay)?|so|and|but|fine|well|hm+|then|is|does|isn't|doesn't)\W+)*(?P<chosen>[1-3])\s+"
+        r"(?:(?:also|still|only|just)\s+)?(?:look|seem|sound|feel|leave|say|claim|promise|give|fit|oom|win|beat)s?\b",
+        re.I,
+    ),
+    re.compile(r"^\W*(?:ok(?:ay)?|fine|so|right|alright|well)\W+(?P<chosen>[1-3])\s*[,.;:-]\s+(?=[a-z])", re.I),
+    re.compile(
+        r"\b(?:risks?|downsides?|drawbacks?|catch|trade-?offs?|cons|command|line|flags|interval)"
+        r" (?:to|with|for|of|in|on) (?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
+        re.I,
+    ),
+    re.compile(
+        r"(?:\S+\s+){4}(?:with|on|for) (?P<chosen>[1-3])"
+        r"(?=\W*$|\s*,\s+[a-z])",
+        re.I,
+    ),
+)
+"""A lone digit that is chosen as no count can be: "go with 3", "3 instead of 1", "3 looks safer", "now vs 1"."""
 
 
 _SPOKEN = re.compile(
-    r"(?:\b(?:in|of|for|under|after|with|does|is|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show)"
+    r"(?:\b(?:in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
     r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
-    r"|right|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
+    r"|less|more|any|much|safer|cheaper|right|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
     re.I,
 )
 """A lone digit where the name of a proposal stands: "the offload in 2", "why is 3 slower"."""
@@ -55,8 +90,9 @@ def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, 
         measured: numbers that are measurements or counts: no ranks.
         lone: which lone digits are ranks.
     """
+    chosen = [place for pattern in _CHOSEN for match in pattern.finditer(text) for place in _chosen(match)]
+    found = [(at, rank) for at, rank in chosen if not any(a.start <= at < a.end for a in measured)]
     text = blanked(text, [(amount.start, amount.end) for amount in measured])
-    found: list[tuple[int, int]] = []
     for match in _NUMBERED.finditer(text):
         found.append((match.start(1), int(match[1])))
         position = match.end()
@@ -72,4 +108,8 @@ def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, 
     if lone != "none":
         pattern = _BARE if lone == "all" else _SPOKEN
         found += [(match.start(1), int(match[1])) for match in pattern.finditer(text)]
-    return list(dict(sorted(found)).items())
+    return list(dict(sorted(each for each in found if not _COUNTED.search(text[: each[0]]))).items())
+
+
+def _chosen(match: re.Match[str]) -> list[tuple[int, int]]:
+    return [(match.start(name), int(digit)) for name, digit in match.groupdict().items() if digit]

@@ -49,7 +49,9 @@ _NOW = re.compile(
 )
 
 _AGAINST_NOW = re.compile(
-    r"\b(?:vs\.?|versus|against|compared (?:to|with)|than)\s+(?:the )?(?:now|today|current\w*|ours)\b", re.I
+    r"\b(?:vs\.?|versus|against|compared (?:to|with)|than)\s+(?:the )?(?:now|today|current\w*|ours)\b"
+    r"|\b(?:now|today)\s+(?:vs\.?|versus|against|compared (?:to|with))(?!\w)",
+    re.I,
 )
 _AGAINST = re.compile(r"\b(?:it|that|this)\b[^.?!]*\b(?:than|versus|vs|compared (?:to|with)|against)\b", re.I)
 _BARE_COMPARATIVE = re.compile(

@@ -51,6 +51,8 @@ def correction_in(clause: str, scene: Scene) -> tuple[StatedFact, StatedFact] | 
         return None
     if is_question(clause) or has("strong", clause):
         return None
+    if not new[0].before and _is(new[0], wrong):
+        return None
     number = new[0].value / 100 if new[0].unit == "%" and not wrong.stated else new[0].value
     fields = {"value": number, "words": plain(clause, LONGEST_WORDS)}
     if wrong.value and wrong.stated:

@@ -8,6 +8,7 @@ from asap.chat.evidence.fact import HBM, MESH, MICRO_BATCH, NO_OFFLOAD, StatedFa
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.discarded import discarded_by
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.going_back import undoes
 from asap.chat.understanding.words.questions import is_question
@@ -78,6 +79,8 @@ def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | N
     known = [fact for fact in reversed(scene.known) if not fact.compiled]
     if undoes(text):
         return scene.latest or None
+    if discarded := discarded_by(question, known):
+        return discarded
     if scene.latest and plan_meant(text, scene.opening, scene.study.plan) is not None:
         return None
     lifts = _LIFTS.search(text) is not None

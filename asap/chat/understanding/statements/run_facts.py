@@ -35,7 +35,8 @@ _SEQUENCE = re.compile(
 )
 _OURS = re.compile(
     r"\b(?:we|we're|our|ours|my|i|the|it|its|this)\b"
-    r"|^\W*(?:correction|update|fyi|note|global|per[- _]device|batch|gbs|seq\w*|context|max_target)",
+    r"|^\W*(?:(?:no|nope|nah|oh|well|btw|actually|and|also|but|so|ok(?:ay)?|wait|hm+)\W+)*"
+    r"(?:correction|update|fyi|note|global|per[- _]device|batch|gbs|seq\w*|context|max_target)",
     re.I,
 )
 _OF_RUN = re.compile(r"\b(?:we|we're|our|ours|my|i|the|it|its|this)\b|^\W*(?:correction|update|fyi|note)\b", re.I)

@@ -1,0 +1,47 @@
+"""The line for the launcher, asked for in few words: "whats the line", "paste it", "flags and mesh for 2"."""
+
+import re
+
+from asap.chat.answers.single_plans import plans as plan_answers
+from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.plans import Plan
+
+_LINE = (
+    r"(?:(?:launch(?:er)?|run|start|cli|command|paste|maxtext|megatron|exact|full|actual|whole)\s+)*(?:command|line)s?"
+)
+_ONE = r"(?:flags|args|arguments|mesh)"
+_SETTINGS = rf"(?:overrides|snippet|{_ONE}(?:\s*(?:\+|&|,|and|plus)\s*(?:the\s+)?{_ONE})?)"
+_OF_A_PLAN = (
+    r"\s+(?:(?:for|of|with|to (?:run|launch|try|start|use|paste))\s+)?"
+    r"(?:it|(?:that|this)(?: one)?|#?[1-3]|(?:proposal|option|plan)\s+\d|the \w+ one)"
+)
+_END = r"(?=\W*$|\s*[,;.]\s|\s+(?:then|please|now|again|to (?:paste|run|launch|use|copy))\b)"
+_ASKS = re.compile(
+    r"\bpaste(?: (?:it|that|this|me|us|the|[1-3]|proposal)\b|able\b|\W*$)"
+    r"|\b(?:what(?:'s| is| are)|give|show|send|need|want|get|print|drop|got)(?: (?:me|us))?(?: (?:the|a|its|that))?"
+    rf" (?:{_LINE}(?:{_OF_A_PLAN})?{_END}|{_SETTINGS}{_OF_A_PLAN}{_END})",
+    re.I,
+)
+
+
+def asks_launch_line(question: Question) -> bool:
+    """Whether it asks for what is to be pasted."""
+    return _ASKS.search(question.text) is not None and question.change.empty and question.refs.wish is None
+
+
+def launch_line(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Of each plan that is named, else of the one spoken of, else of the first; nobody asks for what runs already."""
+    for plan in question.plans or _spoken_of(conversation):
+        plan_answers.maxtext(conversation, answer, plan)
+    if not answer.lines:
+        answer.add('There is no proposal to run. Name a plan, as in "the line for data=16 model=4".')
+
+
+def _spoken_of(conversation: Conversation) -> tuple[Plan, ...]:
+    focus = conversation.focus
+    if focus is not None and whole(conversation, focus) != conversation.study.plan:
+        return (focus,)
+    return tuple(conversation.order[:1])

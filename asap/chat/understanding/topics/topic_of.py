@@ -1,0 +1,76 @@
+"""What one message is about: the nearest topic, and where its figures decide, the topic that they are of."""
+
+import re
+from collections.abc import Sequence
+
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.scene import Context
+from asap.chat.understanding.topics.masks import masked
+from asap.chat.understanding.topics.retrieval import PERHAPS, THRESHOLD, Match, retrieval
+from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.interjections import without_interjections
+from asap.chat.understanding.words.questions import is_question
+
+_PRICED = {Topic.TEST_COST, Topic.RANK_BY}
+_TRAINING = 1e9
+"""Tokens from which a number of them is a training run, and no sequence."""
+_IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
+_QUOTES = re.compile(
+    r"\byou (?:just |once |also |even |have )*(?:said|told (?:me|us)|claim(?:ed)?|wrote|stated|promised)\b", re.I
+)
+"""Quotes the engine."""
+_LOOSE = {Topic.MEMORY, Topic.UNKNOWN, Topic.BASIS, Topic.SOURCES, Topic.OPINION}
+"""Topics of what a quote is of, and of what is asked about it."""
+_NEVER_PERHAPS = {
+    Topic.THANKS, Topic.GREETING, Topic.UNKNOWN, Topic.HOSTILE, Topic.OUT_OF_SCOPE, Topic.REPORTED, Topic.RETRACTION,
+    Topic.FALSE_CLAIM, Topic.WHAT_IF, Topic.WHY_NOT, Topic.OPINION, Topic.HELP, Topic.SERVING, Topic.LEARNING,
+    Topic.TERM, Topic.PRINCIPLE,
+}  # fmt: skip
+"""Topics whose answer needs more than a guess at the topic."""
+_AGAINST_PREDICTION = re.compile(
+    r"\b(?:slower|faster|longer|shorter|more|less|higher|lower|worse"
+    r"|better)\b[^.?!]{0,30}\bthan (?:what )?(?:you (?:said|predict\w*"
+    r"|told|claim\w*|estimat\w+|promis\w+|thought|had)|your (?:\w+ )?(?:number|figure|estimate|prediction"
+    r"|forecast|guess|model)"
+    r"|predicted|forecast)",
+    re.I,
+)
+"""Sets what was measured beside what the engine had said."""
+
+
+def topic_of(
+    text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount], context: Context
+) -> tuple[Topic, Topic | None]:
+    """The topic, and the one that it may be where it is not near enough to be its topic.
+
+    Args:
+        text: the message; raises PlanError where a plan in it is malformed.
+        found: its amounts.
+        named: operations that it names.
+        lone: amounts that may be ranks.
+        context: what was spoken of before.
+    """
+    near = _matches(text, found, named, lone)[0]
+    perhaps = near.topic if near.score >= PERHAPS and near.topic not in _NEVER_PERHAPS else None
+    return _by_figures(text, found, context, near.topic if near.score >= THRESHOLD else Topic.UNKNOWN), perhaps
+
+
+def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
+    """The nearest topics; what asks or has a figure says no thanks."""
+    near = retrieval().matches(without_interjections(masked(text, found, named, lone)))
+    thanks = not is_question(text) and not re.search(r"\d{2}|\d\.\d", text)
+    return [one for one in near if one.topic is not Topic.THANKS or thanks]
+
+
+def _by_figures(text: str, found: Sequence[Amount], context: Context, topic: Topic) -> Topic:
+    """What a text is about: throughput where money or a whole training is named, else what the examples say."""
+    if _AGAINST_PREDICTION.search(text):
+        return Topic.PREDICTION_CHECK
+    if topic in _LOOSE and _QUOTES.search(text) and any(a.unit for a in found):
+        return Topic.FALSE_CLAIM
+    if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
+        return Topic.THROUGHPUT
+    priced = any(a.unit in {"$", "$/node", "chip-hours"} for a in found)
+    if priced and context.topic is Topic.TEST_COST and _IT.search(text):
+        return Topic.TEST_COST
+    return Topic.THROUGHPUT if priced and topic not in _PRICED else topic
