@@ -4,6 +4,7 @@ import pytest
 
 TENSOR = "llama-8b-tensor-16"
 PAPER = "paper-v5p-512"
+LARGE = "llama-8b-too-large"
 
 
 @pytest.fixture
@@ -200,3 +201,14 @@ def test_one_or_the_other_compares_both(llama, say):
     said = say("so 1 or 2, yes or no answer", llama)
     assert said.topic == "compare"
     assert "I read the plan alone" not in said.text
+
+
+@pytest.mark.parametrize("text", ["batch stays", "id rather not change the batch"])
+def test_the_batch_is_kept_where_it_stays(llama, say, text):
+    assert "constraint: the batch stays as it is" in say(text, llama).text
+
+
+def test_the_smallest_change_is_asked_for_where_a_run_is_out_of_memory(start, say):
+    assert (
+        "those that make it fit when changed alone" in say("it ooms rn, smallest thing to change?", start(LARGE)).text
+    )

@@ -25,7 +25,10 @@ def fitting(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add(f"What runs now: {now}{fit(held)}.")
     answer.add_figure(f"{now}: HBM", held.memory.total)
     if held.memory.fits:
-        answer.add("It fits as it is, as far as is predicted.")
+        answer.add(
+            "It fits as it is, as far as is predicted.",
+            'If it ran out of memory, say so, as in "the baseline ran out of memory".',
+        )
         return
     alone = [min(found, key=_seconds) for values in changed_alone(conversation).values() if (found := _fitting(values))]
     if not alone:

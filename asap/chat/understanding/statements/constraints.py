@@ -19,11 +19,12 @@ _FIXED = re.compile(
     r"|\b(?:must|has to|have to|needs? to|should)\s+(?:be\s+)?(?:stay|remain|keep|kept|be left)\b"
     r"|\b(?:is|are|stays?) (?:fixed|pinned|locked(?: in)?|hard-?(?:coded|wired)|baked in(?:to)?"
     r"|set in stone|given|frozen|constant|non-negotiable)\b"
-    r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b|\b(?:off[- ]limits|hands off|untouchable)\b"
+    r"|\b(?:do not|don't|never|rather not) (?:touch|chang|alter|modif|mess with)\w*\b"
+    r"|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
     r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
     r"|\b(?:must|ha(?:ve|s) to|need(?:s)? to) keep\b|\b(?:stuck|locked) (?:with|at|on|into)\b|\bbound to\b"
-    r"|\bstays (?:(?:at|on) )?\d",
+    r"|\bstays (?:(?:at|on) )?\d|\bstays(?: put| the same| unchanged| as (?:it )?is)?\W*$",
     re.I,
 )
 _RULED_OUT = re.compile(
