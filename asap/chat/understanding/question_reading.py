@@ -23,8 +23,8 @@ from asap.chat.understanding.references.operations import operations_named
 from asap.chat.understanding.references.ranks import Lone
 from asap.chat.understanding.references.references import Mention, References, references
 from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.topic_of import topic_of
 from asap.chat.understanding.topics.masks import loose
-from asap.chat.understanding.topics.topic_of import topic_of
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.worth import axes_in_short
