@@ -2,6 +2,9 @@
 
 import pytest
 
+from asap.experiments import Experiment, ExperimentStore
+from asap.plans import Plan
+
 TENSOR = "llama-8b-tensor-16"
 PAPER = "paper-v5p-512"
 LARGE = "llama-8b-too-large"
@@ -212,3 +215,16 @@ def test_the_smallest_change_is_asked_for_where_a_run_is_out_of_memory(start, sa
     assert (
         "those that make it fit when changed alone" in say("it ooms rn, smallest thing to change?", start(LARGE)).text
     )
+
+
+def test_without_a_proposal_there_is_none_to_weigh(start, say):
+    run = {
+        "id": "launches", "model": {"layers": 12, "d_model": 512, "d_ff": 2048, "heads": 8, "vocab": 50304},
+        "workload": {"global_batch": 32, "sequence_length": 1024, "precision": "bf16", "framework": "Megatron-Core"},
+        "hardware": {"name": "h100-8", "chip": "h100", "devices": 8},
+        "plan": Plan.parse("replica=8 microbatches=1 remat=none").model_dump(mode="json"),
+    }  # fmt: skip
+    ExperimentStore().add(Experiment.model_validate(run), replace=True)
+    chat = start("launches")
+    assert not chat.conversation.order
+    assert "There is no proposal to weigh" in say("whats the catch", chat).text

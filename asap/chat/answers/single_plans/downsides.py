@@ -39,9 +39,12 @@ def downsides(conversation: Conversation, answer: ReplyBuilder, question: Questi
     study = conversation.study
     spoken_of = [conversation.focus] if conversation.focus else []
     named = next(iter([*question.plans, *spoken_of, *conversation.order]), None)
-    plan = whole(conversation, named) if named is not None else None
-    if named is None or plan is None or plan == study.plan or violations(plan, study.constraints):
-        plan_answers.why_not(conversation, answer, named or conversation.order[0])
+    if named is None:
+        answer.add('There is no proposal to weigh. Name a plan, as in "the risk of data=16 model=4".')
+        return
+    plan = whole(conversation, named)
+    if plan is None or plan == study.plan or violations(plan, study.constraints):
+        plan_answers.why_not(conversation, answer, named)
         return
     found = conversation.candidate(plan)
     prediction = found[1].prediction if found else prediction_of(conversation, plan)
