@@ -1,0 +1,78 @@
+"""How far two sources lie apart that publish the same run: no prediction of a new source can be much nearer."""
+
+import math
+from collections import defaultdict
+from dataclasses import astuple, dataclass
+from itertools import combinations
+
+import numpy as np
+
+from asap.calibration.backtest.predicted_table import PredictedTable
+from asap.calibration.dataset.runs import PublishedRun
+from asap.core.text import markdown
+from asap.core.units import format_percent
+from asap.plans import AXES
+from asap.prediction.step_model.groups import framework_class, precision_class
+
+_HEAD = """| source | source | pairs of runs | tokens/s differ by | predictions miss by |
+|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two sources that publish the same runs. Fractions, in the median over pairs of runs.
+
+    Args:
+        source: of one run of each pair.
+        other: of the other.
+        pairs: of runs.
+        apart: by how much the faster of a pair has more tokens/s.
+        error: by how much our predictions of the two miss, each by a fit without its source.
+    """
+
+    source: str
+    other: str
+    pairs: int
+    apart: float
+    error: float
+
+
+def agreements(table: PredictedTable) -> list[Agreement]:
+    """Of every two sources that have runs of the same model, sequence length, precision, framework, chip and degrees on
+    as many chips; data parallelism may be sharded or not, and batches may differ."""
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for row, run in enumerate(table.runs):
+        if run.workload.tokens:
+            alike[_what_ran(run)].append(row)
+    tokens = np.array([(run.workload.tokens or math.nan) / run.plan.devices for run in table.runs])
+    rate = np.log(tokens / table.measured)
+    error = np.abs(table.predicted / table.measured - 1)
+    found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for rows in alike.values():
+        for one, other in combinations(sorted(rows, key=lambda row: table.runs[row].source), 2):
+            names = table.runs[one].source, table.runs[other].source
+            if names[0] != names[1]:
+                found[names].append((float(np.expm1(abs(rate[one] - rate[other]))), float(error[[one, other]].mean())))
+    medians = {names: np.median(pairs, axis=0) for names, pairs in found.items()}
+    return [Agreement(*names, len(found[names]), *map(float, medians[names])) for names in sorted(found)]
+
+
+def agreement_table(found: list[Agreement]) -> str:
+    """Markdown: a line for every two sources, those that lie furthest apart first; the median over all last."""
+    lines = [_line(*astuple(one)) for one in sorted(found, key=lambda one: one.apart, reverse=True)]
+    apart, error = np.median([(one.apart, one.error) for one in found], axis=0)
+    return _HEAD + "\n".join([*lines, _line("median", "", sum(one.pairs for one in found), apart, error)])
+
+
+def _line(source: str, other: str, pairs: int, apart: float, error: float) -> str:
+    return f"| {markdown(source)} | {markdown(other)} | {pairs} | {format_percent(apart)} | {format_percent(error)} |"
+
+
+def _what_ran(run: PublishedRun) -> tuple[object, ...]:
+    shapes = run.architecture
+    model = shapes.layers, shapes.d_model, shapes.d_ff, shapes.experts, run.workload.sequence_length
+    data = run.plan.degree("replica") * run.plan.degree("data")
+    degrees = data, *(run.plan.degree(axis) for axis in AXES if axis not in ("replica", "data"))
+    software = framework_class(run.framework), precision_class(run.workload.precision)
+    return *model, *degrees, *software, run.chip

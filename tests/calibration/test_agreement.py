@@ -1,0 +1,42 @@
+"""How far two sources lie apart that publish the same run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from asap.calibration.backtest.agreement import agreement_table, agreements
+from asap.calibration.backtest.predicted_table import PredictedTable
+from asap.calibration.dataset.rows import read_models, read_rows
+from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.plans import Plan
+from asap.prediction.uncertainty.calibration import load_calibration
+
+MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
+
+
+@pytest.fixture(scope="module")
+def run() -> PublishedRun:
+    found = read_runs(read_rows(MEASUREMENTS / "runs.jsonl.gz")[:20], read_models(MEASUREMENTS / "models.jsonl"))
+    one = next(each for each in found if isinstance(each, PublishedRun))
+    return replace(one, plan=Plan.parse("data=8 remat=full"), step_time=2.0)
+
+
+def compared(*runs: PublishedRun):
+    return agreements(PredictedTable.of(runs, [load_calibration().full] * len(runs)))
+
+
+def test_another_source_is_slower_by_a_fourth(run):
+    (found,) = compared(run, replace(run, source="another", step_time=2.5))
+    assert {found.source, found.other} == {run.source, "another"}
+    assert (found.pairs, found.apart) == (1, pytest.approx(0.25))
+    assert "| 25.0 % |" in agreement_table([found])
+
+
+def test_replicas_and_shards_are_the_same_run(run):
+    assert compared(run, replace(run, source="another", plan=Plan.parse("replica=8 remat=full")))
+
+
+def test_one_source_or_other_degrees_say_nothing(run):
+    tensor = replace(run, source="another", plan=Plan.parse("data=4 model=2 remat=full"))
+    assert not compared(run, replace(run, id="again"), tensor)
