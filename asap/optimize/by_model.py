@@ -14,11 +14,12 @@ from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
-from asap.proposals.recommend import recommend
+from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.doubt import log_interval
 from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.trials import most_promising
 from asap.study.study import Study
 
 
@@ -36,6 +37,8 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     advice = recommend(
         found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, first=str(first_new)
     )
+    if found.situation:
+        advice = with_trial(advice, most_promising(found.trials), found.situation)
     situation = found.situation.statement if found.situation else ""
     kept = (advice.statement,) if advice.keep_incumbent else ()
     return OptimizationReport(
@@ -47,6 +50,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
         learnt=(*kept, *worse_bets(found.proposals, first_new), *found.warnings),
+        trials=found.trials,
     )
 
 

@@ -10,6 +10,7 @@ from asap.core.units import counted
 from asap.optimize.outcome import Configuration, Cost, Try
 from asap.optimize.results import Result, best_of
 from asap.optimize.stopping import Stopped
+from asap.proposals.trials import OfferedTrial
 
 
 class Best(BaseModel, frozen=True):
@@ -39,6 +40,7 @@ class OptimizationReport(BaseModel):
     stopped: Stopped | None = Field(description="null: it goes on")
     spent: Cost
     learnt: tuple[str, ...] = ()
+    trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
 
     def to_json(self) -> str:
         """The contract as text."""

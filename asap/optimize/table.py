@@ -13,6 +13,7 @@ from asap.optimize.codes import Code
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Worth
+from asap.proposals.trials import OfferedTrial
 
 _STYLES = {"done": "", "rejected": "yellow", "failed": "red", "lost": "dim"}
 
@@ -33,6 +34,8 @@ def _parts(report: OptimizationReport) -> list[RenderableType]:
     parts += [Text(f"· {plain(line)}") for line in dict.fromkeys(report.learnt)]
     if report.best is not None:
         parts += ["", *_best(report.best)]
+    if report.trials:
+        parts += [Text("worth a test:"), *(part for trial in report.trials for part in _trial(trial))]
     if report.stopped is not None:
         parts.append(Text(plain(report.stopped.statement)))
     if report.spent.seconds:
@@ -115,6 +118,11 @@ def _best(best: Best) -> Iterable[RenderableType]:
     if best.lines:
         yield Text("paste:")
         yield from (Text(f"  {plain_lines(line)}", style="green") for line in best.lines)
+
+
+def _trial(trial: OfferedTrial) -> Iterable[RenderableType]:
+    yield Text(f"· {plain(trial.statement)}")
+    yield Text(f"  {plain_lines(trial.line)}", style="green")
 
 
 def _spent(report: OptimizationReport) -> str:

@@ -31,6 +31,11 @@ def test_the_version_loads_nothing_but_itself():
     assert not modules & set(HEAVY)
 
 
+def test_the_package_is_a_command_as_well():
+    done = subprocess.run([sys.executable, "-m", "asap", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == loaded("--version")[0]
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["experiments", "--help"]])
 def test_help_loads_nothing_heavy(arguments):
     printed, modules = loaded(*arguments)

@@ -1,8 +1,11 @@
 import re
 
 import pytest
+from rich.console import Console
 
 from asap.experiments.create import Statement, create_experiment
+from asap.optimize.by_model import optimize_by_model
+from asap.optimize.table import print_report
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import OfferedTrial, trials_of
@@ -41,6 +44,16 @@ def test_a_step_that_waits_for_its_host_is_told_to_test_cuda_graphs_before_any_p
     assert advised.situation.name == "improvable"
     assert graphs.title in advised.situation.statement
     assert graphs.title in advised.recommendation.statement
+
+
+def test_optimize_by_the_model_names_the_test_that_the_report_names(study):
+    found = optimize_by_model(study(SMALL, "h100-8"))
+    (graphs,) = found.trials
+    assert graphs.title in found.learnt[0]
+    assert "Keep what you have" not in "".join(found.learnt)
+    console = Console(width=200, record=True)
+    print_report(found, console)
+    assert re.search(r"worth a test:.*\n +--cuda-graph-impl local", console.export_text(), re.DOTALL)
 
 
 def test_what_saves_less_than_steps_vary_by_is_no_test(study):

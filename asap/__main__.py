@@ -1,0 +1,5 @@
+"""``python -m asap``."""
+
+from asap.cli import main
+
+main()
