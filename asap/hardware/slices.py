@@ -6,7 +6,6 @@ A TPU slice is a torus, and several slices are joined by the data-centre network
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from asap.core.errors import ConfigError
@@ -90,7 +89,3 @@ class Slice:
         if self.chip.torus is None:
             raise ConfigError(f"{self.chip.title} has no torus", where="axis_bandwidth")
         return self.chip.torus.link_bandwidth * (2 if self.wraps[axis] else 1)
-
-    def ring_bandwidth(self, axes: Iterable[int]) -> float:
-        """Bytes/s that one chip sends in a collective over several torus axes at once."""
-        return sum(self.axis_bandwidth(axis) for axis in axes)

@@ -1,8 +1,11 @@
 """Pairs of published runs, of which one is predicted from the other, and how much of the step changes between them."""
 
+import math
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from asap.calibration.dataset.pairs import pairs_of
@@ -10,6 +13,7 @@ from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.calibration.fit.predicted_runs import change_of_pairs, predict_runs
 from asap.plans import Plan
+from asap.prediction.profile_scaling.plan_distance import doublings, spread
 from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.calibration import load_calibration
 
@@ -47,3 +51,16 @@ def test_half_of_what_the_parts_differ_by_counts_over_the_shorter_step():
     assert change_between([1.0, 2.0], [1.0, 2.0]) == 0
     assert change_between([1.0, 1.0], [2.0, 2.0]) == change_between([2.0, 2.0], [1.0, 1.0]) == 0.5
     assert change_between([2.0, 0.0], [0.0, 2.0]) == 1
+
+
+def test_the_spread_of_a_changed_mesh_is_that_of_published_runs():
+    found = read_runs(read_rows(MEASUREMENTS / "runs.jsonl.gz"), read_models(MEASUREMENTS / "models.jsonl"))
+    timed = [each for each in found if isinstance(each, PublishedRun) and each.step_time]
+    beside_the_mesh = [(each.plan.model_dump(exclude={"ici", "dcn"}), each.workload) for each in timed]
+    changes: dict[float, list[float]] = defaultdict(list)
+    for known, other in zip(*pairs_of(timed), strict=True):
+        one, another = timed[known], timed[other]
+        if one.plan.devices == another.plan.devices and beside_the_mesh[known] == beside_the_mesh[other]:
+            changes[doublings(one.plan, another.plan)].append(abs(math.log(one.step_time / another.step_time)))
+    for moved in (1.0, 2.0, 3.0):
+        assert spread(moved) == pytest.approx(np.quantile(changes[moved], 0.9), abs=0.005)

@@ -64,11 +64,6 @@ class StepInterval(BaseModel):
     spreads: dict[str, float] = Field(description="doubt → e-folds for each unit of it")
     quantile: float = Field(default=1.0, ge=0, description="of |ln(measured / predicted)| over the root")
 
-    @property
-    def narrowest(self) -> float:
-        """The half-width of a step about which nothing is doubtful but what always is."""
-        return self.quantile * self.spreads.get("any", 0.0)
-
     def at_each(self, doubts: Doubts) -> NDArray[np.float64]:
         """The half-widths of many steps."""
         return self.quantile * self.scale(doubts)
