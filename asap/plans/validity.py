@@ -11,6 +11,7 @@ from typing import Any
 
 from asap.core.errors import PlanError
 from asap.models import Architecture, Workload
+from asap.plans.launchers import stack_of
 from asap.plans.plan import AXES, Plan
 
 
@@ -26,6 +27,7 @@ class Constraints:
     kv_heads: int | None = None
     experts: int | None = None
     layers: int | None = None
+    sharded_width: int | None = None
     experts_over: tuple[str, ...] = ()
 
     @classmethod
@@ -46,6 +48,7 @@ class Constraints:
             kv_heads=architecture.kv_heads if architecture and not architecture.is_mla else None,
             experts=architecture.experts if architecture else None,
             layers=workload.pipelined_layers or (architecture.layers if architecture else None),
+            sharded_width=architecture.d_model if architecture and shards_width(workload.framework) else None,
             experts_over=workload.experts_over,
         )
 
@@ -93,6 +96,12 @@ class Degrees:
         return math.prod([self.expert, *(getattr(self, axis) for axis in self.experts_over)])
 
     @property
+    def width_shards(self) -> Any:
+        """Devices over which FSDP lays the width of dense weights in JAX's stacks; MaxText's ``embed`` in the
+        ``logical_axis_rules`` of its ``base.yml``."""
+        return self.data * self.seq * self.expert
+
+    @property
     def expert_axes(self) -> str:
         """The same in words: ``expert=8 x model=2``."""
         return " x ".join(f"{axis}={getattr(self, axis)}" for axis in ("expert", *self.experts_over))
@@ -101,6 +110,11 @@ class Degrees:
     def batch_shards(self) -> Any:
         """Groups of devices that see different sequences."""
         return self.replica * self.data * self.expert
+
+
+def shards_width(framework: str | None) -> bool:
+    """Whether a stack shards weights along their width, which JAX wants to divide evenly; those of PyTorch pad."""
+    return stack_of(framework) == "maxtext"
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,8 @@ class Rule:
     def explain(self, degrees: Degrees, fact: int) -> str:
         """The sentence for a plan that breaks this rule."""
         values = {field.name: getattr(degrees, field.name) for field in fields(degrees)}
-        return self.sentence.format(fact=fact, shards=degrees.batch_shards, expert_axes=degrees.expert_axes, **values)
+        products = {name: getattr(degrees, name) for name in ("expert_axes", "width_shards")}
+        return self.sentence.format(fact=fact, shards=degrees.batch_shards, **products, **values)
 
 
 RULES = (
@@ -162,6 +177,12 @@ RULES = (
         "layers",
         lambda d, n: n % (d.stage * d.pipeline_repeats) == 0,
         "{fact} layers do not divide into {stage} stages times pipeline_repeats={pipeline_repeats}",
+    ),
+    Rule(
+        "width",
+        "sharded_width",
+        lambda d, n: n % d.width_shards == 0,
+        "a width of {fact} does not divide over {width_shards} shards (data x seq x expert) of the weights",
     ),
 )
 

@@ -19,6 +19,7 @@ facts = st.builds(
     kv_heads=st.none() | st.integers(1, 16),
     experts=st.none() | st.integers(0, 16),
     layers=st.none() | st.integers(1, 48),
+    sharded_width=st.none() | st.sampled_from([64, 2880, 4096]),
 )
 
 
@@ -61,11 +62,12 @@ def test_512_devices_have_2002_meshes_over_six_axes():
         ("model=8", "kv_heads", "3 KV heads neither divide over model=8"),
         ("expert=8", "experts", "0 experts do not divide over expert=8"),
         ("stage=8", "layers", "30 layers do not divide into 8 stages"),
+        ("data=2 seq=4", "width", "2884 does not divide over 8 shards"),
     ],
 )
 def test_each_broken_rule_is_one_clear_sentence(plan, rule, words):
     constraints = Constraints.of(
-        Architecture(heads=12, kv_heads=3, layers=30), Workload(global_batch=12, sequence_length=100), 8
+        Architecture(heads=12, kv_heads=3, layers=30, d_model=2884), Workload(global_batch=12, sequence_length=100), 8
     )
     broken = {violation.rule: violation.sentence for violation in violations(Plan.parse(plan), constraints)}
     assert words in broken[rule]
@@ -77,6 +79,15 @@ def test_kv_heads_may_repeat_over_a_longer_model_axis():
     assert not violations(Plan.parse("model=2"), constraints)
 
 
+@pytest.mark.parametrize(
+    ("framework", "valid"), [("MaxText", False), (None, False), ("torchtitan", True), ("NeMo", True)]
+)
+def test_the_width_divides_over_fsdp_where_jax_shards_it(framework, valid):
+    constraints = Constraints.of(Architecture(d_model=2880), Workload(framework=framework), 128)
+    assert (violations(Plan.parse("data=128"), constraints) == []) == valid
+    assert not violations(Plan.parse("replica=2 data=64"), constraints)
+
+
 def test_microbatches_divide_the_batch_too():
     constraints = Constraints(global_batch=16)
     assert not violations(Plan.parse("data=4 microbatches=4"), constraints)
@@ -85,7 +96,7 @@ def test_microbatches_divide_the_batch_too():
 
 def test_unknown_facts_are_said_to_be_unchecked():
     assert unchecked(Constraints(devices_per_slice=8, slices=1, global_batch=4)) == (
-        "sequence", "heads", "kv_heads", "experts", "layers"
+        "sequence", "heads", "kv_heads", "experts", "layers", "width"
     )  # fmt: skip
 
 
