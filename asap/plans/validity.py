@@ -17,7 +17,7 @@ from asap.plans.plan import AXES, Plan
 
 @dataclass(frozen=True)
 class Constraints:
-    """The facts that limit a plan; ``None`` is unknown."""
+    """The facts that limit a plan; ``None`` is unknown. A ``sharded_width`` of 0 divides over any shards."""
 
     devices_per_slice: int | None = None
     slices: int | None = None
@@ -45,10 +45,10 @@ class Constraints:
             global_batch=workload.global_batch,
             sequence_length=workload.sequence_length,
             heads=architecture.heads if architecture else None,
-            kv_heads=architecture.kv_heads if architecture and not architecture.is_mla else None,
+            kv_heads=_kv_heads(architecture) if architecture else None,
             experts=architecture.experts if architecture else None,
             layers=workload.pipelined_layers or (architecture.layers if architecture else None),
-            sharded_width=architecture.d_model if architecture and shards_width(workload.framework) else None,
+            sharded_width=_sharded_width(architecture, workload.framework) if architecture else None,
             experts_over=workload.experts_over,
         )
 
@@ -110,11 +110,6 @@ class Degrees:
     def batch_shards(self) -> Any:
         """Groups of devices that see different sequences."""
         return self.replica * self.data * self.expert
-
-
-def shards_width(framework: str | None) -> bool:
-    """Whether a stack shards weights along their width, which JAX wants to divide evenly; those of PyTorch pad."""
-    return stack_of(framework) == "maxtext"
 
 
 @dataclass(frozen=True)
@@ -216,3 +211,13 @@ def require_valid(plan: Plan, constraints: Constraints) -> None:
 def unchecked(constraints: Constraints) -> tuple[str, ...]:
     """Rules that could not be checked because their facts are unknown."""
     return tuple(rule.name for rule in RULES if getattr(constraints, rule.needs) is None)
+
+
+def _kv_heads(architecture: Architecture) -> int | None:
+    """Of MLA there is one latent for all heads, which every device of a model axis holds."""
+    return 1 if architecture.is_mla else architecture.kv_heads
+
+
+def _sharded_width(architecture: Architecture, framework: str | None) -> int | None:
+    """JAX's stacks shard weights along their width, which has to divide evenly; those of PyTorch pad."""
+    return architecture.d_model if stack_of(framework) == "maxtext" else 0

@@ -10,8 +10,9 @@ from rich.text import Text
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_seconds, significant
 from asap.plans import Plan
-from asap.prediction.prediction import Prediction
+from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.candidate import SURE_TO_FIT
 from asap.reports import phrases
 from asap.study.study import Study
 
@@ -74,6 +75,12 @@ def _unsayable(study: Study, predictions: list[Prediction]) -> Iterator[str]:
 _FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}
 
 
+def _fits(memory: MemoryPrediction) -> str:
+    """``yes``, or ``yes, 66 %`` where that is not sure."""
+    odds, said = memory.probability_fits, _FITS[memory.verdict]
+    return f"{said}, {format_percent(odds, 0)}" if said != "no" and odds is not None and odds < SURE_TO_FIT else said
+
+
 def _cells(prediction: Prediction, now: Plan | None) -> tuple[str, ...]:
     tokens, mfu, memory = prediction.tokens_per_second, prediction.mfu, prediction.memory
     time = phrases.interval(prediction.step_time) if prediction.step_time else phrases.relative_change(prediction)
@@ -83,7 +90,7 @@ def _cells(prediction: Prediction, now: Plan | None) -> tuple[str, ...]:
         significant(tokens.value) if tokens else "",
         format_percent(mfu.value) if mfu else "",
         phrases.memory_phrase(prediction),
-        "" if memory is None else _FITS[memory.verdict],
+        "" if memory is None else _fits(memory),
     )
 
 

@@ -104,3 +104,11 @@ def test_an_incumbent_proves_what_divides():
     proven = Constraints().proven_by(Plan.parse("replica=2 data=4 seq=8"))
     assert (proven.global_batch, proven.sequence_length) == (8, 8)
     assert Constraints(global_batch=64).proven_by(Plan.parse("data=4")).global_batch == 64
+
+
+def test_what_does_not_limit_a_stack_or_a_model_is_not_called_unknown():
+    latent = Architecture(heads=128, kv_heads=128, kv_lora_rank=512, layers=61)
+    known = Constraints.of(latent, Workload(framework="Megatron-Core"), 8)
+    assert not {"width", "kv_heads"} & {*unchecked(known)}
+    assert not violations(Plan.parse("model=8"), known)
+    assert "width" in unchecked(Constraints.of(latent, Workload(framework="MaxText"), 8))

@@ -15,6 +15,7 @@ from asap.plans.megatron.deepspeed import (
     stage_of,
 )
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
+from asap.plans.megatron.requirements import PRECISION_AWARE
 from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
 from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.plan import Mesh, Offload, Plan, Remat
@@ -22,10 +23,12 @@ from asap.plans.plan import Mesh, Offload, Plan, Remat
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
 MICRO_BATCH, GLOBAL_BATCH = "micro_batch_size", "global_batch_size"
-OPTIMIZER, PRECISION_AWARE = "optimizer", "use_precision_aware_optimizer"
+OPTIMIZER = "optimizer"
 MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
 VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
+GROUPS = ("microbatch_group_size_per_vp_stage", "microbatch_group_size_per_virtual_pipeline_stage")
+"""How many microbatches an interleaved stage takes at once, by default as many as there are stages."""
 FSDP, STRATEGY, INSTANCES = (
     "use_megatron_fsdp",
     "data_parallel_sharding_strategy",
@@ -136,6 +139,7 @@ def to_arguments(
     Raises:
         PlanError: Megatron-LM cannot express the plan.
     """
+    of_deepspeed = is_megatron_deepspeed(current)
     wanted: dict[str, str | bool] = {
         TENSOR: str(plan.degree("model")),
         PIPELINE: str(plan.degree("stage")),
@@ -146,9 +150,8 @@ def to_arguments(
         **_stages(plan, current, layers),
         **_recompute(plan, current, layers),
         OFFLOAD: "optimizer" in plan.offload,
-        **_training_state(plan),
+        **_training_state(plan, of_deepspeed),
     }
-    of_deepspeed = is_megatron_deepspeed(current)
     if {"parameters", "activations"} & set(plan.offload) and not of_deepspeed:
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
@@ -218,6 +221,9 @@ def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
 
 def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
     stages, repeats = plan.degree("stage"), plan.pipeline_repeats if plan.degree("stage") > 1 else 1
+    if repeats > 1 and plan.microbatches and plan.microbatches % stages and not set(GROUPS) & set(current):
+        taken = f"an interleaved pipeline of {stages} stages takes as many microbatches at once"
+        raise PlanError(f"{taken}: {plan.microbatches} are no multiple")
     if current.get(LAYOUT) is not None:
         kept = stages == degree(current, PIPELINE) and repeats == repeats_of(current[LAYOUT], stages)
         return {} if kept else {LAYOUT: False, VIRTUAL: str(repeats) if repeats > 1 else False}
@@ -243,9 +249,10 @@ def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) ->
     raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint="full, selective or none")
 
 
-def _training_state(plan: Plan) -> dict[str, str | bool]:
+def _training_state(plan: Plan, of_deepspeed: bool) -> dict[str, str | bool]:
     moments = {key: precision for name, key in MOMENTS.items() if (precision := getattr(plan, name)) is not None}
-    wanted: dict[str, str | bool] = {PRECISION_AWARE: True, **moments} if moments else {}
+    aware = moments or ("optimizer" in plan.offload and not of_deepspeed)
+    wanted: dict[str, str | bool] = {PRECISION_AWARE: True, **moments} if aware else {}
     return wanted | ({OPTIMIZER: plan.optimizer.removesuffix("w")} if plan.optimizer else {})
 
 

@@ -15,12 +15,12 @@ from asap.plans.megatron.arguments import (
     MOMENTS,
     OFFLOAD,
     OPTIMIZER,
-    PRECISION_AWARE,
     RECOMPUTED_LAYERS,
     STRATEGY,
     VIRTUAL,
 )
 from asap.plans.megatron.pipeline_layout import LAYOUT
+from asap.plans.megatron.requirements import PRECISION_AWARE
 
 VIRTUAL_SIZE = "virtual_pipeline_model_parallel_size"
 PARAMETERS = frozenset(

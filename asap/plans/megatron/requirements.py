@@ -1,0 +1,82 @@
+"""What Megatron-LM checks before it trains: options that come or go with a plan, and plans that it refuses.
+
+By ``validate_args`` of ``megatron/training/arguments.py``, ``TransformerConfig``, ``OptimizerConfig``, ``MoELayer`` and
+the schedules of its core, NVIDIA/Megatron-LM of August 2026.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.plan import Plan, Remat
+
+PRECISION_AWARE = "use_precision_aware_optimizer"
+_DISTRIBUTED, _SEQUENCE = "use_distributed_optimizer", "sequence_parallel"
+_OF_LEVELS = "hierarchical_context_parallel_sizes"
+_STAGES = frozenset(
+    ["pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage"]
+)
+_UNEVEN = (
+    "decoder_first_pipeline_num_layers",
+    "decoder_last_pipeline_num_layers",
+    "account_for_embedding_in_pipeline_split",
+    "account_for_loss_in_pipeline_split",
+)
+"""Options that give the first and the last stage other layers."""
+
+
+def required(plan: Plan, current: Mapping[str, object], changed: Collection[str]) -> dict[str, bool]:
+    """Options that change with a plan beside those that say it; ``False`` is one to leave out.
+
+    Args:
+        plan: what to run.
+        current: the arguments as they are.
+        changed: those that change to say the plan.
+
+    Raises:
+        PlanError: Megatron-LM refuses the plan beside what is set.
+    """
+    _check(plan, current)
+    added = {option: True for option in _needed(plan, current) if not _is_set(current, option)}
+    return added | {option: False for option in _outdated(plan, changed) if _is_set(current, option)}
+
+
+def _needed(plan: Plan, current: Mapping[str, object]) -> list[str]:
+    moved = "optimizer" in plan.offload or plan.first_moment or plan.second_moment
+    mixture = plan.degree("expert") > 1 or _is_set(current, "num_experts")
+    found = [PRECISION_AWARE, _DISTRIBUTED] if moved else []
+    return [*found, _SEQUENCE] if mixture and plan.degree("model") > 1 else found
+
+
+def _outdated(plan: Plan, changed: Collection[str]) -> list[str]:
+    """Options that a plan leaves no room for."""
+    split = plan.degree("model") > 1
+    found = [] if split else ["tp_comm_overlap"]
+    if not split or plan.remat not in (None, Remat.FULL):
+        found.append("distribute_saved_activations")
+    if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
+        found.append("overlap_param_gather_with_optimizer_step")
+    return [*found, *_UNEVEN] if _STAGES & set(changed) else found
+
+
+def _check(plan: Plan, current: Mapping[str, object]) -> None:
+    moved, context = "optimizer" in plan.offload, plan.degree("seq")
+    fp8_weights = _is_set(current, "fp8_param_gather") and current.get("fp8_recipe", "delayed") != "delayed"
+    graphs_of_layers = current.get("cuda_graph_impl") in ("local", "transformer_engine")
+    levels = math.prod(int(size) for size in re.findall(r"\d+", str(current.get(_OF_LEVELS, context))))
+    refusals = {
+        "PyTorch's FSDP2 goes with neither pipeline nor expert parallelism": (
+            _is_set(current, "use_torch_fsdp2") and plan.degree("stage") * plan.degree("expert") > 1
+        ),
+        "the optimizer is offloaded beside FP8 parameters with delayed scaling only": moved and fp8_weights,
+        "CUDA graphs of layers do not go with full recomputation": graphs_of_layers and plan.remat is Remat.FULL,
+        f"{_OF_LEVELS} multiplies to {levels}, not to {context}": levels != context,
+    }
+    refused = next((reason for reason, holds in refusals.items() if holds), None)
+    if refused is not None:
+        raise PlanError(f"Megatron-LM refuses it: {refused}")
+
+
+def _is_set(current: Mapping[str, object], option: str) -> bool:
+    return str(current.get(option)).casefold() not in ("none", "false", "", "0")
