@@ -25,6 +25,7 @@ from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, python_lines
+from asap.plans.torchtitan.requirements import check as check_torchtitan
 from asap.plans.yaml_lines import yaml_lines
 
 Stack = Literal[
@@ -126,6 +127,7 @@ def launch_lines(
         return primus.lines_to_paste(overrides, current or {}) if primus.is_primus(current) else paste_line(overrides)
     current = current or {}
     if stack == "torchtitan":
+        check_torchtitan(plan, current)
         settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
         if primus.is_primus(current):
             return primus.lines_to_paste(settings, current)

@@ -10,6 +10,7 @@ from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 from asap.plans.torchtitan.earlier_names import in_earlier_names, in_names_of_today
+from asap.plans.torchtitan.stages import SCHEDULE, SCHEDULE_DEFAULT, repeats_of, stage_settings
 from asap.plans.torchtitan.token_batches import (
     GLOBAL_BATCH,
     LOCAL_BATCH,
@@ -25,20 +26,16 @@ TENSOR = "parallelism.tensor_parallel_degree"
 CONTEXT = "parallelism.context_parallel_degree"
 EXPERT = "parallelism.expert_parallel_degree"
 EXPERT_TENSOR = "parallelism.expert_tensor_parallel_degree"
-SCHEDULE = "parallelism.pipeline_parallel_schedule"
-LAYERS_EACH = "parallelism.pipeline_parallel_layers_per_stage"
 REMAT, REMAT_OPTION = "activation_checkpoint.mode", "activation_checkpoint.selective_ac_option"
 OFFLOAD = "training.enable_cpu_offload"
 DTYPE = "training.dtype"
 
 LOCAL_BATCH_DEFAULT = 8
-_LOOPED = ("interleaved1f1b", "loopedbfs", "zbvzerobubble", "dualpipev", "interleavedzerobubble")
-_STAGES_OF_LOOPED = 2
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 _OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
 _DEFAULTS = {REPLICATE: "1", SHARD: "-1", TENSOR: "1", CONTEXT: "1", PIPELINE: "1", EXPERT: "1", EXPERT_TENSOR: "1"}
 _DEFAULTS |= {LOCAL_BATCH: "8", GLOBAL_BATCH: "-1", STAGE_BATCH: "1", REMAT: "selective", REMAT_OPTION: "2"}
-_DEFAULTS |= {OFFLOAD: "false", SCHEDULE: "1F1B", DTYPE: "float32"}
+_DEFAULTS |= {OFFLOAD: "false", SCHEDULE: SCHEDULE_DEFAULT, DTYPE: "float32"}
 
 
 NAMES = frozenset(_DEFAULTS)
@@ -63,7 +60,7 @@ def from_settings(settings: Mapping[str, object], devices: int, layers: int | No
     return Plan(
         ici=ici,
         microbatches=_microbatches(settings, degrees[REPLICATE] * shards, stages),
-        pipeline_repeats=_repeats(settings, stages, layers),
+        pipeline_repeats=repeats_of(settings, stages, layers),
         remat=remat_of(settings),
         offload=_OFFLOADED if str(settings.get(OFFLOAD)).casefold() == "true" else (),
     )
@@ -109,7 +106,7 @@ def to_settings(
         PIPELINE: str(plan.degree("stage")),
         **_expert_degrees(plan, current),
         **_batch(plan, current, global_batch),
-        **_stages(plan, current, layers),
+        **stage_settings(plan, current, layers),
         **_recompute(plan, current),
         OFFLOAD: str(bool(plan.offload)).lower(),
         **({DTYPE: _DTYPES[plan.weight_precision]} if plan.weight_precision else {}),
@@ -187,14 +184,6 @@ def _microbatches(settings: Mapping[str, object], groups: int, stages: int) -> i
     return count
 
 
-def _repeats(settings: Mapping[str, object], stages: int, layers: int | None) -> int:
-    if stages == 1 or str(settings.get(SCHEDULE, "1F1B")).casefold() not in _LOOPED:
-        return 1
-    if settings.get(LAYERS_EACH) is None or layers is None:
-        return _STAGES_OF_LOOPED
-    return max(-(-layers // (degree(settings, LAYERS_EACH) * stages)), 1)
-
-
 def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) -> dict[str, str]:
     if global_batch is None or plan.microbatches is None:
         return {}
@@ -206,18 +195,6 @@ def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) 
     if staged:
         return {LOCAL_BATCH: str(local), STAGE_BATCH: str(each), GLOBAL_BATCH: str(global_batch)}
     return {LOCAL_BATCH: str(each), GLOBAL_BATCH: str(global_batch)}
-
-
-def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str]:
-    if plan.degree("stage") == 1:
-        return {}
-    looped = str(current.get(SCHEDULE, "1F1B")).casefold() in _LOOPED
-    if plan.pipeline_repeats == 1:
-        return {SCHEDULE: "1F1B"} if looped else {}
-    if layers is None:
-        raise PlanError("virtual stages need the number of layers")
-    each = -(-layers // (plan.degree("stage") * plan.pipeline_repeats))
-    return {LAYERS_EACH: str(each)} | ({} if looped else {SCHEDULE: "Interleaved1F1B"})
 
 
 def _recompute(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
