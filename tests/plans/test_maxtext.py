@@ -253,3 +253,17 @@ def test_what_maxtext_cannot_express_is_refused():
         to_overrides(Plan(remat=Remat.NONE, offload=("activations",)))
     with pytest.raises(PlanError, match="7 sequences"):
         to_overrides(Plan(microbatches=2), global_batch=7)
+
+
+@pytest.mark.parametrize("strategy", ["ring", "ulysses"])
+def test_a_ring_of_one_device_is_none(strategy):
+    current = {"ici_context_parallelism": 4, "ici_fsdp_parallelism": 2, "context_parallel_strategy": strategy}
+    assert to_overrides(Plan.parse("data=8"), current)["context_parallel_strategy"] == "all_gather"
+    assert "context_parallel_strategy" not in to_overrides(Plan.parse("data=4 seq=2"), current)
+
+
+def test_fp8_with_scales_of_earlier_steps_accumulates_no_gradients():
+    current = {"ici_fsdp_parallelism": 8, "quantization": "fp8"}
+    with pytest.raises(PlanError, match="accumulates no gradients with quantization=fp8"):
+        to_overrides(Plan.parse("data=8 microbatches=2"), current, global_batch=64)
+    assert to_overrides(Plan.parse("data=8 microbatches=2"), current | {"quantization": "int8"}, global_batch=64)

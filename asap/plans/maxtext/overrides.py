@@ -9,6 +9,7 @@ from asap.plans.maxtext.axes import check_axes, read_mesh, write_mesh
 from asap.plans.maxtext.custom_mesh import CUSTOM_MESH, EMPTY, SPLIT, check_custom_mesh, write_layout
 from asap.plans.maxtext.pipeline import read_microbatches, read_repeats, write_batch, write_pipeline
 from asap.plans.maxtext.rematerialisation import read_offload, read_remat, write_remat
+from asap.plans.maxtext.requirements import check, required
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES
 from asap.plans.plan import OF_WORKLOAD, Plan
 
@@ -92,7 +93,7 @@ def to_overrides(
     if current is not None:
         kept = {key: value for key, value in current.items() if key not in layout}
         overrides = _needed(overrides, kept, plan, global_batch, layers)
-    overrides |= layout | _write_numbers(plan, current or {})
+    overrides |= layout | _write_numbers(plan, current or {}) | required(plan, current or {})
     if overrides.keys() & set(of_model) and str(settings.get(OVERRIDE_MODEL)).lower() != "true":
         overrides[OVERRIDE_MODEL] = "true"
     return overrides
@@ -114,6 +115,7 @@ def _written(
     plan: Plan, settings: Mapping[str, object], global_batch: int | None, layers: int | None
 ) -> tuple[Mapping[str, object], dict[str, str]]:
     """Every override of a plan, and the settings that they go on top of: without a custom mesh that cannot say it."""
+    check(plan, settings)
     try:
         overrides = _write_meshes(plan, settings)
     except PlanError:
