@@ -2,6 +2,7 @@ import pytest
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, refer_to_hardware
+from asap.experiments.create import Statement, create_experiment
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.plans.maxtext.overrides import from_overrides, to_overrides
@@ -9,8 +10,8 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
 from asap.proposals.propose import no_proposals, propose
-from asap.proposals.selection.candidate import expected_gain
-from asap.proposals.selection.choice import choose
+from asap.proposals.selection.candidate import expected_gain, fit_odds
+from asap.proposals.selection.choice import SAME_BET, choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
 from asap.study.open_study import open_study
@@ -257,3 +258,23 @@ def test_an_axis_is_not_added_to_a_better_plan_in_place_of_data_parallelism():
     first, *others = choose(rank_candidates(study_of(record), {}).candidates, now)
     assert others
     assert not any(other.plan.degree("seq") > first.plan.degree("seq") == 1 for other in others)
+
+
+SEVENTY = (
+    "torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672"
+    " --num-attention-heads 64 --group-query-attention --num-query-groups 8 --seq-length 8192 --micro-batch-size 1"
+    " --global-batch-size 512 --bf16 --swiglu --use-distributed-optimizer --untie-embeddings-and-output-weights"
+    " --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 --sequence-parallel --recompute-activations"
+    " --transformer-impl transformer_engine --vocab-size 128256 --attention-backend flash"
+)
+
+
+def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(tmp_path):
+    (script := tmp_path / "run.sh").write_text(SEVENTY, encoding="utf-8")
+    study = study_of(create_experiment("run", Statement(hardware="h100-128"), config=script))
+    best, *_ = candidates = rank_candidates(study, {}).candidates
+    first, *_ = choose(candidates, study.plan)
+    assert first.strategy == best.strategy
+    assert len(strategy(first.plan, study.plan)) < len(strategy(best.plan, study.plan))
+    assert first.score > (1 - SAME_BET) * best.score
+    assert fit_odds(first.prediction) > fit_odds(best.prediction)

@@ -15,6 +15,8 @@ SURER = 0.1
 """Probability by which a plan has to be likelier to fit than another to be surer."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
+SAME_BET = 0.1
+"""Share of what counts within which two plans are as good a bet: the one that changes less is safer to try."""
 DATA_PARALLEL = ("replica", "data")
 """Axes that take what the others leave."""
 
@@ -47,20 +49,25 @@ def _is_new(candidate: Candidate, chosen: list[Candidate], incumbent: Plan) -> b
 
 
 def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
-    """Of the plans of one strategy that are as fast as the best, and as sure to fit, that with the fewest changes."""
-    least = [figure - MEASURABLE for figure in _figures(best)]
+    """Of the plans of one strategy that are as good as the best, and as sure to fit, that with the fewest changes."""
+    sure = min(fit_odds(best.prediction), LIKELY) - MEASURABLE
     alike = [
         one
         for one in candidates
         if _strategy(one, incumbent) == _strategy(best, incumbent)
-        and all(figure >= bound for figure, bound in zip(_figures(one), least, strict=True))
+        and min(fit_odds(one.prediction), LIKELY) >= sure
+        and (_is_as_good_a_bet(one, best) or _is_as_fast(one, best))
     ]
     return min(alike, key=lambda one: (len(strategy(one.plan, incumbent)), kept_on_host(one.plan)), default=best)
 
 
-def _figures(candidate: Candidate) -> tuple[float, float, float]:
-    prediction = candidate.prediction
-    return candidate.score, expected_gain(prediction), min(fit_odds(prediction), LIKELY)
+def _is_as_good_a_bet(one: Candidate, best: Candidate) -> bool:
+    return one.score >= best.score - SAME_BET * abs(best.score)
+
+
+def _is_as_fast(one: Candidate, best: Candidate) -> bool:
+    slower = expected_gain(best.prediction) - expected_gain(one.prediction)
+    return max(slower, best.score - one.score) <= MEASURABLE
 
 
 def is_worth(candidate: Candidate) -> bool:
