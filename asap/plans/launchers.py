@@ -18,6 +18,7 @@ from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overr
 from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
+from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import required
 from asap.plans.megatron.sections import hydra_overrides, primus_values, yaml_values
 from asap.plans.megatron.versions import JOINT
@@ -148,6 +149,7 @@ def launch_lines(
     if stack == "accelerate":
         changed = accelerate.to_settings(plan, current, global_batch=global_batch)
         return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)
+    check_megatron(plan, current)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron" and not is_megatron_deepspeed(current):
         arguments |= required(plan, current, arguments)

@@ -13,7 +13,7 @@ from asap.plans.plan import Plan, Remat
 
 PRECISION_AWARE = "use_precision_aware_optimizer"
 _DISTRIBUTED, _SEQUENCE = "use_distributed_optimizer", "sequence_parallel"
-_OF_LEVELS = "hierarchical_context_parallel_sizes"
+_OF_LEVELS, _OVERLAPPED_EXPERTS = "hierarchical_context_parallel_sizes", "overlap_moe_expert_parallel_comm"
 _STAGES = frozenset(
     ["pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage"]
 )
@@ -26,6 +26,17 @@ _UNEVEN = (
 """Options that give the first and the last stage other layers."""
 
 
+def check(plan: Plan, current: Mapping[str, object]) -> None:
+    """Check a plan beside the arguments as they are, Megatron-LM's or those of what runs on its core.
+
+    Raises:
+        PlanError: Megatron-LM refuses it.
+    """
+    refused = next((reason for reason, holds in _refusals(plan, current).items() if holds), None)
+    if refused is not None:
+        raise PlanError(f"Megatron-LM refuses it: {refused}")
+
+
 def required(plan: Plan, current: Mapping[str, object], changed: Collection[str]) -> dict[str, bool]:
     """Options that change with a plan beside those that say it; ``False`` is one to leave out.
 
@@ -33,11 +44,7 @@ def required(plan: Plan, current: Mapping[str, object], changed: Collection[str]
         plan: what to run.
         current: the arguments as they are.
         changed: those that change to say the plan.
-
-    Raises:
-        PlanError: Megatron-LM refuses the plan beside what is set.
     """
-    _check(plan, current)
     added = {option: True for option in _needed(plan, current) if not _is_set(current, option)}
     return added | {option: False for option in _outdated(plan, changed) if _is_set(current, option)}
 
@@ -53,6 +60,7 @@ def _outdated(plan: Plan, changed: Collection[str]) -> list[str]:
     """Options that a plan leaves no room for."""
     split = plan.degree("model") > 1
     found = [] if split else ["tp_comm_overlap"]
+    found += [] if plan.degree("expert") > 1 else [_OVERLAPPED_EXPERTS]
     if not split or plan.remat not in (None, Remat.FULL):
         found.append("distribute_saved_activations")
     if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
@@ -60,22 +68,25 @@ def _outdated(plan: Plan, changed: Collection[str]) -> list[str]:
     return [*found, *_UNEVEN] if _STAGES & set(changed) else found
 
 
-def _check(plan: Plan, current: Mapping[str, object]) -> None:
-    moved, context = "optimizer" in plan.offload, plan.degree("seq")
+def _refusals(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
+    """Reasons, and whether they hold."""
+    moved, context, staged = "optimizer" in plan.offload, plan.degree("seq"), plan.degree("stage") > 1
     fp8_weights = _is_set(current, "fp8_param_gather") and current.get("fp8_recipe", "delayed") != "delayed"
     graphs_of_layers = current.get("cuda_graph_impl") in ("local", "transformer_engine")
+    overlapped = _is_set(current, _OVERLAPPED_EXPERTS) and plan.degree("expert") > 1
     levels = math.prod(int(size) for size in re.findall(r"\d+", str(current.get(_OF_LEVELS, context))))
-    refusals = {
+    return {
         "PyTorch's FSDP2 goes with neither pipeline nor expert parallelism": (
-            _is_set(current, "use_torch_fsdp2") and plan.degree("stage") * plan.degree("expert") > 1
+            _is_set(current, "use_torch_fsdp2") and (staged or plan.degree("expert") > 1)
         ),
         "the optimizer is offloaded beside FP8 parameters with delayed scaling only": moved and fp8_weights,
         "CUDA graphs of layers do not go with full recomputation": graphs_of_layers and plan.remat is Remat.FULL,
+        f"{_OVERLAPPED_EXPERTS} goes with an interleaved pipeline only": (
+            overlapped and staged and plan.pipeline_repeats == 1
+        ),
+        f"{_OVERLAPPED_EXPERTS} does not go with full recomputation": overlapped and plan.remat is Remat.FULL,
         f"{_OF_LEVELS} multiplies to {levels}, not to {context}": levels != context,
     }
-    refused = next((reason for reason, holds in refusals.items() if holds), None)
-    if refused is not None:
-        raise PlanError(f"Megatron-LM refuses it: {refused}")
 
 
 def _is_set(current: Mapping[str, object], option: str) -> bool:
