@@ -77,5 +77,6 @@ def test_a_plan_that_megatron_refuses_beside_what_is_set_is_no_proposal(beside, 
 def test_what_megatron_takes_is_not_refused():
     assert refusal(f"{NOW} offload=optimizer", fp8_param_gather=True) is None
     assert refusal(NOW, cuda_graph_impl="local") is None
+    assert refusal("replica=1 seq=2 model=4 stage=2", hierarchical_context_parallel_sizes=None) is None
     assert refusal("replica=1 seq=2 model=4 stage=2", hierarchical_context_parallel_sizes="2 1") is None
     assert refusal("replica=4 stage=4 pipeline_repeats=2 microbatches=8") is None

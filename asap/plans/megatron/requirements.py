@@ -74,7 +74,8 @@ def _refusals(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
     fp8_weights = _is_set(current, "fp8_param_gather") and current.get("fp8_recipe", "delayed") != "delayed"
     graphs_of_layers = current.get("cuda_graph_impl") in ("local", "transformer_engine")
     overlapped = _is_set(current, _OVERLAPPED_EXPERTS) and plan.degree("expert") > 1
-    levels = math.prod(int(size) for size in re.findall(r"\d+", str(current.get(_OF_LEVELS, context))))
+    sizes = re.findall(r"\d+", str(current[_OF_LEVELS])) if _is_set(current, _OF_LEVELS) else [context]
+    levels = math.prod(map(int, sizes))
     return {
         "PyTorch's FSDP2 goes with neither pipeline nor expert parallelism": (
             _is_set(current, "use_torch_fsdp2") and (staged or plan.degree("expert") > 1)
