@@ -11,22 +11,22 @@ _MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/tra
 
 
 def _of_experts(run: Run) -> Mapping[str, str]:
-    if not _has_none(run) or not _has_experts(run) or run.workload.capacity_factor is not None:
+    if not _may_be_captured(run) or not _has_experts(run) or run.workload.capacity_factor is not None:
         return {}
     return {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": _CAPTURED}
 
 
 def _of_layers(run: Run) -> Mapping[str, str]:
+    return {"cuda-graph-impl": "local"} if _may_be_captured(run) and not _has_experts(run) else {}
+
+
+def _may_be_captured(run: Run) -> bool:
     """Not beside recomputation of whole layers or activations in host memory, which Megatron Core refuses
     (``transformer_config.py``)."""
-    captured = _has_none(run) and not _has_experts(run)
-    refused = run.plan.remat in (None, Remat.FULL) or run.settings.get("cpu_offloading_num_layers")
-    return {"cuda-graph-impl": "local"} if captured and not refused else {}
-
-
-def _has_none(run: Run) -> bool:
     work = run.workload
-    return run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+    launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+    refused = run.plan.remat in (None, Remat.FULL) or run.settings.get("cpu_offloading_num_layers")
+    return launched and not refused
 
 
 def _has_experts(run: Run) -> bool:

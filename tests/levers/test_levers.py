@@ -126,11 +126,12 @@ def test_torch_compile_is_offered_where_it_is_off():
 
 def test_cuda_graphs_are_offered_where_megatron_trains_experts_without_them():
     (settings,) = (trial.settings for trial in TRIALS if trial.name == "cuda_graphs")
-    work = WORK.model_copy(update={"framework": "Megatron-Core"})
-    run = replace(run_of(stack="megatron", work=work), settings={"num_experts": "64"})
+    work, plan = WORK.model_copy(update={"framework": "Megatron-Core"}), NOW.model_copy(update={"remat": Remat.NONE})
+    run = replace(run_of(stack="megatron", work=work), plan=plan, settings={"num_experts": "64"})
     assert settings(run)["cuda-graph-modules"] == "attn moe_router moe_preprocess"
     assert not settings(replace(run, settings={}))
     assert not settings(replace(run, stack="maxtext"))
+    assert not settings(replace(run, plan=plan.model_copy(update={"remat": Remat.FULL})))
     for said in ({"cuda_graphs": "layer"}, {"capacity_factor": 1.0}, {"framework": "Megatron-LM"}):
         assert not settings(replace(run, workload=work.model_copy(update=said)))
 

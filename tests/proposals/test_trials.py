@@ -67,6 +67,8 @@ def test_what_cuda_graphs_bring_a_mixture_of_experts_is_modelled(offered):
     assert found is not None
     assert 5 < float(found[1]) < 50
     assert not offered(f"{MIXTURE} --cuda-graph-impl local")
+    recomputed = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
+    assert not offered(f"{MIXTURE} {recomputed}")
 
 
 def test_a_line_for_megatron_separates_what_an_option_takes_by_spaces():
