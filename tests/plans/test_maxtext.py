@@ -267,3 +267,10 @@ def test_fp8_with_scales_of_earlier_steps_accumulates_no_gradients():
     with pytest.raises(PlanError, match="accumulates no gradients with quantization=fp8"):
         to_overrides(Plan.parse("data=8 microbatches=2"), current, global_batch=64)
     assert to_overrides(Plan.parse("data=8 microbatches=2"), current | {"quantization": "int8"}, global_batch=64)
+
+
+def test_what_needs_an_axis_of_experts_goes_with_it():
+    current = {"ici_expert_parallelism": 8, "use_ring_of_experts": True, "ragged_buffer_factor": -1}
+    assert to_overrides(Plan.parse("data=8"), current)["use_ring_of_experts"] == "False"
+    assert "ragged_buffer_factor" not in to_overrides(Plan.parse("data=8"), current)
+    assert "use_ring_of_experts" not in to_overrides(Plan.parse("data=2 expert=4"), current)

@@ -7,6 +7,14 @@ from asap.plans.plan import Plan
 
 _STRATEGY, _QUANTIZATION = "context_parallel_strategy", "quantization"
 _ACROSS_DEVICES = ("ring", "ulysses", "usp")
+_WITHOUT_EXPERT_AXIS = {
+    "use_random_routing": "False",
+    "use_ragged_sort": "False",
+    "ragged_buffer_factor": "-1.0",
+    "use_ring_of_experts": "False",
+    "num_moe_emb_chunks": "0",
+}
+"""Values that MaxText wants where experts are not parallel."""
 _FP8 = ("fp8", "nanoo_fp8", "fp8_gpu", "te_fp8_delayedscaling")
 
 
@@ -22,6 +30,15 @@ def check(plan: Plan, settings: Mapping[str, object]) -> None:
 
 
 def required(plan: Plan, settings: Mapping[str, object]) -> dict[str, str]:
-    """Overrides that a plan needs beside those that say it: a ring has several devices."""
-    alone = plan.degree("seq") == 1
-    return {_STRATEGY: "all_gather"} if alone and settings.get(_STRATEGY) in _ACROSS_DEVICES else {}
+    """Overrides that a plan needs beside those that say it: a ring has several devices, and experts have their axis."""
+    found: dict[str, str] = {}
+    if plan.degree("seq") == 1 and settings.get(_STRATEGY) in _ACROSS_DEVICES:
+        found[_STRATEGY] = "all_gather"
+    had_experts = any(str(settings.get(f"{net}_expert_parallelism", 1)) != "1" for net in ("ici", "dcn"))
+    if had_experts and plan.degree("expert") == 1:
+        found |= {key: value for key, value in _WITHOUT_EXPERT_AXIS.items() if _differs(settings.get(key), value)}
+    return found
+
+
+def _differs(said: object, value: str) -> bool:
+    return said is not None and str(said) not in (value, value.removesuffix(".0"))
