@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
 from asap.plans import Remat
+from asap.plans.megatron.requirements import has_attention_dropout
 
 _CAPTURED = "attn moe_router moe_preprocess"
 _MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py"
@@ -21,11 +22,12 @@ def _of_layers(run: Run) -> Mapping[str, str]:
 
 
 def _may_be_captured(run: Run) -> bool:
-    """Not beside recomputation of whole layers or activations in host memory, which Megatron Core refuses
-    (``transformer_config.py``)."""
+    """Not beside recomputation of whole layers or of attention with dropout, or activations in host memory, which
+    Megatron Core refuses (``transformer_config.py``)."""
     work = run.workload
     launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
-    refused = run.plan.remat in (None, Remat.FULL) or run.settings.get("cpu_offloading_num_layers")
+    dropped = run.plan.remat is Remat.SELECTIVE and has_attention_dropout(run.settings)
+    refused = run.plan.remat in (None, Remat.FULL) or dropped or run.settings.get("cpu_offloading_num_layers")
     return launched and not refused
 
 

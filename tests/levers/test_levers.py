@@ -142,6 +142,9 @@ def test_cuda_graphs_of_layers_are_offered_where_megatron_core_takes_them():
     run = replace(run_of(stack="megatron", work=work), plan=plan, settings={})
     assert settings(run) == {"cuda-graph-impl": "local"}
     assert not settings(replace(run, plan=plan.model_copy(update={"remat": Remat.FULL})))
+    selective = replace(run, plan=plan.model_copy(update={"remat": Remat.SELECTIVE}))
+    assert not settings(selective)
+    assert settings(replace(selective, settings={"attention_dropout": "0.0"}))
     assert not settings(replace(run, settings={"num_experts": "8"}))
     assert not settings(replace(run, settings={"cpu_offloading_num_layers": 2}))
     assert not settings(replace(run, workload=work.model_copy(update={"cuda_graphs": "layer"})))

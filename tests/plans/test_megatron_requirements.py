@@ -60,6 +60,8 @@ def test_an_option_that_a_plan_leaves_no_room_for_goes(beside, plan, goes):
         ({"use_torch_fsdp2": True}, NOW, "FSDP2"),
         ({"fp8_param_gather": True, "fp8_recipe": "mxfp8"}, f"{NOW} offload=optimizer", "FP8 parameters"),
         ({"cuda_graph_impl": "local"}, f"{NOW} remat=full", "full recomputation"),
+        ({"cuda_graph_impl": "local"}, f"{NOW} remat=selective", "attention with dropout"),
+        ({"use_torch_fsdp2": True}, "data=16 offload=optimizer", "precision-aware"),
         (OVERLAPPED, "replica=2 model=2 expert=2 stage=2", "interleaved pipeline only"),
         (OVERLAPPED, "replica=2 model=4 expert=2 remat=full", "full recomputation"),
         (
@@ -77,6 +79,7 @@ def test_a_plan_that_megatron_refuses_beside_what_is_set_is_no_proposal(beside, 
 def test_what_megatron_takes_is_not_refused():
     assert refusal(f"{NOW} offload=optimizer", fp8_param_gather=True) is None
     assert refusal(NOW, cuda_graph_impl="local") is None
+    assert refusal(f"{NOW} remat=selective", cuda_graph_impl="local", attention_dropout="0.0") is None
     assert refusal("replica=1 seq=2 model=4 stage=2", hierarchical_context_parallel_sizes=None) is None
     assert refusal("replica=1 seq=2 model=4 stage=2", hierarchical_context_parallel_sizes="2 1") is None
     assert refusal("replica=4 stage=4 pipeline_repeats=2 microbatches=8") is None
