@@ -1,0 +1,1 @@
+"""Lines to paste, asked of the launchers that they are for."""

@@ -1,0 +1,97 @@
+"""A line to paste, and the command that it changes."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import AsapError
+from asap.experiments.create import Statement, create_experiment
+from asap.proposals.launch import launcher_line
+from asap.proposals.propose import propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.trials import trials_of
+from asap.study.study import Study, study_of
+from real_configurations import studies, with_batch
+
+COMMANDS = Path(__file__).with_name("megatron_commands.txt")
+BATCHES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line to paste.
+
+    Args:
+        run: that it changes.
+        words: the arguments of that run.
+        line: to paste; empty for the run as it is.
+        devices: of the run.
+        slices: of TPUs.
+        hardware: of the run.
+    """
+
+    run: str
+    words: tuple[str, ...]
+    line: str
+    devices: int
+    slices: int = 1
+    hardware: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the interpreter that has the launcher's packages."""
+        return asdict(self)
+
+
+def maxtext_lines(maxtext: Path, recipes: Path) -> Iterator[Line]:
+    """Of the proposals for real configurations, as they are and with larger batches."""
+    for name, study in studies(maxtext, recipes):
+        for times in BATCHES:
+            run = study if times == 1 else with_batch(study, times)
+            said = study.experiment.hyperparameters or {}
+            words = tuple(f"{key}={value}" for key, value in said.items())
+            yield _of_tpus(f"{name} x {times}", run, words, "")
+            for proposal in propose(rank_candidates(run, {}), lambda study, plan: ()).proposals:
+                yield _of_tpus(f"{name} x {times}", run, words, proposal.overrides.text)
+
+
+def megatron_lines(folder: Path) -> Iterator[Line]:
+    """Of all candidates for the commands of :data:`COMMANDS`, and of what is worth a test."""
+    for number, command in enumerate(COMMANDS.read_text(encoding="utf-8").splitlines(), 1):
+        devices, _, arguments = command.partition(" ")
+        script = folder / f"{number}.sh"
+        script.write_text(f"torchrun --nproc_per_node 8 --nnodes {int(devices) // 8} pretrain_gpt.py {arguments}\n")
+        study = study_of(create_experiment("run", Statement(hardware=f"h100-{devices}"), config=script))
+        candidates = (launcher_line(study, each.plan) for each in rank_candidates(study, {}).candidates)
+        for line in ("", *candidates, *(trial.line for trial in trials_of(study))):
+            yield Line(f"command {number}", changed(arguments, line), line, int(devices))
+
+
+def changed(arguments: str, line: str) -> tuple[str, ...]:
+    """Arguments of Megatron-LM under a line: what stands after ``# without`` is left out."""
+    said, _, dropped = line.partition("# ")
+    options = _by_option(arguments)
+    for option in re.findall(r"--[\w-]+", dropped):
+        options.pop(option, None)
+    return tuple(word for option, values in (options | _by_option(said)).items() for word in (option, *values))
+
+
+def _by_option(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    option = ""
+    for word in shlex.split(text):
+        if word.startswith("--"):
+            option = word
+            found[option] = []
+        else:
+            found[option].append(word)
+    return found
+
+
+def _of_tpus(name: str, study: Study, words: tuple[str, ...], line: str) -> Line:
+    hardware = study.slice
+    if hardware is None:
+        raise AsapError(f"{name} has no hardware")
+    return Line(name, words, line, hardware.devices, hardware.slices, study.experiment.hardware.name or "")
