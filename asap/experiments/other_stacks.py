@@ -19,7 +19,7 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo, nemo_script
+from asap.experiments.megatron import bridge_script, nemo, nemo_script, yaml_file
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
@@ -59,6 +59,7 @@ _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]]
     (llm_recipes.is_recipes_script, llm_recipes.read_recipes_script, llm_recipes.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
+    (yaml_file.is_yaml_script, yaml_file.read_yaml_script, megatron.is_argument),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
     (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
@@ -160,6 +161,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := nemo.dialect(values):
         return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+    if yaml_file.is_megatron_yaml(values):
+        return partial(yaml_file.read_megatron_yaml, document), megatron.is_argument
     if (found := megatron.mapping_arguments(values, path, document.lines)) is not None:
         return partial(_read_arguments, found), megatron.is_argument
     if deepspeed.is_deepspeed(values):

@@ -18,8 +18,8 @@ from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overr
 from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
-from asap.plans.megatron.sections import hydra_overrides, primus_values, yaml_values
-from asap.plans.megatron.versions import JOINT
+from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
+from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
@@ -149,6 +149,8 @@ def launch_lines(
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
+    if YAML_FILE in current:
+        return yaml_lines(own_yaml_values(arguments))
     if stack == "megatron":
         return command_line(arguments, str(current.get(JOINT, "-"))) + (
             reminder(arguments) if is_megatron_deepspeed(current) else ""

@@ -4,14 +4,19 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.megatron.foreign_arguments import arguments_within, note_on_foreign
+from asap.experiments.megatron.foreign_arguments import (
+    arguments_within,
+    decides_recomputation,
+    foreign_arguments,
+    note_on_foreign,
+)
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
@@ -36,6 +41,7 @@ _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
+_GRANULARITY = "recompute_granularity"
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
 
@@ -92,7 +98,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes]
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
-    foreign = note_on_foreign(arguments_within(run.text) if run else parts, path.name)
+    foreign = foreign_arguments(arguments_within(run.text) if run else parts)
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
     if _signs(text, "_") > _signs(text, "-"):
@@ -100,10 +106,16 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
-        unsettled=frozenset(undecided) | frozenset(unknown),
+        unsettled=frozenset(undecided) | frozenset(unknown) | _left_to_fork(values, foreign),
         sourced=bool(sources) and (run is None or _has_open_arguments(run)),
-        notes=(*notes, *([foreign] if foreign else [])),
+        notes=(*notes, *([note] if (note := note_on_foreign(foreign, path.name)) else [])),
     )
+
+
+def _left_to_fork(values: Mapping[str, Any], foreign: Sequence[str]) -> frozenset[str]:
+    """Recomputation, where a fork's own arguments say it and Megatron-LM's do not say that all is."""
+    known = values.get(_GRANULARITY) == "full" or not decides_recomputation(foreign)
+    return frozenset[str]() if known else frozenset((_GRANULARITY,))
 
 
 def _is_run(command: Command) -> bool:

@@ -1,4 +1,4 @@
-"""Megatron-LM's arguments in the YAML of NeMo, Megatron-Bridge and Primus."""
+"""Megatron-LM's arguments in the YAML of NeMo, Megatron-Bridge, Primus and its own."""
 
 from collections.abc import Mapping
 
@@ -45,6 +45,19 @@ _SECTIONS_OF_BRIDGE = {
 def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
     """Arguments that change for a YAML that holds them by name; ``None`` takes one back."""
     return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+
+
+def own_yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str]:
+    """Arguments that change for Megatron-LM's own YAML, below their sections (``--yaml-cfg``)."""
+    named = {f"{_section_of_own(key)}{key}": value for key, value in yaml_values(arguments).items()}
+    return {key: "null" if value is None else str(value) for key, value in named.items()}
+
+
+def _section_of_own(key: str) -> str:
+    if key.startswith("recompute"):
+        return "language_model."
+    of_core = key.endswith("_parallel_size") or key == "sequence_parallel"
+    return "model_parallel." if of_core else ""
 
 
 def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
