@@ -19,10 +19,12 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo, nemo_script, yaml_file
+from asap.experiments.megatron import bridge_script, nemo, nemo_launcher, nemo_recipe_script, nemo_script, yaml_file
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
+from asap.experiments.megatron.nemo_recipe import is_nemo_program
+from asap.experiments.megatron.nemo_recipe_reader import read_nemo_program
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
@@ -62,6 +64,8 @@ _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]]
     (yaml_file.is_yaml_script, yaml_file.read_yaml_script, megatron.is_argument),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
     (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
+    (nemo_recipe_script.is_recipe_script, nemo_recipe_script.read_recipe_script, megatron.is_argument),
+    (nemo_launcher.is_launcher_script, nemo_launcher.read_launcher_script, nemo_script.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
 """Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""
@@ -86,6 +90,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
+    if path.suffix == ".py" and is_nemo_program(text := read_text(path)):
+        return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None

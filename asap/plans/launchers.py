@@ -18,6 +18,7 @@ from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overr
 from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
+from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
 from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.nanotron import settings as nanotron
@@ -149,6 +150,8 @@ def launch_lines(
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
+    if RECIPE_WORDS in current:
+        return recipe_lines(arguments, current[RECIPE_WORDS])
     if YAML_FILE in current:
         return yaml_lines(own_yaml_values(arguments))
     if stack == "megatron":

@@ -41,6 +41,7 @@ _OTHER_MODELS = (
 """Keys of a model that is no decoder."""
 _SHAPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
 _GATED = ("swiglu", "geglu", "reglu")
+_ARCHIVE = ".nemo"
 _GPT2_TOKENIZER = "GPT2BPETokenizer"
 
 
@@ -86,9 +87,17 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
         if isinstance(value, str) and "${" in value and not key.startswith(("data", "tokenizer"))
     ]
     found = {key: value for key, value in found.items() if not (isinstance(value, str) and "${" in value)}
+    if "num_layers" not in found and (archive := _archive_of(model)):
+        notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
     _read_model(found, model)
     (_read_nemo if kind == NEMO else _read_bridge)(found, _reader(values), model)
     return StackSettings(found, str(path)), tuple(notes)
+
+
+def _archive_of(model: Mapping[str, Any]) -> str | None:
+    """The archive that training goes on from, which has its model's configuration inside."""
+    said = str(model.get("restore_from_path") or "")
+    return said if said.endswith(_ARCHIVE) else None
 
 
 def without_shapes(settings: StackSettings, path: Path) -> tuple[StackSettings, tuple[str, ...]]:

@@ -42,6 +42,11 @@ _SECTIONS_OF_BRIDGE = {
 """Where Megatron-Bridge has an argument that is none of the model."""
 
 
+def is_of_stages(key: str) -> bool:
+    """Whether an argument says virtual stages, which others count for each rank."""
+    return key in _OF_STAGES
+
+
 def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
     """Arguments that change for a YAML that holds them by name; ``None`` takes one back."""
     return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
