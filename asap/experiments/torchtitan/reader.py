@@ -11,6 +11,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, unknown_shapes
 from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -72,7 +73,7 @@ def read_torchtitan(
         model, notes = experiment.model, ()
     plan, more = _plan(settings, experiment, model.layers)
     workload = _workload(settings, plan)
-    notes += (*more, *settings.misspelt())
+    notes += (*more, *settings.misspelt(), *notes_on_own(settings))
     layers = {
         "model": settings.source("model_spec" if saved else "model.flavor"),
         "plan": f"{path.name}: [parallelism]",
@@ -109,9 +110,14 @@ def _name(key: str) -> str:
 def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
     """The model behind name and flavor."""
     name, flavor = settings.text("model.name"), settings.text("model.flavor")
-    hub = settings.text("hf_transformers.model") or (flavor if flavor and "/" in flavor else None)
+    hub = settings.text("hf_transformers.model") or next(
+        (word for word in (flavor, name) if word and "/" in word), None
+    )
     if name in _NO_DECODERS:
         raise ConfigError(f"trains {name}; only decoders are read", where=settings.where())
+    if own := own_shapes(settings):
+        title = plain(hub or f"{name} {flavor}", 120)
+        return Architecture(name=title), (unknown_shapes(own, title),)
     if hub and (flavor or "").startswith("debug"):
         return Architecture(name=plain(hub, 120)), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
     if hub:
