@@ -23,6 +23,7 @@ from asap.experiments.launch.script import find_other_program, read_benchmark, r
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
 from asap.experiments.named_file import Brought, find_brought
 from asap.experiments.shell import SCRIPTS, with_sources
@@ -149,6 +150,8 @@ def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Docume
         return read_document(found), ()
     if below.name == _BASE.name:
         return Document(_BASE, {}, {}), ()
+    if (own := shipped(launch.config)) is not None:
+        return own, (f"{own.path.name} is not there, and taken as MaxText's own",)
     hint = "give the configuration itself, with the overrides of the script"
     raise ConfigError(f"starts {plain(launch.config, 80)}, which is not there", where=str(path), hint=hint)
 
