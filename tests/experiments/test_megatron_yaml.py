@@ -100,3 +100,12 @@ def test_a_forks_own_recomputation_is_unknown_and_what_decides_the_model_is_name
     assert note.index("--swap-attention") < note.index("--fancy-logs")
     assert note.index("--dense-warmup-layers") < note.index("--fancy-logs")
     assert read("train.sh", MEGATRON.replace("--bf16", "--bf16 --swap-attention")).plan.remat.value == "full"
+
+
+@pytest.mark.parametrize("said", ["--prompts: hello", "--num-tokens-to-generate: 30", "--prompt-file: p.txt"])
+def test_arguments_of_generating_text_are_no_training(read, said):
+    text = f"MODEL_ARGS:\n  --num-layers: 24\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --micro-batch-size: 1\n  {said}\n"
+    with pytest.raises(ConfigError, match="an argument of generating text"):
+        read("model_config.yaml", text)
+    with pytest.raises(ConfigError, match="an argument of generating text"):
+        read("run.sh", MEGATRON.replace("--bf16", f"--bf16 {said.replace(':', '')}"))

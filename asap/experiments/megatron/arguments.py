@@ -4,7 +4,7 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
     r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
+_GENERATING = ("prompts", "prompt_file", "num_tokens_to_generate")
 _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -101,6 +102,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     foreign = foreign_arguments(arguments_within(run.text) if run else parts)
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
+    _check_trains(values, str(path))
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
     return ScriptArguments(
@@ -166,10 +168,18 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
         own_lines = {_name(key): line for key, line in lines.items()} if block is values else {}
     if sum(sign in found for sign in SIGNS) < 2:
         return None
+    _check_trains(found, str(path))
     if (mode := values.get(_MODE)) in _OTHER_MODES:
         where = f"{path}:{lines[_MODE]}" if _MODE in lines else str(path)
         raise ConfigError(f"{_MODE}: {mode} is no pre-training, which alone is read", where=where)
     return StackSettings(found, str(path), own_lines)
+
+
+def _check_trains(said: Collection[str], where: str) -> None:
+    """Raise ConfigError where arguments are those of generating text (``megatron/inference``)."""
+    if sign := next((key for key in _GENERATING if key in said), None):
+        reason = f"--{sign.replace('_', '-')} is an argument of generating text, which does not train"
+        raise ConfigError(reason, where=where, hint="give the configuration that trains")
 
 
 def with_overrides(settings: StackSettings, overrides: Iterable[str]) -> StackSettings:
