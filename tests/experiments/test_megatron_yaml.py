@@ -104,7 +104,8 @@ def test_a_forks_own_recomputation_is_unknown_and_what_decides_the_model_is_name
 
 @pytest.mark.parametrize("said", ["--prompts: hello", "--num-tokens-to-generate: 30", "--prompt-file: p.txt"])
 def test_arguments_of_generating_text_are_no_training(read, said):
-    text = f"MODEL_ARGS:\n  --num-layers: 24\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --micro-batch-size: 1\n  {said}\n"
+    sizes = "  --num-layers: 24\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --micro-batch-size: 1\n"
+    text = f"MODEL_ARGS:\n{sizes}  {said}\n"
     with pytest.raises(ConfigError, match="an argument of generating text"):
         read("model_config.yaml", text)
     with pytest.raises(ConfigError, match="an argument of generating text"):
