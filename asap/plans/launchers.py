@@ -18,6 +18,7 @@ from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overr
 from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
+from asap.plans.megatron.dependents import connections
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
 from asap.plans.megatron.versions import JOINT, YAML_FILE
@@ -155,9 +156,8 @@ def launch_lines(
     if YAML_FILE in current:
         return yaml_lines(own_yaml_values(arguments))
     if stack == "megatron":
-        return command_line(arguments, str(current.get(JOINT, "-"))) + (
-            reminder(arguments) if is_megatron_deepspeed(current) else ""
-        )
+        also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
+        return command_line(arguments, str(current.get(JOINT, "-"))) + also
     overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
     return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
 

@@ -4,10 +4,12 @@
 from collections.abc import Mapping
 
 from asap.plans.megatron.arguments import FSDP, GLOBAL_BATCH, INSTANCES, MICRO_BATCH, OFFLOAD, STRATEGY
+from asap.plans.megatron.dependents import CHECKPOINTS
 from asap.plans.megatron.sections import VIRTUAL_SIZE, is_of_stages, yaml_values
 
 RECIPE_WORDS = "words_of_recipe"
 """Among settings: whether a recipe is changed by a ``command``, or in ``python``."""
+_RECIPE = "recipe."
 _SECTIONS = {
     **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "data"),
     **dict.fromkeys((OFFLOAD, "use_distributed_optimizer"), "optim.config"),
@@ -18,10 +20,21 @@ _SHARDING = {FSDP: "megatron", "use_torch_fsdp2": "pytorch"}
 
 def recipe_lines(arguments: Mapping[str, str | bool], form: object) -> str:
     """Arguments that change, a line each in Python, else as words of a command."""
-    found = dict(_setting(key, value) for key, value in yaml_values(arguments).items())
+    found = dict(_setting(key, value) for key, value in yaml_values(arguments).items() if key != CHECKPOINTS)
     if form == "python":
-        return "\n".join(f"recipe.{key} = {_literal(value)}" for key, value in found.items())
+        return "\n".join(f"{_RECIPE}{key} = {_literal(value)}" for key, value in found.items())
     return " ".join(f"{key}={value}" for key, value in found.items())
+
+
+def is_python(text: str) -> bool:
+    """Whether lines are statements that change a recipe."""
+    return text.startswith(_RECIPE)
+
+
+def as_words(text: str) -> str:
+    """Statements as words of a command, which programs of ``run.cli.main`` take."""
+    pairs = (line.removeprefix(_RECIPE).partition(" = ") for line in text.splitlines())
+    return " ".join(f"{key}={value.strip(chr(39))}" for key, _, value in pairs)
 
 
 def _setting(key: str, value: str | bool | None) -> tuple[str, str | bool | None]:
