@@ -37,22 +37,23 @@ _KNOWN = {
     ),
 }  # fmt: skip
 """Of all versions from December 2023 to August 2026 (``torchtitan/config_manager.py``, ``config/job_config.py``)."""
-_SHAPES = re.compile(
+NAMES_OF_SHAPES = re.compile(
     r"(?:^|_)(?:moe|experts?|dim|heads?|kv|hidden|ffn|mlp|vocab\w*|layers?|window|depth|width|mtp|rank|quantizers?)(?:_|$)"
 )
+"""Names of what decides a model's shapes."""
 _MOST = 8
 _ISLANDS, _EVERY = "fault_tolerance.semi_sync_method", "fault_tolerance.sync_steps"
 
 
 def own_shapes(settings: StackSettings) -> str | None:
     """Settings of ``[model]`` that no torchtitan has and that by their name change its shapes; ``None`` without."""
-    found = [key for key in _own(settings, ("model",)) if _SHAPES.search(key)]
+    found = [key for key in _own(settings, ("model",)) if NAMES_OF_SHAPES.search(key)]
     return _listed(found) if found else None
 
 
 def notes_on_own(settings: StackSettings) -> tuple[str, ...]:
     """Notes on settings whose effect is not known, and on replicas that go their own way for some steps."""
-    others = [key for key in _own(settings, _KNOWN) if not (key.startswith("model.") and _SHAPES.search(key))]
+    others = [key for key in _own(settings, _KNOWN) if not (key.startswith("model.") and NAMES_OF_SHAPES.search(key))]
     notes = [f"not read, as no torchtitan has it: {_listed(others)}"] if others else []
     if settings.get(_ISLANDS) not in (None, "") and settings.flag("fault_tolerance.enable"):
         every = plain(settings.get(_EVERY, "some"), 20)
