@@ -32,7 +32,7 @@ from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import SCRIPTS
+from asap.experiments.shell import SCRIPTS, with_called
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
@@ -83,7 +83,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
         return _read(partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting, overrides, experiment)
-    if path.suffix in SCRIPTS and (found := read_script(read_text(path), path, overrides, experiment)) is not None:
+    if path.suffix in SCRIPTS and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
@@ -95,6 +95,22 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
+
+
+def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """A script, or the one beside it that it hands over to."""
+    text = read_text(path)
+    if (found := read_script(text, path, overrides, experiment)) is not None:
+        return found
+    called = with_called(text, path.parent, lambda script: any(is_script(script) for is_script, _, _ in _SCRIPTS))
+    try:
+        found = read_script(called[0], path, overrides, experiment) if called else None
+    except ConfigError:  # it may be right by itself: the hint names it
+        return None
+    if called is None or found is None:
+        return None
+    note = f"{path.name} hands over to {called[1]}, which is read with what it sets"
+    return found.model_copy(update={"notes": (*found.notes, note)})
 
 
 def read_script(

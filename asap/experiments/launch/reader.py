@@ -97,7 +97,8 @@ def read_started(
 
 
 def _of_script(path: Path) -> Launch:
-    text, known = with_sources(read_text(path), path.parent), {}
+    first = text = with_sources(read_text(path), path.parent)
+    known: dict[str, str] = {}
     for _ in range(_DEEPEST_CALL):
         if (launch := read_launch(text, known)) is not None:
             return launch
@@ -113,7 +114,7 @@ def _of_script(path: Path) -> Launch:
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
-    named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
+    named = (path.parent / name for name in _SCRIPT.findall(first) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     hint = f"give {plain(other, 60)}, which it names" if other else _INSTEAD
     raise ConfigError(
