@@ -110,3 +110,15 @@ def test_arguments_of_generating_text_are_no_training(read, said):
         read("model_config.yaml", text)
     with pytest.raises(ConfigError, match="an argument of generating text"):
         read("run.sh", MEGATRON.replace("--bf16", f"--bf16 {said.replace(':', '')}"))
+
+
+@pytest.mark.parametrize(
+    "source", ["/opt/conda/etc/profile.d/conda.sh", "$HOME/.venv/bin/activate", "/etc/profile.d/modules.sh"]
+)
+def test_environments_of_software_have_no_arguments(read, source):
+    script = MEGATRON.replace("--recompute-granularity full", "$EXTRA").replace(
+        "export NCCL", f"source {source}\nexport NCCL"
+    )
+    run = read("train.sh", script, hardware="h100-64")
+    assert (str(run.plan.remat), run.workload.precision) == ("none", "bf16")
+    assert not any("not followed" in note for note in run.notes)

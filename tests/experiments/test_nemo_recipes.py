@@ -183,6 +183,9 @@ def test_the_launcher_of_nemo_names_its_configuration(read, tmp_path):
     (tmp_path / "conf" / "training" / "llama" / "small.yaml").write_text(NEMO)
     run = read("run.sh", f"{start} training.model.tensor_model_parallel_size=2")
     assert (run.hardware.devices, run.plan.degree("model")) == (16, 2)
+    (tmp_path / "launcher_scripts").mkdir()
+    (tmp_path / "conf").rename(tmp_path / "launcher_scripts" / "conf")
+    assert read("run.sh", start).model.layers == run.model.layers
 
 
 def test_an_architecture_inside_an_archive_is_asked_for(read):

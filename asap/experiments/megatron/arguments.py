@@ -56,6 +56,12 @@ def _signs(text: str, joint: str) -> int:
     return sum(f"--{sign.replace('_', joint)}" in said for sign in SIGNS)
 
 
+_ENVIRONMENT = re.compile(
+    r"(?:^/etc/\S*|(?:^|/)(?:conda\.sh|activate|modules\.sh|set_?(?:env|vars)\.sh))[\"']?(?:\s|$)"
+)
+"""Files of an environment of software, which have no arguments of Megatron-LM."""
+
+
 @dataclass(frozen=True)
 class ScriptArguments:
     """What a script says of the run that it starts."""
@@ -89,6 +95,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     undecided = {_of_launcher(o.name): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
     undecided = {name: line for name, line in undecided.items() if name in READ}
     sources = [c.text.split(maxsplit=1)[1] for c in commands if c.text.startswith(("source ", ". "))]
+    sources = [source for source in sources if not _ENVIRONMENT.search(source)]
     runs = [command for command in commands if not command.assigns and _is_run(command)]
     run = next((command for command in runs if command.certain), runs[0] if runs else None)
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]

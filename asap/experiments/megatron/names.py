@@ -89,6 +89,8 @@ READ = frozenset(
         "grad_reduce_in_fp32",
         "accumulate_allreduce_grads_in_fp32",
         "main_grads_dtype",
+        "megatron_fsdp_grad_comm_dtype",
+        "megatron_fsdp_main_grads_dtype",
         "fp8_format",
         "fp4_format",
         "optimizer",

@@ -38,7 +38,8 @@ def read_launcher_script(
     if start is None or name is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     named = f"conf/training/{name}.yaml"
-    found = None if has_substitution(name) else find_named(named, path, brought)
+    places = () if has_substitution(name) else (named, f"launcher_scripts/{named}")
+    found = next((file for place in places if (file := find_named(place, path, brought))), None)
     if found is None:
         hint = f"give that file of NeMo's launcher as --config, with the settings behind training.: {_example(start)}"
         raise ConfigError(f"starts NeMo with {plain(named, 80)}, which is not there", where=str(path), hint=hint)
