@@ -188,6 +188,22 @@ def test_the_launcher_of_nemo_names_its_configuration(read, tmp_path):
     assert read("run.sh", start).model.layers == run.model.layers
 
 
+def test_the_launcher_of_nemo_tunes(read, tmp_path):
+    (tmp_path / "conf" / "peft").mkdir(parents=True)
+    tuned = NEMO.replace("encoder_seq_length: 8192", "encoder_seq_length: ${peft.model.data.train_ds.max_seq_length}")
+    tuned = tuned.replace("distributed_optim}", "distributed_optim, grad_sync_dtype: bf16}")
+    tuned += "  peft:\n    peft_scheme: null\n  data:\n    train_ds:\n      max_seq_length: 1024\n"
+    (tmp_path / "conf" / "peft" / "sft.yaml").write_text(tuned)
+    start = "python3 $ROOT/main.py training=other peft=sft stages=[peft] training.trainer.num_nodes=4"
+    start += " peft.trainer.num_nodes=2"
+    run = read("run.sh", start)
+    assert (run.hardware.devices, run.workload.sequence_length, run.model.layers) == (16, 1024, 32)
+    assert run.workload.gradient_precision == "bf16"
+    assert not any("not resolved" in note for note in run.notes)
+    with pytest.raises(ConfigError, match="peft is lora"):
+        read("run.sh", f"{start} peft.model.peft.peft_scheme=lora")
+
+
 def test_an_architecture_inside_an_archive_is_asked_for(read):
     tuned = "\n".join(line for line in NEMO.splitlines() if not line.strip().startswith(("num_", "hidden", "ffn")))
     tuned = tuned.replace("\nmodel:\n", "\nmodel:\n  restore_from_path: /m/base-8b.nemo\n")

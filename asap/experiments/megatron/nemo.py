@@ -31,6 +31,8 @@ _FLAGS = (
 )  # fmt: skip
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
+_STAGES = ("training", "fine_tuning", "peft")
+"""Where NeMo's launcher has a configuration among its own."""
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
 _OTHER_MODELS = (
     (re.compile(r"bert_binary_head"), "BERT"),
@@ -142,6 +144,8 @@ def _read_nemo(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str
         found["tokenizer_type" if kind == _GPT2_TOKENIZER else "tokenizer_model"] = kind
     if model.get("fsdp") is True:
         found["use_torch_fsdp2"] = True
+    if str(at("model", "optim", "grad_sync_dtype") or "").endswith(("bf16", "bfloat16")):
+        found["grad_reduce_in_bf16"] = True
     spec = model.get("name")
     found["parallel_attention"] = model.get("transformer_block_type") == "parallel" or "falcon" in str(spec)
 
@@ -211,6 +215,6 @@ def _reference(text: str, root: Mapping[str, Any], place: tuple[str, ...]) -> An
     if text.startswith("."):
         path = [*place, *path[1:]]
     node: Any = root
-    for key in path[1:] if path[0] == "training" and "training" not in root else path:
+    for key in path[1:] if path[0] in _STAGES and path[0] not in root else path:
         node = node.get(key) if isinstance(node, dict) else None
     return node if isinstance(node, str | int | float) and not isinstance(node, bool) else None
