@@ -12,6 +12,8 @@ SHAPES = " ".join(f"model.{field}=…" for field in REQUIRED)
 
 NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SHAPES}"
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")
+_POINT = "___"
+"""What ModelScope's cache has for a point in a name: ``Qwen2___5-7B``."""
 _MORE_THAN_TEXT = re.compile(r"[-_.](vl|vision|omni)(?![a-z])", re.IGNORECASE)
 
 
@@ -23,10 +25,10 @@ def name_at_end(named: str) -> str | None:
 
 
 def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
-    """The architecture of that name, or of that folder in the cache of Hugging Face's hub, with notes; one that is not
-    in the catalogue has a name alone."""
+    """The architecture of that name, or of that folder in the cache of Hugging Face's hub or ModelScope's, with notes;
+    one that is not in the catalogue has a name alone."""
     cached = _CACHED.search(name)
-    name = f"{cached[1]}/{cached[2]}" if cached else name
+    name = f"{cached[1]}/{cached[2]}" if cached else name.replace(_POINT, ".")
     shown = plain(name, 120)
     known = find_architecture(name)
     if known is None:

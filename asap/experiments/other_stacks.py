@@ -19,10 +19,12 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo, nemo_script
+from asap.experiments.megatron import bridge_script, nemo, nemo_launcher, nemo_recipe_script, nemo_script, yaml_file
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
+from asap.experiments.megatron.nemo_recipe import is_nemo_program
+from asap.experiments.megatron.nemo_recipe_reader import read_nemo_program
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
@@ -30,7 +32,7 @@ from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import SCRIPTS
+from asap.experiments.shell import SCRIPTS, with_called
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
@@ -59,8 +61,11 @@ _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]]
     (llm_recipes.is_recipes_script, llm_recipes.read_recipes_script, llm_recipes.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
+    (yaml_file.is_yaml_script, yaml_file.read_yaml_script, megatron.is_argument),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
     (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
+    (nemo_recipe_script.is_recipe_script, nemo_recipe_script.read_recipe_script, megatron.is_argument),
+    (nemo_launcher.is_launcher_script, nemo_launcher.read_launcher_script, nemo_script.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
 """Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""
@@ -78,16 +83,34 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
         return _read(partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting, overrides, experiment)
-    if path.suffix in SCRIPTS and (found := read_script(read_text(path), path, overrides, experiment)) is not None:
+    if path.suffix in SCRIPTS and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
+    if path.suffix == ".py" and is_nemo_program(text := read_text(path)):
+        return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
+
+
+def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """A script, or the one beside it that it hands over to."""
+    text = read_text(path)
+    if (found := read_script(text, path, overrides, experiment)) is not None:
+        return found
+    called = with_called(text, path.parent, lambda script: any(is_script(script) for is_script, _, _ in _SCRIPTS))
+    try:
+        found = read_script(called[0], path, overrides, experiment) if called else None
+    except ConfigError:  # it may be right by itself: the hint names it
+        return None
+    if called is None or found is None:
+        return None
+    note = f"{path.name} hands over to {called[1]}, which is read with what it sets"
+    return found.model_copy(update={"notes": (*found.notes, note)})
 
 
 def read_script(
@@ -160,6 +183,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := nemo.dialect(values):
         return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+    if yaml_file.is_megatron_yaml(values):
+        return partial(yaml_file.read_megatron_yaml, document), megatron.is_argument
     if (found := megatron.mapping_arguments(values, path, document.lines)) is not None:
         return partial(_read_arguments, found), megatron.is_argument
     if deepspeed.is_deepspeed(values):

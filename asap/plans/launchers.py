@@ -18,10 +18,12 @@ from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overr
 from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
+from asap.plans.megatron.dependents import connections
+from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import required
-from asap.plans.megatron.sections import hydra_overrides, primus_values, yaml_values
-from asap.plans.megatron.versions import JOINT
+from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
+from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
@@ -152,14 +154,17 @@ def launch_lines(
     check_megatron(plan, current)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron" and not is_megatron_deepspeed(current):
-        arguments |= required(plan, current, arguments)
+        arguments |= required(plan, current)
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
+    if RECIPE_WORDS in current:
+        return recipe_lines(arguments, current[RECIPE_WORDS])
+    if YAML_FILE in current:
+        return yaml_lines(own_yaml_values(arguments))
     if stack == "megatron":
-        return command_line(arguments, str(current.get(JOINT, "-"))) + (
-            reminder(arguments) if is_megatron_deepspeed(current) else ""
-        )
+        also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
+        return command_line(arguments, str(current.get(JOINT, "-"))) + also
     overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
     return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
 

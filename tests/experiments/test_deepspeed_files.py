@@ -72,6 +72,21 @@ def test_a_script_that_starts_deepspeed(read):
     assert trainer.workload.precision == "bf16"
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("--base_model ./weights/Qwen2.5-7B", "./weights/Qwen2.5-7B"),
+        ("--model_path meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B"),
+        ("--pretrained_model_name_or_path /hub/LLM-Research/Llama-3___2-3B", "/hub/LLM-Research/Llama-3.2-3B"),
+    ],
+)
+def test_programs_name_the_model_by_arguments_of_their_own(read, tmp_path, said, name):
+    (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
+    model = read("run.sh", f"deepspeed --num_gpus 8 finetune.py --deepspeed ds.json {said}\n").model
+    assert model.name == name
+    assert model.layers is not None
+
+
 def test_deepspeed_chat_is_told_by_its_own_arguments(read):
     run = read("run.sh", CHAT)
 

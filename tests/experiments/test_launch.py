@@ -38,6 +38,7 @@ def test_overrides_of_the_command_and_no_others_are_read():
         "python3 src/MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "python -m MaxText.train_compile MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "python -m maxtext.trainers.pre_train.train MaxText/configs/base.yml ici_fsdp_parallelism=8",
+        "python3 -u -m MaxText.sft_trainer MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "python -m maxtext.trainers.post_train.sft.train_sft MaxText/configs/base.yml ici_fsdp_parallelism=8",
         "X=1 nohup python3 MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8 2>&1 | tee log",
     ],
@@ -278,6 +279,32 @@ def test_a_manifest_says_command_chip_topology_and_slices(tmp_path):
         (tmp_path / "k8s.yaml").write_text(f"apiVersion: v1\nkind: {kind}\n")
         with pytest.raises(ConfigError, match=f"is a manifest .{kind}.: no training command that is read"):
             add(tmp_path / "k8s.yaml")
+
+
+def test_variables_of_a_container_are_known_to_what_it_runs(tmp_path):
+    given = "          containers:\n          - env: [{name: MODEL, value: llama2-7b}, {name: N, valueFrom: {}}]\n"
+    said = MANIFEST.replace("model_name=llama2-7b", "model_name=$MODEL")
+    (tmp_path / "k8s.yaml").write_text(
+        said.replace("          containers:\n          - command:", f"{given}            command:")
+    )
+    assert add(tmp_path / "k8s.yaml").model.layers == 32
+    twice = said.replace(
+        "      replicas: 2\n",
+        "      replicas: 2\n      other: [{env: [{name: MODEL, value: x}]}, {env: [{name: MODEL, value: y}]}]\n",
+    )
+    (tmp_path / "k8s.yaml").write_text(twice)
+    assert any("hangs on model_name" in note for note in add(tmp_path / "k8s.yaml").notes)
+
+
+def test_a_configuration_that_maxtext_ships_need_not_be_there(tmp_path):
+    script = tmp_path / "tune.sh"
+    script.write_text("python3 -m MaxText.train /opt/maxtext/src/MaxText/configs/sft.yml model_name=llama2-7b\n")
+    run = add(script)
+    assert run.model.layers == 32
+    assert any("sft.yml is not there, and taken as MaxText's own" in note for note in run.notes)
+    script.write_text("python3 -m MaxText.train /opt/configs/sft.yml model_name=llama2-7b\n")
+    with pytest.raises(ConfigError, match="which is not there"):
+        add(script)
 
 
 @given(text=st.text(alphabet="mMaxText.train benchmrk_()[]{}='\"\\\n,:#$*+-\0", max_size=300))

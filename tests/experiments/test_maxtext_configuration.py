@@ -353,3 +353,8 @@ def test_keys_of_a_forks_base_are_named_and_those_that_a_run_sets_refused(read, 
     assert any("with keys that MaxText does not have, not read: upload_every, wide_heads" in note for note in run.notes)
     with pytest.raises(ConfigError, match="unknown key wide_heads"):
         read(f"base_config: base.yml\n{SMALL}", "wide_heads=true")
+    (tmp_path / "base.yml").write_text(f"{base}checkpoint_max_to_keep: 4\nuse_wandb: true\n")
+    free = read(f"base_config: base.yml\n{SMALL}", "checkpoint_max_to_keep=1", "use_wandb=false")
+    assert any("not read: upload_every" in note for note in free.notes)
+    with pytest.raises(ConfigError, match="unknown key eval_shards"):
+        read(f"base_config: base.yml\n{SMALL}", "eval_shards=1")

@@ -137,3 +137,18 @@ num_experts_per_tok: 10
     (folder / "models" / "linear.yml").write_text(text)
     model = read(run(folder, "model_name: linear\n")).model
     assert count_parameters(model).total == pytest.approx(79.674e9, rel=1e-4)
+
+
+@pytest.mark.parametrize("block", ["mixtral", "mistral"])
+def test_experts_have_the_width_of_their_mlp_where_only_the_base_says_one_of_deepseeks(folder, block):
+    mixture = ACME.replace("llama2", block) + "num_experts: 8\nnum_experts_per_tok: 2\n"
+    (folder / "models" / "acme-8x13b.yml").write_text(mixture)
+    rules = "mesh_axes: ['data', 'fsdp']\nlogical_axis_rules: [['embed', 'fsdp']]\n"
+    base = "base_emb_dim: 512\ndcn_data_parallelism: -1\nbase_moe_mlp_dim: 7168\nshared_experts: 1\n"
+    (folder / "base.yml").write_text(base + rules)
+    path = run(folder, "base_config: base.yml\nmodel_name: acme-8x13b\n")
+    model = read(path).model
+    assert (model.experts, model.expert_d_ff, model.shared_experts) == (8, 13824, 0)
+    (folder / "models" / "acme-8x13b.yml").write_text(mixture + "base_moe_mlp_dim: 2048\nshared_experts: 2\n")
+    model = read(path).model
+    assert (model.expert_d_ff, model.shared_experts) == (2048, 2)

@@ -38,6 +38,9 @@ def test_a_megatron_script(read):
         ("--grad-reduce-in-bf16", "bf16"),
         ("--use-precision-aware-optimizer --main-grads-dtype bf16", "bf16"),
         ("--accumulate-allreduce-grads-in-fp32", "fp32"),
+        ("--megatron-fsdp-grad-comm-dtype bf16", "fp32"),
+        ("--use-megatron-fsdp --megatron-fsdp-grad-comm-dtype bf16", "bf16"),
+        ("--use-megatron-fsdp --megatron-fsdp-main-grads-dtype bf16", "bf16"),
     ],
 )
 def test_gradients_of_megatron_are_fp32_unless_told_otherwise(read, more, precision):

@@ -29,6 +29,8 @@ def test_what_the_overrides_of_a_bridge_recipe_leave_to_it_is_unknown(read):
     run = read("override.yaml", "model: {seq_length: 2048}\ntrain: {global_batch_size: 64}", hardware="h100-64")
     assert (run.plan, run.workload.precision, run.workload.global_batch) == (None, None, 64)
     assert any("is laid over a recipe" in note for note in run.notes)
+    named = "model: {seq_length: 2048}\ntrain: {global_batch_size: 64}\nmixed_precision: bf16_mixed"
+    assert read("override.yaml", named, hardware="h100-64").workload.precision == "bf16"
 
 
 @pytest.mark.parametrize(

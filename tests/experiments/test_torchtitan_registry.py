@@ -204,3 +204,38 @@ def test_a_script_that_names_a_configuration_in_python(read, tmp_path):
     (tmp_path / "llama3" / "config_registry.py").write_text(EARLIER)
     run = read("train.sh", start)
     assert (run.hardware.devices, run.workload.global_batch, run.workload.sequence_length) == (64, 32, 4096)
+
+
+HELPED = (
+    REGISTRY
+    + """
+
+def _narrower(config: Trainer.Config, degree: int = 2) -> None:
+    config.parallelism.tensor_parallel_degree = degree
+    config.activation_checkpoint = None
+
+
+def narrower() -> Trainer.Config:
+    config = large()
+    _narrower(config, degree=4)
+    return config
+
+
+def handed_on() -> Trainer.Config:
+    config = large()
+    tuning.for_our_cluster(config)
+    logger.info(config)
+    return config
+"""
+)
+
+
+def test_a_function_of_the_file_that_changes_a_configuration_is_followed(read):
+    run = read("registry.py", HELPED, "config=narrower", hardware="h100-128")
+    assert str(run.plan) == "data=32 model=4 microbatches=1 remat=none"
+    assert not any("may change" in note for note in run.notes)
+
+
+def test_a_function_of_another_file_that_is_handed_one_is_named(read):
+    notes = read("registry.py", HELPED, "config=handed_on", hardware="h100-128").notes
+    assert [note.partition(" may change")[0] for note in notes if "may change" in note] == ["tuning.for_our_cluster"]

@@ -225,6 +225,17 @@ def test_a_command_that_takes_no_overrides_is_refused():
             {"modules.pre_trainer.overrides.bf16": "true"},
         ),
         (Overrides(deepspeed="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
+        (
+            Overrides(megatron="--micro-batch-size 2 # without --swiglu"),
+            "--micro-batch-size 2",
+            {"micro_batch_size": "2"},
+        ),
+        (Overrides(megatron="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
+        (
+            Overrides(nemo="recipe.data.micro_batch_size = 2\nrecipe.model.config.recompute_granularity = 'full'"),
+            "data.micro_batch_size=2 model.config.recompute_granularity=full",
+            {"data.micro_batch_size": "2", "model.config.recompute_granularity": "full"},
+        ),
     ],
 )
 def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):

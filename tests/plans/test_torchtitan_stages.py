@@ -12,7 +12,7 @@ from asap.plans import Plan
 from asap.plans.launchers import inexpressible, launch_lines
 from asap.plans.torchtitan import settings as titan
 
-TOML = {"parallelism.data_parallel_shard_degree": 8, "training.local_batch_size": 8}
+TOML = {"model.flavor": "8B", "parallelism.data_parallel_shard_degree": 8, "training.local_batch_size": 8}
 EACH = "parallelism.pipeline_parallel_layers_per_stage"
 
 

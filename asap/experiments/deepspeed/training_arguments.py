@@ -26,7 +26,12 @@ from asap.plans.deepspeed.trainer import (
     TRAINER_MICRO_BATCH,
 )
 
-_MODEL = ("model_name_or_path", "model_name", "model_id", "model")
+_MODEL = (
+    "model_name_or_path", "pretrained_model_name_or_path", "model_name", "model_id", "model_id_or_path", "model",
+    "base_model", "base_model_name", "base_model_path", "model_path", "pretrained_model", "pretrained_model_path",
+    "model_dir",
+)  # fmt: skip
+"""The Trainer's own, and what programs of their own call it."""
 _SEQUENCE = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
 _FILLED = {
     MICRO_BATCH: TRAINER_MICRO_BATCH,

@@ -26,6 +26,9 @@ from asap.experiments.launch.literals import (
 )
 from asap.flags.environment import FLAG_VARIABLES, is_performance_variable
 
+_INSTEAD = (
+    "a Python program is not run: give its configuration, or the model's config.json with --hardware, --batch, --plan"
+)
 _CALL = "MaxTextModel"
 _FILES = "*_model_configs.py"
 
@@ -59,7 +62,8 @@ def read_definitions(path: Path) -> tuple[Definition, ...]:
     """
     found = definitions_of(read_text(path), path)
     if not found:
-        raise ConfigError(f"has no literal {_CALL}(…): no benchmark definitions of MaxText", where=str(path))
+        reason = f"has no recipe of NeMo, configuration of torchtitan or literal {_CALL}(…) of MaxText that is read"
+        raise ConfigError(reason, where=str(path), hint=_INSTEAD)
     return found
 
 

@@ -38,7 +38,8 @@ def read_manifest(documents: list[Document]) -> Launch:
         ConfigError: there is none.
     """
     texts = (text for document in documents for text in _texts(document.values))
-    found = next((launch for text in texts if (launch := read_launch(text))), None)
+    known = _environment([document.values for document in documents])
+    found = next((launch for text in texts if (launch := read_launch(text, known))), None)
     if found is None:
         reason = f"is a manifest ({plain(documents[-1].values['kind'], 40)}) that does not start MaxText"
         where = str(documents[-1].path)
@@ -50,6 +51,24 @@ def read_manifest(documents: list[Document]) -> Launch:
     hardware = f"{name}-{topology}" if name and topology else None
     slices = next((count for document in documents if (count := _slices(document)) is not None), None)
     return replace(found, hardware=found.hardware or hardware, slices=found.slices or slices, line=1)
+
+
+def _environment(value: Any) -> dict[str, str]:
+    """Variables that containers are given as they stand (``env``), but for those that two are given otherwise."""
+    found: dict[str, str | None] = {}
+    for name, text in _variables(value):
+        found[name] = text if found.get(name, text) == text else None
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def _variables(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        said = value.get("env")
+        for item in said if isinstance(said, list) else ():
+            if isinstance(item, Mapping) and isinstance(item.get("name"), str) and "value" in item:
+                yield item["name"], str(item["value"])
+    for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _variables(inner)
 
 
 def _slices(document: Document) -> int | None:

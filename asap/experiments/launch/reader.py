@@ -23,6 +23,7 @@ from asap.experiments.launch.script import find_other_program, read_benchmark, r
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
 from asap.experiments.named_file import Brought, find_brought
 from asap.experiments.shell import SCRIPTS, with_sources
@@ -96,7 +97,8 @@ def read_started(
 
 
 def _of_script(path: Path) -> Launch:
-    text, known = with_sources(read_text(path), path.parent), {}
+    first = text = with_sources(read_text(path), path.parent)
+    known: dict[str, str] = {}
     for _ in range(_DEEPEST_CALL):
         if (launch := read_launch(text, known)) is not None:
             return launch
@@ -112,7 +114,7 @@ def _of_script(path: Path) -> Launch:
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
-    named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
+    named = (path.parent / name for name in _SCRIPT.findall(first) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     hint = f"give {plain(other, 60)}, which it names" if other else _INSTEAD
     raise ConfigError(
@@ -149,6 +151,8 @@ def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Docume
         return read_document(found), ()
     if below.name == _BASE.name:
         return Document(_BASE, {}, {}), ()
+    if (own := shipped(launch.config)) is not None:
+        return own, (f"{own.path.name} is not there, and taken as MaxText's own",)
     hint = "give the configuration itself, with the overrides of the script"
     raise ConfigError(f"starts {plain(launch.config, 80)}, which is not there", where=str(path), hint=hint)
 

@@ -43,6 +43,8 @@ _ROW_KEYS = {
 
 _NAMES = ("model_name", "override_model_config", "global_parameter_scale")
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
+_AS_WIDE_AS_DENSE = ("mixtral", "mistral", "llama2", "default")
+"""Blocks whose experts have the width of their dense MLP, and none that all tokens share."""
 _LOCAL_LAYERS = ("gemma2", "gemma3", "gemma4", "gpt_oss", "olmo3")
 
 
@@ -196,13 +198,19 @@ def _row(settings: MaxTextSettings, name: str | None) -> dict[str, Any]:
     if experts > 1:
         row["n_experts"] = experts
         row["top_k"] = settings.positive("num_experts_per_tok")
-        row["moe_d_ff"] = _scaled(settings.positive("base_moe_mlp_dim"), scales["d_ff"])
-        row["n_shared_experts"] = settings.whole("shared_experts") or 0
+        width = settings.positive("base_moe_mlp_dim" if _has_own(settings, "base_moe_mlp_dim") else "base_mlp_dim")
+        row["moe_d_ff"] = _scaled(width, scales["d_ff"])
+        row["n_shared_experts"] = settings.whole("shared_experts") or 0 if _has_own(settings, "shared_experts") else 0
         row["first_dense_layers"] = settings.whole("first_num_dense_layers") or 0
     if settings.text("attention_type") == "mla":
         ranks = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
         row |= {key: settings.positive(key) for key in ranks}
     return row
+
+
+def _has_own(settings: MaxTextSettings, key: str) -> bool:
+    """Whether experts go by a key of their own; a base.yml of 2025 has it for DeepSeek's, whatever the model is."""
+    return settings.text("decoder_block") not in _AS_WIDE_AS_DENSE or settings.layer(key) is not SettingLayer.BASE
 
 
 def _window(settings: MaxTextSettings) -> int | None:

@@ -20,6 +20,10 @@ _DEEPEST_BASE = 8
 _WHOLE_BASE = {"base_emb_dim", "dcn_data_parallelism", MESH_AXES, RULES}
 """Keys that a base.yml of MaxText has, or a copy of one that stands for it, and hardly any other file all of."""
 
+_AROUND_A_STEP = re.compile(
+    r"(?:^|_)(?:checkpoints?|ckpt|wandb|metrics?|logs?|logging|eval|save|upload|path|dir|directory|bucket|dataset|seed)(?:_|$)"
+)
+"""Keys of a fork's base.yml that a run may set: by their name they change no step."""
 _NONE = Setting(None, DEFAULT, SettingLayer.DEFAULT)
 
 
@@ -39,7 +43,7 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
     _lay(settings, _file_settings(document, _DEEPEST_BASE))
     if document.path.parent.name == "models" and not {"model_name", _BASE} & document.values.keys():
         settings["model_name"] = Setting(document.path.stem, document.path.name, SettingLayer.FILE)
-    said = _overrides(overrides)
+    said = _overrides(overrides, settings)
     named = said.get("model_name", settings["model_name"]).value
     path = find_model_file(document.path, model_name_of(named)) if document.values else None
     overruled: tuple[str, ...] = ()
@@ -137,19 +141,20 @@ def _custom_rules(path: Path, settings: Mapping[str, Setting]) -> dict[str, Sett
     return {key: setting for key, setting in values.items() if key in (RULES, MESH_AXES)}
 
 
-def _overrides(overrides: Iterable[tuple[str, str]]) -> dict[str, Setting]:
+def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting]) -> dict[str, Setting]:
     said: dict[str, Setting] = {}
     for text, origin in overrides:
-        key, value = _override(text, origin)
+        key, value = _override(text, origin, below)
         if key in said and said[key].origin == origin == OVERRIDE:
             raise UsageError("is given twice", where=key)
         said[key] = Setting(value, origin, SettingLayer.OVERRIDE)
     return said
 
 
-def _override(text: str, origin: str) -> tuple[str, Any]:
+def _override(text: str, origin: str, below: Mapping[str, Setting]) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not separator or not re.fullmatch(r"\w+", key, re.ASCII):
         raise UsageError("is not key=value", where=plain(text, 80) or "(empty)")
-    check_key(key, origin)
+    if key not in below or not _AROUND_A_STEP.search(key):
+        check_key(key, origin)
     return key, parse_yaml(value, f"{origin} {key}" if origin == OVERRIDE else origin)[0] if value else ""

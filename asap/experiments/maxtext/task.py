@@ -7,7 +7,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.maxtext.settings import MaxTextSettings, SettingLayer
 
 TRAINS = "pre-training and supervised fine-tuning of all weights are read"
-TRAINERS = re.compile(r"(?i)(?:^|[./])maxtext[\w./]*[./]train(?:_compile|_sft|_sft_native)?(?:\.py)?$")
+TRAINERS = re.compile(r"(?i)(?:^|[./])maxtext[\w./]*[./](?:train(?:_compile|_sft|_sft_native)?|sft_trainer)(?:\.py)?$")
 """Modules and files of MaxText that run steps of training, or compile one."""
 OTHER_PROGRAMS = re.compile(
     r"(?i)(?:^|[./])maxtext[\w./]*[./](?:\w*decode|maxengine_server|train_(?:rl|dpo|distill)|grpo_trainer|"

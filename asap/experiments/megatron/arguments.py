@@ -4,14 +4,19 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.megatron.foreign_arguments import arguments_within, note_on_foreign
+from asap.experiments.megatron.foreign_arguments import (
+    arguments_within,
+    decides_recomputation,
+    foreign_arguments,
+    note_on_foreign,
+)
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
@@ -32,10 +37,12 @@ _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
     r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
 )
+_GENERATING = ("prompts", "prompt_file", "num_tokens_to_generate")
 _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
+_GRANULARITY = "recompute_granularity"
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
 
@@ -47,6 +54,12 @@ def is_megatron_script(text: str) -> bool:
 def _signs(text: str, joint: str) -> int:
     said = _COMMENT.sub("", text)
     return sum(f"--{sign.replace('_', joint)}" in said for sign in SIGNS)
+
+
+_ENVIRONMENT = re.compile(
+    r"(?:^/etc/\S*|(?:^|/)(?:conda\.sh|activate|modules\.sh|set_?(?:env|vars)\.sh))[\"']?(?:\s|$)"
+)
+"""Files of an environment of software, which have no arguments of Megatron-LM."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     undecided = {_of_launcher(o.name): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
     undecided = {name: line for name, line in undecided.items() if name in READ}
     sources = [c.text.split(maxsplit=1)[1] for c in commands if c.text.startswith(("source ", ". "))]
+    sources = [source for source in sources if not _ENVIRONMENT.search(source)]
     runs = [command for command in commands if not command.assigns and _is_run(command)]
     run = next((command for command in runs if command.certain), runs[0] if runs else None)
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
@@ -92,18 +106,25 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes]
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
-    foreign = note_on_foreign(arguments_within(run.text) if run else parts, path.name)
+    foreign = foreign_arguments(arguments_within(run.text) if run else parts)
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
+    _check_trains(values, str(path))
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
-        unsettled=frozenset(undecided) | frozenset(unknown),
+        unsettled=frozenset(undecided) | frozenset(unknown) | _left_to_fork(values, foreign),
         sourced=bool(sources) and (run is None or _has_open_arguments(run)),
-        notes=(*notes, *([foreign] if foreign else [])),
+        notes=(*notes, *([note] if (note := note_on_foreign(foreign, path.name)) else [])),
     )
+
+
+def _left_to_fork(values: Mapping[str, Any], foreign: Sequence[str]) -> frozenset[str]:
+    """Recomputation, where a fork's own arguments say it and Megatron-LM's do not say that all is."""
+    known = values.get(_GRANULARITY) == "full" or not decides_recomputation(foreign)
+    return frozenset[str]() if known else frozenset((_GRANULARITY,))
 
 
 def _is_run(command: Command) -> bool:
@@ -154,10 +175,18 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
         own_lines = {_name(key): line for key, line in lines.items()} if block is values else {}
     if sum(sign in found for sign in SIGNS) < 2:
         return None
+    _check_trains(found, str(path))
     if (mode := values.get(_MODE)) in _OTHER_MODES:
         where = f"{path}:{lines[_MODE]}" if _MODE in lines else str(path)
         raise ConfigError(f"{_MODE}: {mode} is no pre-training, which alone is read", where=where)
     return StackSettings(found, str(path), own_lines)
+
+
+def _check_trains(said: Collection[str], where: str) -> None:
+    """Raise ConfigError where arguments are those of generating text (``megatron/inference``)."""
+    if sign := next((key for key in _GENERATING if key in said), None):
+        reason = f"--{sign.replace('_', '-')} is an argument of generating text, which does not train"
+        raise ConfigError(reason, where=where, hint="give the configuration that trains")
 
 
 def with_overrides(settings: StackSettings, overrides: Iterable[str]) -> StackSettings:

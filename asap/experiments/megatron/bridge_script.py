@@ -48,7 +48,7 @@ def find_start(text: str) -> Start | None:
             lines = {_RENAMED.get(option.name, option.name): option.line for option in found}
             named = _TASK.search(recipe)
             task = named[1] if named else said.get("task")
-            return Start(_model_of(recipe, said.get(_SIZE)), task, said, lines)
+            return Start(model_of(recipe, said.get(_SIZE)), task, said, lines)
     return None
 
 
@@ -72,7 +72,7 @@ def recipe_arguments(start: Start, path: Path) -> StackSettings:
     return StackSettings({**known, **_PRECISIONS.get(precision, {})}, str(path), start.lines)
 
 
-def _model_of(recipe: str, size: str | None) -> str:
+def model_of(recipe: str, size: str | None) -> str:
     """``llama31_405b_pretrain_config`` → ``llama3.1_405b``; earlier versions have the size as an option."""
     name = _TASK.sub("", recipe)
     return _VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name)

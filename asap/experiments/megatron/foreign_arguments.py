@@ -1,6 +1,7 @@
 """Arguments of a command that no Megatron-LM has: those of a fork, whose effect is not known, and slips."""
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,10 @@ _PROGRAM = ".py "
 _NESTED = re.compile(r"\$\([^()]*\)")
 _NEGATIONS = ("no_", "disable_")
 _MOST_LISTED = 6
+_SHAPES = re.compile(
+    r"(?:^|_)(?:experts?|heads?|hidden|ffn|intermediate|latent|lora|dense|window|depth|width|layers?|freeze|frozen|only)(?:_|$)"
+)
+_RECOMPUTES = re.compile(r"recompute|(?:^|_)(?:swap|offload)_(?:attention|modules?|activations?)(?:_|$)")
 
 
 def arguments_within(command: str) -> str:
@@ -20,19 +25,35 @@ def arguments_within(command: str) -> str:
     return _NESTED.sub("", command).partition(_PROGRAM)[2]
 
 
-def note_on_foreign(arguments: str, name: str) -> str | None:
-    """A note on the arguments of a program that Megatron-LM does not have; ``None`` where it has them all.
+def foreign_arguments(arguments: str) -> tuple[str, ...]:
+    """Arguments of a program that Megatron-LM does not have; those that by their name decide the model come first."""
+    said = dict.fromkeys(option.name for option in options(_NESTED.sub("", arguments)))
+    foreign = [key for key in said if not _is_known(key)]
+    return tuple(sorted(foreign, key=lambda key: not _decides(key)))
+
+
+def decides_recomputation(foreign: Iterable[str]) -> bool:
+    """Whether one of them by its name says what is recomputed, or kept in host memory."""
+    return any(_RECOMPUTES.search(key) for key in foreign)
+
+
+def note_on_foreign(foreign: Sequence[str], name: str) -> str | None:
+    """A note on arguments that Megatron-LM does not have; ``None`` where it has them all.
 
     Args:
-        arguments: of the program.
+        foreign: their names.
         name: of the script.
     """
-    said = dict.fromkeys(option.name for option in options(_NESTED.sub("", arguments)))
-    foreign = [f"--{key.replace('_', '-')}" for key in said if not _is_known(key)]
     if not foreign:
         return None
-    listed = plain(", ".join(foreign[:_MOST_LISTED]), 160) + (", …" if len(foreign) > _MOST_LISTED else "")
+    options_ = [f"--{key.replace('_', '-')}" for key in foreign]
+    most = max(_MOST_LISTED, sum(map(_decides, foreign)))
+    listed = plain(", ".join(options_[:most]), 400) + (", …" if len(options_) > most else "")
     return f"{name} sets what no Megatron-LM has, so that what it changes is not known: {listed}"
+
+
+def _decides(key: str) -> bool:
+    return _SHAPES.search(key) is not None or _RECOMPUTES.search(key) is not None
 
 
 def _is_known(key: str) -> bool:

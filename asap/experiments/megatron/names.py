@@ -89,6 +89,8 @@ READ = frozenset(
         "grad_reduce_in_fp32",
         "accumulate_allreduce_grads_in_fp32",
         "main_grads_dtype",
+        "megatron_fsdp_grad_comm_dtype",
+        "megatron_fsdp_main_grads_dtype",
         "fp8_format",
         "fp4_format",
         "optimizer",
@@ -128,6 +130,17 @@ READ = frozenset(
         "activations_checkpoint_method",
         "fp8_hybrid",
         "fp8_e4m3",
+        "multi_head_latent_attention",
+        "qk_nope_head_dim",
+        "qk_rope_head_dim",
+        "moe_intermediate_size",
+        "n_shared_experts",
+        "first_k_dense_replace",
+        "interleave_sliding_window",
+        "sliding_window",
+        "geglu",
+        "gelu_tanh",
+        "yaml_cfg",
     ]
 )
 """Arguments that the reader takes; the others are kept as they are."""
@@ -146,6 +159,7 @@ FLAGS = frozenset(
         "enable_cuda_graph", "external_cuda_graph", "moe_pad_expert_input_to_capacity",
         "overlap_moe_expert_parallel_comm", "retro_add_retriever",
         "attention_output_gate", "no_tie_embed_logits", "parallel_attn", "fp8_hybrid", "fp8_e4m3",
+        "multi_head_latent_attention", "geglu", "gelu_tanh",
     ]
 )  # fmt: skip
 """Arguments without a value."""

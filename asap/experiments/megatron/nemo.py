@@ -31,6 +31,8 @@ _FLAGS = (
 )  # fmt: skip
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
+_STAGES = ("training", "fine_tuning", "peft")
+"""Where NeMo's launcher has a configuration among its own."""
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
 _OTHER_MODELS = (
     (re.compile(r"bert_binary_head"), "BERT"),
@@ -41,6 +43,7 @@ _OTHER_MODELS = (
 """Keys of a model that is no decoder."""
 _SHAPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
 _GATED = ("swiglu", "geglu", "reglu")
+_ARCHIVE = ".nemo"
 _GPT2_TOKENIZER = "GPT2BPETokenizer"
 
 
@@ -86,9 +89,17 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
         if isinstance(value, str) and "${" in value and not key.startswith(("data", "tokenizer"))
     ]
     found = {key: value for key, value in found.items() if not (isinstance(value, str) and "${" in value)}
+    if "num_layers" not in found and (archive := _archive_of(model)):
+        notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
     _read_model(found, model)
     (_read_nemo if kind == NEMO else _read_bridge)(found, _reader(values), model)
     return StackSettings(found, str(path)), tuple(notes)
+
+
+def _archive_of(model: Mapping[str, Any]) -> str | None:
+    """The archive that training goes on from, which has its model's configuration inside."""
+    said = str(model.get("restore_from_path") or "")
+    return said if said.endswith(_ARCHIVE) else None
 
 
 def without_shapes(settings: StackSettings, path: Path) -> tuple[StackSettings, tuple[str, ...]]:
@@ -133,6 +144,8 @@ def _read_nemo(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str
         found["tokenizer_type" if kind == _GPT2_TOKENIZER else "tokenizer_model"] = kind
     if model.get("fsdp") is True:
         found["use_torch_fsdp2"] = True
+    if str(at("model", "optim", "grad_sync_dtype") or "").endswith(("bf16", "bfloat16")):
+        found["grad_reduce_in_bf16"] = True
     spec = model.get("name")
     found["parallel_attention"] = model.get("transformer_block_type") == "parallel" or "falcon" in str(spec)
 
@@ -202,6 +215,6 @@ def _reference(text: str, root: Mapping[str, Any], place: tuple[str, ...]) -> An
     if text.startswith("."):
         path = [*place, *path[1:]]
     node: Any = root
-    for key in path[1:] if path[0] == "training" and "training" not in root else path:
+    for key in path[1:] if path[0] in _STAGES and path[0] not in root else path:
         node = node.get(key) if isinstance(node, dict) else None
     return node if isinstance(node, str | int | float) and not isinstance(node, bool) else None

@@ -85,7 +85,8 @@ def read_nemo(
         notes += more
         said = {key for key in settings if settings[key] not in (None, False)}
         recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
-        unsettled = frozenset({*_SIZES, *PRECISION, *recomputation} - said)
+        precision = frozenset[str]() if isinstance(values.get("mixed_precision"), str) else PRECISION
+        unsettled = frozenset({*_SIZES, *precision, *recomputation} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, kind, unsettled)
 

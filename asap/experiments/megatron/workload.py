@@ -12,10 +12,11 @@ from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
 
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""
+_OF_FSDP = ("megatron_fsdp_grad_comm_dtype", "megatron_fsdp_main_grads_dtype")
 _DECIDED_BY = {
     "precision": PRECISION,
     "gradient_precision": frozenset(
-        ("grad_reduce_in_bf16", "main_grads_dtype", "accumulate_allreduce_grads_in_fp32", "bf16")
+        ("grad_reduce_in_bf16", "main_grads_dtype", "accumulate_allreduce_grads_in_fp32", "bf16", *_OF_FSDP)
     ),
     "optimizer": frozenset(("optimizer",)),
     "sequence_parallel": frozenset(("sequence_parallel",)),
@@ -97,6 +98,9 @@ def _precision(settings: StackSettings) -> str:
 
 def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
     """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
+    of_fsdp = [settings.text(key) for key in _OF_FSDP if settings.flag("use_megatron_fsdp")]
+    if said := next((dtype for dtype in of_fsdp if dtype in ("bf16", "fp32")), None):
+        return said
     if settings.flag("grad_reduce_in_bf16") or settings.text("main_grads_dtype") == "bf16":
         return "bf16"
     if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):

@@ -1,5 +1,6 @@
 """Shell scripts read without running them: what they set, and the commands that they come to."""
 
+from asap.experiments.shell.called import with_called
 from asap.experiments.shell.edited import edited_files
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
@@ -17,6 +18,7 @@ __all__ = [
     "has_substitution",
     "options",
     "read_commands",
+    "with_called",
     "with_sources",
     "words",
     "written_file",

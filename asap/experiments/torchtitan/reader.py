@@ -11,6 +11,8 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.torchtitan.own_flavors import own_model
+from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, unknown_shapes
 from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -67,12 +69,12 @@ def read_torchtitan(
     saved = is_saved(values)
     named = in_names_of_toml(values) if saved else values
     settings = StackSettings(dotted(named) | overriding(overrides, _name), str(path))
-    model, notes = _model(settings)
+    model, notes = _model(settings, path)
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()
     plan, more = _plan(settings, experiment, model.layers)
     workload = _workload(settings, plan)
-    notes += (*more, *settings.misspelt())
+    notes += (*more, *settings.misspelt(), *notes_on_own(settings))
     layers = {
         "model": settings.source("model_spec" if saved else "model.flavor"),
         "plan": f"{path.name}: [parallelism]",
@@ -106,12 +108,17 @@ def _name(key: str) -> str:
     return key.removeprefix("--")
 
 
-def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
+def _model(settings: StackSettings, path: Path) -> tuple[Architecture, tuple[str, ...]]:
     """The model behind name and flavor."""
     name, flavor = settings.text("model.name"), settings.text("model.flavor")
-    hub = settings.text("hf_transformers.model") or (flavor if flavor and "/" in flavor else None)
+    hub = settings.text("hf_transformers.model") or next(
+        (word for word in (flavor, name) if word and "/" in word), None
+    )
     if name in _NO_DECODERS:
         raise ConfigError(f"trains {name}; only decoders are read", where=settings.where())
+    if own := own_shapes(settings):
+        title = plain(hub or f"{name} {flavor}", 120)
+        return Architecture(name=title), (unknown_shapes(own, title),)
     if hub and (flavor or "").startswith("debug"):
         return Architecture(name=plain(hub, 120)), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
     if hub:
@@ -119,11 +126,12 @@ def _model(settings: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
     if name is None or flavor is None:
         return Architecture(), ("the model is unknown: the file has no model.name and model.flavor",)
     bare = _VARIANT.sub("", flavor).casefold()
-    if bare == "debugmodel" and name == "llama3":
-        return _debug_model(), ()
     catalogued = FLAVORS.get(name, "{}").format(bare)
     known = find_architecture(_NAMES.get(catalogued, catalogued)) if name in FLAVORS else None
+    known = _debug_model() if bare == "debugmodel" and name == "llama3" else known
     title = plain(f"{name} {flavor}", 120)
+    if own := own_model(path, name, flavor, known):
+        return own[0], (own[1],)
     if known is None:
         return Architecture(name=title), (f"the model {title} is not in the catalogue: add {SHAPES}",)
     return known.model_copy(update={"name": title}), ()

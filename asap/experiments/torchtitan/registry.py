@@ -10,20 +10,22 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.literals import parse_python
-from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
-from asap.experiments.torchtitan.reader import read_torchtitan
-from asap.experiments.torchtitan.registry_values import (
+from asap.experiments.launch.python_values import (
     ARGUMENTS,
+    CHANGED,
     CLASS,
     UNKNOWN,
-    configurations,
     functions_of,
+    handed_over,
     returned,
 )
+from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
+from asap.experiments.torchtitan.reader import read_torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
 from asap.plans.torchtitan.token_batches import GLOBAL_BATCH, LENGTH, LOCAL_BATCH, SEQUENCE, TOKENS
 
 _SIGN = re.compile(r"->\s*\w*Trainer\.?Config\s*:")
+_RETURNS = re.compile(r"\w*Trainer\.?Config")
 _CHOSEN = "config="
 _REGISTRY = "model_registry"
 _TRAINER, _COMPILE, _CONFIGURATION, _STEPS = "Trainer", "CompileConfig", "Config", "steps"
@@ -44,6 +46,12 @@ def is_registry(text: str) -> bool:
     return _SIGN.search(text) is not None
 
 
+def _configurations(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Functions that return a ``Trainer.Config``, also one of another trainer; those for the file's own use last."""
+    found = sorted(functions_of(tree).items(), key=lambda named: named[0].startswith("_"))
+    return {name: node for name, node in found if node.returns and _RETURNS.fullmatch(ast.unparse(node.returns))}
+
+
 def is_setting(key: str) -> bool:
     """Whether an override is the name of a configuration, or one of torchtitan's settings."""
     return f"{key}=" == _CHOSEN or is_titan_setting(key)
@@ -57,7 +65,7 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
         UsageError: an override is not ``section.key=value``.
     """
     tree = parse_python(text, str(path))
-    functions = configurations(tree)
+    functions = _configurations(tree)
     overrides = list(overrides)
     names = [override.removeprefix(_CHOSEN) for override in overrides if override.startswith(_CHOSEN)]
     name = names[-1] if names else next(iter(functions)) if len(functions) == 1 else None
@@ -84,6 +92,7 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
         update={
             "workload": workload,
             "hyperparameters": read.hyperparameters | {PYTHON: WITH_MODES if of_modes else True},
+            "notes": (*read.notes, *handed_over(found)),
         }
     )
 
@@ -143,7 +152,7 @@ def _literal(config: Mapping[str, Any], section: str, path: Path) -> dict[str, A
     said = config.get(section, {})
     if not isinstance(said, dict) or not str(said.get(CLASS, _CONFIGURATION)).endswith(_CONFIGURATION):
         raise ConfigError(f"{section} cannot be told without running it", where=str(path))
-    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, _STEPS)}
+    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, CHANGED, _STEPS)}
     if unknown := [key for key, value in known.items() if value is UNKNOWN or isinstance(value, dict)]:
         hint = f"say it: {section}.{unknown[0]}=…"
         raise ConfigError(f"{section}.{unknown[0]} cannot be told without running it", where=str(path), hint=hint)

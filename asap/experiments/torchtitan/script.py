@@ -23,6 +23,7 @@ _START = re.compile(
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")
 _VARIABLE = "CONFIG_FILE"
+_OTHERS = (".py", ".json", ".yaml", ".yml")
 _REGISTRIES = ("torchtitan/models", "torchtitan/experiments")
 _REGISTRY = "config_registry.py"
 _NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset|^optimizer\.(?!name)", re.ASCII)
@@ -59,6 +60,9 @@ def read_titan_script(
     if found is None:
         reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
         raise ConfigError(reason, where=str(path), hint="lay it beside the file, or give it as --config")
+    if found.path.suffix in _OTHERS:
+        reason = f"starts torchtitan with {plain(named, 80)}, a fork's own kind of configuration, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the settings as a TOML file of torchtitan")
     values = parse_toml(found.text, str(found.path))
     if not is_torchtitan(values):
         raise ConfigError("is not a torchtitan configuration", where=str(found.path))

@@ -14,6 +14,7 @@ from asap.plans.megatron.deepspeed import (
     offloaded_by_deepspeed,
     stage_of,
 )
+from asap.plans.megatron.dependents import checkpoints, counted_layers, invalidated
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import PRECISION_AWARE
 from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
@@ -157,10 +158,12 @@ def to_arguments(
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
     changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
+    changed |= invalidated(plan, changed, wanted, current)
     if of_deepspeed:
         changed = in_words_of_deepspeed(plan, current, changed)
     if is_of_swift(current):
         return in_words_of_swift(changed)
+    changed |= {} if of_deepspeed else checkpoints(wanted, current)
     return in_words_of_version(changed, current)
 
 
@@ -263,6 +266,7 @@ def _repeats(arguments: Mapping[str, object], stages: int, layers: int | None) -
         return repeats_of(arguments[LAYOUT], stages)
     if arguments.get(LAYERS_EACH) is not None:
         each = degree(arguments, LAYERS_EACH)
+        layers = counted_layers(arguments, layers)
         if layers is None or layers % (stages * each):
             raise PlanError(f"{LAYERS_EACH}={each} does not divide {layers or 'unknown'} layers over {stages} stages")
         return layers // (stages * each)

@@ -1,4 +1,4 @@
-"""Megatron-LM's arguments in the YAML of NeMo, Megatron-Bridge and Primus."""
+"""Megatron-LM's arguments in the YAML of NeMo, Megatron-Bridge, Primus and its own."""
 
 from collections.abc import Mapping
 
@@ -19,6 +19,7 @@ from asap.plans.megatron.arguments import (
     STRATEGY,
     VIRTUAL,
 )
+from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.requirements import PRECISION_AWARE
 
@@ -32,19 +33,41 @@ PARAMETERS = frozenset(
 )  # fmt: skip
 """What recipes of Megatron-Bridge take (its ``recipes``); all else belongs into a section of its configuration."""
 _OF_STAGES = {VIRTUAL, LAYERS_EACH}
-_WITHOUT_VALUE = (VIRTUAL, LAYERS_EACH, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES)
+_OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
+_WITHOUT_VALUE = (
+    VIRTUAL, LAYERS_EACH, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES, *FIRST_AND_LAST,
+)  # fmt: skip
 """Arguments with a value, which YAML takes back by ``null``; others are flags."""
 _SECTIONS_OF_BRIDGE = {
     **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "train"),
     **dict.fromkeys((OFFLOAD, OPTIMIZER, PRECISION_AWARE, *MOMENTS.values()), "optimizer"),
     **dict.fromkeys((INSTANCES, FSDP, STRATEGY, "use_distributed_optimizer"), "ddp"),
+    CHECKPOINTS: "checkpoint",
 }
 """Where Megatron-Bridge has an argument that is none of the model."""
+
+
+def is_of_stages(key: str) -> bool:
+    """Whether an argument says virtual stages, which others count for each rank."""
+    return key in _OF_STAGES
 
 
 def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
     """Arguments that change for a YAML that holds them by name; ``None`` takes one back."""
     return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+
+
+def own_yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str]:
+    """Arguments that change for Megatron-LM's own YAML, below their sections (``--yaml-cfg``)."""
+    named = {f"{_section_of_own(key)}{key}": value for key, value in yaml_values(arguments).items()}
+    return {key: "null" if value is None else str(value) for key, value in named.items()}
+
+
+def _section_of_own(key: str) -> str:
+    if key.startswith("recompute"):
+        return "language_model."
+    of_core = key.endswith("_parallel_size") or key == "sequence_parallel"
+    return "model_parallel." if of_core else ""
 
 
 def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
@@ -58,11 +81,31 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
     }.get(kind, {})
     sections = {} if kind == "NeMo" else _SECTIONS_OF_BRIDGE
     terms = []
+    arguments = _with_fsdp_of_nemo(arguments) if kind == "NeMo" else arguments
     for key, value in yaml_values(arguments).items():
         name = VIRTUAL_SIZE if key in _OF_STAGES else renamed.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
         terms.append(f"{sections.get(key, 'model')}.{name}={text}")
     return " ".join(terms)
+
+
+def _with_fsdp_of_nemo(arguments: Mapping[str, str | bool]) -> dict[str, str | bool]:
+    """NeMo has PyTorch's FSDP, with another optimizer (``nlp/parts/megatron_trainer_builder.py``).
+
+    Raises:
+        PlanError: groups of replicas are sharded each for themselves.
+    """
+    rest = {key: value for key, value in arguments.items() if key not in _OF_FSDP}
+    shards = arguments.get(FSDP)
+    if shards is None:
+        return rest
+    if str(arguments.get(INSTANCES, 1)) != "1":
+        raise PlanError("NeMo shards over all data-parallel processes: data alone, or replica alone")
+    return {
+        **rest,
+        "fsdp": shards,
+        **({"fsdp_sharding_strategy": "full", "optim.name": "fused_adam"} if shards else {}),
+    }
 
 
 def primus_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:

@@ -11,6 +11,9 @@ from asap.plans.megatron.deepspeed import RECOMPUTATION, RECOMPUTES_ALL, ULYSSES
 
 JOINT = "joint_of_options"
 """Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
+YAML_FILE = "yaml_cfg"
+"""Among settings: the YAML of Megatron-LM's own that says them, in the stead of options."""
+_NOT_OF_YAML = frozenset(("num_virtual_stages_per_pipeline_rank",))
 _METHOD = "activations_checkpoint_method"
 _SWITCH = RECOMPUTES_ALL[0]
 """Megatron-LM refuses it since 2022; Megatron-DeepSpeed takes it."""
@@ -62,6 +65,8 @@ _VERSIONS = (
 
 def lacks(current: Mapping[str, object], key: str) -> str | None:
     """An argument on record that no version takes which has ``key``; ``None`` where none tells."""
+    if YAML_FILE in current:
+        return YAML_FILE if key in _NOT_OF_YAML else None
     of_deepspeed = is_megatron_deepspeed(current)
     for signs, missing in _VERSIONS:
         said = (sign for sign in signs if current.get(sign) not in (None, False))

@@ -7,7 +7,7 @@ from asap.plans.plan import Plan
 from asap.plans.torchtitan.python_lines import PYTHON
 from asap.plans.torchtitan.token_batches import TOKENS
 
-_BACKEND = "parallelism.spmd_backend"
+_BACKEND, _FLAVOR = "parallelism.spmd_backend", "model.flavor"
 
 
 def check(plan: Plan, current: Mapping[str, object]) -> None:
@@ -27,5 +27,5 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
 
 
 def _is_of_2025(current: Mapping[str, object]) -> bool:
-    """Whether a configuration is TOML, which torchtitan read until February 2026."""
-    return bool(current) and not {PYTHON, TOKENS} & current.keys()
+    """Whether a configuration is TOML, which names its model and which torchtitan read until February 2026."""
+    return _FLAVOR in current and not {PYTHON, TOKENS} & current.keys()

@@ -8,8 +8,10 @@ from pathlib import Path
 from asap.core.errors import UsageError
 from asap.core.text import REDACTED
 from asap.optimize.evaluators.run.configuration_file import read_document, write_changed
-from asap.optimize.evaluators.run.settings import asked_settings, settings_document
+from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, settings_document
 from asap.plans.accelerate.settings import OF_PROGRAM
+from asap.plans.megatron.recipe_lines import as_words
+from asap.plans.megatron.recipe_lines import is_python as is_recipe
 from asap.plans.torchtitan.python_lines import flags, is_python
 from asap.proposals.proposal import Overrides
 
@@ -80,9 +82,12 @@ def words(overrides: Overrides) -> str:
         return " ".join(shlex.quote(f"--{key}={value}") for key, value in said.items())
     if overrides.stack == "accelerate" and overrides.text.startswith(OF_PROGRAM):
         return overrides.text.partition("\n")[2]
-    if overrides.stack == "deepspeed" and overrides.text.startswith("--"):
-        return overrides.text.partition("#")[0].strip()
+    if overrides.stack in ("deepspeed", "megatron") and overrides.text.startswith(("--", "# ")):
+        return overrides.text.partition("# ")[0].strip()
+    if is_recipe(overrides.text):
+        return as_words(overrides.text)
     document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "accelerate", "primus")
+    document = document or (overrides.stack == "megatron" and is_yaml(overrides.text))
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 
 

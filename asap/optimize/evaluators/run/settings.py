@@ -11,6 +11,8 @@ import yaml
 from asap.core.errors import PlanError
 from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.deepspeed.settings import OF_JSON
+from asap.plans.megatron.recipe_lines import as_words
+from asap.plans.megatron.recipe_lines import is_python as is_recipe
 from asap.plans.torchtitan.python_lines import flags, is_python, read_lines
 from asap.proposals.proposal import Overrides
 
@@ -38,6 +40,8 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
             return of_configuration or of_program
         case "nanotron" | "axolotl" | "primus":
             return yaml.safe_load(overrides.text) or {}
+        case "megatron" if is_yaml(overrides.text):
+            return yaml.safe_load(overrides.text) or {}
         case "maxtext" | "megatron" | "nemo" | "bridge" | "fsdp":
             return _nested(asked_settings(overrides))
 
@@ -53,13 +57,20 @@ def asked_settings(overrides: Overrides) -> dict[str, str]:
         return {key: _written(value) for part in parts for key, value in _flat(part)}
     if overrides.stack in ("torchtitan", "nanotron", "axolotl", "primus"):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
-    return _options(overrides.text)
+    if overrides.stack == "megatron" and is_yaml(overrides.text):
+        return {key: _written(value) for key, value in _flat(settings_document(overrides))}
+    return _options(as_words(overrides.text) if is_recipe(overrides.text) else overrides.text)
+
+
+def is_yaml(text: str) -> bool:
+    """Whether Megatron-LM's arguments are said by its own YAML."""
+    return bool(text) and not text.startswith(("--", "#"))
 
 
 def _options(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     pending = None
-    for word in shlex.split(text):
+    for word in shlex.split(text, comments=True):
         if word.startswith("--"):
             pending = word[2:].replace("-", "_")
             found[pending] = "true"

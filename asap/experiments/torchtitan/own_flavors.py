@@ -1,0 +1,182 @@
+"""Flavors of a model as the torchtitan beside a configuration has them (``torchtitan/models/*/__init__.py``), which may
+be a fork's own: parsed, never run."""
+
+import ast
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.launch.literals import parse_python
+from asap.experiments.named_model import SHAPES
+from asap.experiments.torchtitan.own_keys import NAMES_OF_SHAPES
+from asap.models import Architecture
+
+_FIELDS = {
+    "n_layers": "layers",
+    "dim": "d_model",
+    "n_heads": "heads",
+    "n_kv_heads": "kv_heads",
+    "vocab_size": "vocab",
+    "head_dim": "head_dim",
+    "hidden_dim": "d_ff",
+    "qk_norm": "qk_norm",
+    "enable_weight_tying": "tied_embeddings",
+    "moe_inter_dim": "expert_d_ff",
+    "num_experts": "experts",
+    "top_k": "experts_per_token",
+    "num_shared_experts": "shared_experts",
+}
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "llama": {"dim": 4096, "n_layers": 32, "n_heads": 32, "multiple_of": 256, "ffn_dim_multiplier": None},
+    "qwen3": {
+        "dim": 1024, "n_layers": 28, "n_heads": 16, "n_kv_heads": 8, "vocab_size": 151936, "head_dim": 128,
+        "hidden_dim": 3072, "qk_norm": True,
+    },
+}  # fmt: skip
+"""What the arguments' classes take where a flavor says nothing (``models/*/model/args.py``)."""
+_LLAMA = re.compile(r"llama(?:[23]|$)")
+_LLAMA3, _LLAMA3_VOCABULARY = re.compile(r"llama3"), 128256
+_EXPERTS = {"moe_inter_dim", "num_experts", "top_k", "num_shared_experts"}
+_AROUND = {
+    "rope_theta", "rope_scaling", "rope_scaling_args", "scaling_factor", "low_freq_factor", "high_freq_factor",
+    "original_max_position_embeddings", "max_seq_len", "norm_eps", "norm_type", "depth_init", "use_flex_attn",
+    "attn_mask_type", "attn_type", "eos_id", "moe_enabled", "score_func", "route_norm", "route_scale",
+    "score_before_experts", "use_grouped_mm", "load_balance_coeff", "moe_args",
+}  # fmt: skip
+_MOST_FOLDERS, _LARGEST = 6, 2**18
+
+
+def own_model(path: Path, name: str, flavor: str, known: Architecture | None) -> tuple[Architecture, str] | None:
+    """The model of a flavor and a note on it; ``None`` where no file tells another than the catalogue.
+
+    Args:
+        path: the configuration.
+        name: the model's name in it.
+        flavor: one of its flavors.
+        known: what the catalogue has under them.
+    """
+    found = next(_calls(path, name, flavor), None)
+    if found is None:
+        return None
+    file, call = found
+    said, title = _arguments(call), plain(f"{name} {flavor}", 120)
+    defaults = _defaults(file, call)
+    shapes = _shapes(said, defaults, name, known)
+    where = f"{title} is as {file.parent.name}/{file.name} has it"
+    if shapes is not None:
+        model = Architecture.model_validate({"name": title} | shapes)
+        if known is not None and model == known.model_copy(update={"name": title}):
+            return None
+        return model, f"{where}, unlike the catalogue" if known else where
+    told = {_FIELDS[key]: value for key, value in said.items() if key in _FIELDS and value not in (None, -1)}
+    if known is None:
+        return None
+    strange = {*said, *defaults} - {*_DEFAULTS.get(_family(name), {*said, *defaults}), *_FIELDS, *_AROUND}
+    differs = any(getattr(known, field) != value for field, value in told.items())
+    if differs or any(NAMES_OF_SHAPES.search(key) for key in strange & {*said}):
+        return Architecture(name=title), f"{where}, unlike the catalogue, and not read: add {SHAPES}"
+    own = plain(", ".join(sorted(strange)), 120)
+    note = f"{title} is taken as in the catalogue; {file.parent.name}/{file.name} has {own} of its own"
+    return (known.model_copy(update={"name": title}), note) if strange else None
+
+
+def _calls(path: Path, name: str, flavor: str) -> Iterator[tuple[Path, ast.Call]]:
+    """Calls that make the flavor, where a file has one of them, or one below a name with that of the model."""
+    for file in _files(path, name):
+        calls: list[tuple[str, ast.Call]] = []
+        for node in ast.walk(_parsed(file)):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                calls += [
+                    (getattr(target, "id", ""), value)
+                    for key, value in zip(node.value.keys, node.value.values, strict=True)
+                    if isinstance(key, ast.Constant) and key.value == flavor and isinstance(value, ast.Call)
+                ]
+        fitting = [call for target, call in calls if name in target] or [call for _, call in calls]
+        if len(fitting) == 1:
+            yield file, fitting[0]
+
+
+def _files(path: Path, name: str) -> Iterator[Path]:
+    folder = path.absolute().parent
+    bare = name.rstrip("0123456789")
+    if folder.parent.name == name:
+        yield folder.parent / "__init__.py"
+    for parent in (folder, *folder.parents)[:_MOST_FOLDERS]:
+        yield from (parent / "torchtitan" / "models" / model / "__init__.py" for model in dict.fromkeys((name, bare)))
+
+
+def _parsed(file: Path) -> ast.AST:
+    try:
+        if file.is_file() and file.stat().st_size < _LARGEST:
+            return parse_python(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError, ConfigError):
+        pass
+    return ast.Module(body=[], type_ignores=[])
+
+
+def _arguments(call: ast.Call) -> dict[str, Any]:
+    """Arguments by name, those of calls in them beside; what is no literal is ``...``."""
+    said: dict[str, Any] = {"": ...} if call.args else {}
+    return said | _values((keyword.arg or "", keyword.value) for keyword in call.keywords)
+
+
+def _values(given: Iterable[tuple[str, ast.expr]]) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    for name, value in given:
+        if isinstance(value, ast.Call):
+            said |= _arguments(value)
+            continue
+        try:
+            said[name] = ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            said[name] = ...
+    return said
+
+
+def _defaults(file: Path, call: ast.Call) -> dict[str, Any]:
+    """What the class of the arguments takes where nothing is said, as far as it names shapes."""
+    name = getattr(call.func, "id", None)
+    for place in ("model/args.py", "args.py", "model/model.py", "model.py"):
+        classes = (node for node in ast.walk(_parsed(file.parent / place)) if isinstance(node, ast.ClassDef))
+        if found := next((node for node in classes if node.name == name), None):
+            fields = (node for node in found.body if isinstance(node, ast.AnnAssign))
+            said = _values((ast.unparse(field.target), field.value) for field in fields if field.value is not None)
+            return {key: value for key, value in said.items() if NAMES_OF_SHAPES.search(key) and key not in _AROUND}
+    return {}
+
+
+def _shapes(
+    said: dict[str, Any], defaults: dict[str, Any], name: str, known: Architecture | None
+) -> dict[str, Any] | None:
+    """Fields of an architecture, if all arguments are understood."""
+    family = _family(name)
+    usual = _DEFAULTS.get(family)
+    if usual is None or not {*said, *defaults} <= {*usual, *_FIELDS, *_AROUND} or ... in (said | defaults).values():
+        return None
+    values = usual | defaults | said
+    fields = {_FIELDS[key]: value for key, value in values.items() if key in _FIELDS and value not in (None, -1)}
+    if family == "llama":
+        if _EXPERTS & {*said} or {"head_dim", "hidden_dim"} & {*said}:
+            return None
+        tokens = _LLAMA3_VOCABULARY if _LLAMA3.match(name) else known and known.vocab
+        own = {"kv_heads": values["n_heads"], "vocab": tokens, "head_dim": values["dim"] // values["n_heads"]}
+        return own | {"d_ff": _width(values)} | fields
+    if not said.get("moe_enabled"):
+        return {key: value for key, value in fields.items() if "expert" not in key}
+    return fields | {"d_ff": fields["expert_d_ff"]} if {*said} >= _EXPERTS - {"num_shared_experts"} else None
+
+
+def _family(name: str) -> str:
+    return "llama" if _LLAMA.match(name) else name
+
+
+def _width(values: Mapping[str, Any]) -> int:
+    """The hidden width of Llama's MLP (``FeedForward`` in ``llama3/model/model.py``)."""
+    wide = int(8 * values["dim"] / 3)
+    wide = wide if values["ffn_dim_multiplier"] is None else int(values["ffn_dim_multiplier"] * wide)
+    return values["multiple_of"] * math.ceil(wide / values["multiple_of"])

@@ -1,0 +1,60 @@
+"""Arguments on record that hold under some plans alone, and are left out under others
+(``megatron/training/arguments.py``, ``core/transformer/transformer_config.py``)."""
+
+from collections.abc import Mapping
+
+from asap.plans.megatron.requirements import OVERLAPPED_EXPERTS, is_set
+from asap.plans.plan import Plan, Remat
+
+FIRST_AND_LAST = (
+    "decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers", "num_layers_in_first_pipeline_stage",
+    "num_layers_in_last_pipeline_stage",
+)  # fmt: skip
+_COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
+_OVERLAP = (OVERLAPPED_EXPERTS, "delay_wgrad_compute")
+_OF_STAGES = ("pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank")
+FSDP, CHECKPOINTS, _OF_FSDP, _USUAL = "use_megatron_fsdp", "ckpt_format", "fsdp_dtensor", "torch_dist"
+_CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
+_EACH = "num_layers_per_virtual_pipeline_stage"
+_EXPERT = "expert_model_parallel_size"
+
+
+def counted_layers(current: Mapping[str, object], layers: int | None) -> int | None:
+    """Layers that a pipeline divides: the embedding and the loss are one each, where they are counted."""
+    return None if layers is None else layers + sum(is_set(current, key) for key in _COUNTED)
+
+
+def invalidated(
+    plan: Plan, changed: Mapping[str, str | bool], wanted: Mapping[str, str | bool], current: Mapping[str, object]
+) -> dict[str, str | bool]:
+    """Arguments on record that Megatron-LM refuses under a plan, to be left out.
+
+    Args:
+        plan: what to run.
+        changed: arguments that change for it.
+        wanted: all arguments that say it.
+        current: those on record.
+    """
+    split, in_rounds = plan.degree("model") > 1, plan.degree("stage") == 1 or plan.pipeline_repeats > 1
+    overlaps = str(wanted.get(_EXPERT, 1)) != "1" and plan.remat is not Remat.FULL and in_rounds
+    found = [*FIRST_AND_LAST, *_COUNTED] if any(key in changed for key in (*_OF_STAGES, _EACH)) else []
+    found += [] if overlaps else _OVERLAP
+    found += [] if split else ["tp_comm_overlap"]
+    if not split or plan.remat not in (None, Remat.FULL):
+        found.append("distribute_saved_activations")
+    if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
+        found.append("overlap_param_gather_with_optimizer_step")
+    return {key: False for key in found if is_set(current, key)}
+
+
+def checkpoints(wanted: Mapping[str, str | bool], current: Mapping[str, object]) -> dict[str, str | bool]:
+    """The format of checkpoints, of which Megatron-FSDP takes one alone, and nothing else takes that one."""
+    shards = wanted.get(FSDP, is_set(current, FSDP))
+    if shards and current.get(CHECKPOINTS) != _OF_FSDP:
+        return {CHECKPOINTS: _OF_FSDP}
+    return {CHECKPOINTS: _USUAL} if not shards and current.get(CHECKPOINTS) == _OF_FSDP else {}
+
+
+def connections(changed: Mapping[str, str | bool]) -> str:
+    """What Megatron-FSDP needs of the environment, as a comment of a shell."""
+    return f"  # with {_CONNECTIONS} other than 1" if changed.get(FSDP) is True else ""
