@@ -16,6 +16,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.count_of_before import count_asked
 from asap.chat.understanding.words.questions import is_question
 
 _LEAST_WORDS, _LONG = 3, 5
@@ -120,5 +121,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "operations": operations,
         "limits": answer.limits,
         "steps": answer.steps,
+        "asked": count_asked(question.text),
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -37,7 +37,7 @@ from asap.chat.answers.single_plans.technique_worth import technique_worth, tech
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
-from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
+from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.culprit import blamed, culprit
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
@@ -49,6 +49,7 @@ from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.unmodelled import unmodelled_in
 
 _PLANNED = {
     Topic.WHY_NOT, Topic.UNKNOWN, Topic.WHAT_IF, Topic.REPORTED, Topic.PROPOSALS, Topic.RUN, Topic.PRINCIPLE,

@@ -15,6 +15,7 @@ from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
@@ -79,6 +80,7 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    text = with_count_of_before(text, scene.context.asked)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):

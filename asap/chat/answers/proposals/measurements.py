@@ -86,13 +86,14 @@ def against_prediction(conversation: Conversation, fact: StatedFact) -> list[str
 
 
 def predicted_before(conversation: Conversation, plan: Plan) -> Prediction | None:
-    """What the analysis expected of a plan, before any statement."""
+    """What was expected of a plan before any measurement: by the analysis, or of the batch that was stated since."""
     from asap.prediction.predict_study import expect
 
-    if plan in conversation.analysed:
+    study = conversation.study_as_stated
+    if study is conversation.analysed_study and plan in conversation.analysed:
         return conversation.analysed[plan].prediction
     try:
-        return expect(conversation.analysed_study, [plan])[0]
+        return expect(study, [plan])[0]
     except InsufficientEvidenceError:
         return None
 

@@ -65,7 +65,7 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"experts?\b(?! parallel| shard)", "experts", 1),
     (r"(?:micro-?batches)\b", "microbatches", 1),
     (r"(?:seq(?:uence)?s?|samples?)\s*(?:/|per|a|(?:for )?each)\s*(?:chip|device|core|gpu|tpu)\b", "sequences/chip", 1),
-    (r"(?:sequences|samples)\b", "sequences", 1),
+    (r"(?:sequences|seqs|samples)\b", "sequences", 1),
     (r"(?:params?|parameters?|bits?)\b", "other", 1),
     (r"(?:days?|weeks?|months?|years?|hours?|hrs?|h|runs?|jobs?)\b", "other", 1),
 )  # fmt: skip
