@@ -32,6 +32,7 @@ def test_a_figure_is_of_the_settings_that_it_was_measured_with(text, plan, said,
 def test_settings_beside_a_proposal_are_of_its_plan(megatron):
     second = megatron.conversation.order[1]
     (fact,) = ask(megatron, "proposal 2 with full recompute took 5.5 s").evidence
+    assert fact.plan is not None
     assert fact.plan == second.model_copy(update={"remat": fact.plan.remat})
     assert str(fact.plan.remat) == "full"
 

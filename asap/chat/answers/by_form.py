@@ -40,7 +40,9 @@ from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.culprit import blamed, culprit
+from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardware_figure_asked
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
+from asap.chat.answers.this_run.monitors import monitor, monitored
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.conversation import Conversation
@@ -173,6 +175,8 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: finds_tight(q), tight_memory, Topic.MEMORY),
     Form(lambda c, q: asks_origin(c, q), figure_origin, Topic.BASIS),
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
+    Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
+    Form(lambda c, q: monitored(q) is not None, monitor, Topic.BOTTLENECK),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),

@@ -29,6 +29,8 @@ from asap.core.text import plain
 
 LONGEST_MESSAGE = 4000
 _SENTENCE = re.compile(r"(?<=[.!;])\s+")
+_BARE_FIGURE = re.compile(r"^\W*\d[\d.,]*\s*[a-z%]{0,4}\W*\?\W*$", re.I)
+"""A figure that is doubted beside the one that was measured: "39 ms? we get 44"."""
 _YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
 
 
@@ -113,7 +115,7 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     if not statements.evidence and (of_network or not statements.complaints):
         questions = _alternatives(question, scene) or several_in(text, scene) or (question,)
         return Message(said, text, agrees=agrees, statements=statements, questions=questions)
-    asked = [one for one in statements.unread if is_question(one)]
+    asked = [one for one in statements.unread if is_question(one) and not _BARE_FIGURE.match(one)]
     questions = tuple(read_question(one, scene) for one in asked)
     return Message(said, text, agrees=agrees, statements=statements, questions=questions)
 

@@ -30,7 +30,10 @@ from asap.study.study import Study, study_of
 
 _PART = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.I)
 _CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
-_OURS = re.compile(r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|log|logs|profiler|mfu|hbm|throughput)\b", re.I)
+_OURS = re.compile(
+    r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|logs?|profiler|wandb|tensorboard|console|trace|mfu|hbm|throughput)\b",
+    re.I,
+)
 _STEP = re.compile(r"\b(?:steps?|iterations?)\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""

@@ -16,14 +16,25 @@ _STEP_OF = re.compile(
     re.I,
 )
 """A step without a unit: "our step is really 36.4"."""
+_READ = (
+    r"(?:(?:my|our|the)\s+)?(?:logs?|profil\w+|dashboard|wandb|tensorboard|trace|monitor\w*|console|xprof|nsys)\s+"
+    r"(?:shows?|reports?|has|gives?|prints?|is)"
+)
+"""What a figure was read off."""
 _SEEN = r"(?:measured?|clock(?:ed)?|took|got|gets?|see|saw|read|is really|was really|really|actually)"
 _SET_AGAINST = re.compile(
     rf"\d(?:[\d.,]*\d)?\s?(?P<unit>ms|s|secs?|seconds?|GiB|GB|%)(?![\w/])(?P<name>\s+(?:mfu|hbm|memory)\b)?"
-    rf"[^\d]*\b{_SEEN}\s+(?:(?:it|at|about|only|just|more like)\s+)*"
+    rf"[^\d]*\b(?:{_SEEN}|{_READ})\s+(?:(?:it|at|about|only|just|more like)\s+)*"
     rf"\d+(?:\.\d+)?{_BARE}",
     re.I,
 )
-_MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:we|i)\s+(?:\w+ )?{_SEEN}\b)", re.I)
+_MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:(?:we|i)\s+(?:\w+ )?{_SEEN}|{_READ})\b)", re.I)
+_NAMED_BEFORE = re.compile(
+    rf"\b(?P<name>mfu|hbm|memory)\b[^.?!;]{{0,25}}?\d[\d.]*\s?(?:%|GiB|GB)[^\d!;]*?\b(?:{_SEEN}|{_READ})\s+"
+    r"(?:(?:it|at|about|only|just|more like)\s+)*\d+(?:\.\d+)?\s?(?:%|GiB|GB)(?!\s*(?:mfu|hbm|memory))",
+    re.I,
+)
+"""Two figures, of which the name of the first is that of the second as well."""
 
 
 _FILLER = r"(?:(?:is|was|at|of|now|about|around|only|up to|~|:|=|->|currently|roughly)\s*)*"
@@ -67,6 +78,7 @@ def with_units(text: str) -> str:
     "10.2 s? we got 7.9"."""
     for pattern in (_STEP_OF, _LONE_STEP, _PER_STEP):
         text = pattern.sub(lambda found: f"{found.group()} s", text)
+    text = _NAMED_BEFORE.sub(lambda found: f"{found.group()} {found['name']}", text)
     text = _MFU.sub(lambda found: f"{found.group()} %", text)
     text = _HBM_OF.sub(_held, text)
     return _SET_AGAINST.sub(lambda found: f"{found.group()} {found['unit']}{found['name'] or ''}", text)

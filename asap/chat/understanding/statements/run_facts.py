@@ -19,7 +19,7 @@ LONGEST_WORDS = 300
 _NO_COUNT = f"A {{}} is a whole number from 1 to {LARGEST_COUNT:,}; I have not recorded it."
 
 _FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
-_SETS = r"(?:is|was|has been|=|of|at|must|has to|have to|needs to|stays?|remains?|be|fixed|pinned)"
+_SETS = r"(?:is|was|has been|=|of|at|must|has to|have to|needs to|stays?|remains?|be|fixed|pinned|locked)"
 _COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?{_SETS})*\s*[=:]?\s*(?:{_FILLER})*"
 _BATCH = re.compile(
     rf"(?<![a-z])(?<!micro[- _])(?:batch|gbs|lbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"

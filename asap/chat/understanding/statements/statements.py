@@ -17,6 +17,7 @@ from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
+from asap.chat.understanding.statements.quoted import without_quoted
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
@@ -109,7 +110,8 @@ def read_statements(text: str, scene: Scene) -> Statements:
         found.complaints.append(
             f"That is not held against {names}: what you name is no fault of the plan. Nothing is recorded."
         )
-    found.evidence = _of_one_plan(found.evidence)
+    found.evidence, quoted = without_quoted(_of_one_plan(found.evidence), scene.study)
+    found.complaints += quoted
     impossible = [item for item in (*found.evidence, *found.supposed) if not is_possible(item)]
     if impossible:
         said = "; ".join(map(str, impossible))
