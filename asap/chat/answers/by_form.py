@@ -20,6 +20,7 @@ from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
 from asap.chat.answers.proposals.quoted_interval import quoted_interval, wide_interval
+from asap.chat.answers.proposals.ruled_out import asks_ruled_out, ruled_out
 from asap.chat.answers.proposals.savings import asks_savings, savings
 from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.proposals.tight_memory import finds_tight, tight_memory
@@ -43,6 +44,7 @@ from asap.chat.answers.this_run.culprit import blamed, culprit
 from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardware_figure_asked
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.monitors import monitor, monitored
+from asap.chat.answers.this_run.suspected import suspected, suspects_in
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.conversation import Conversation
@@ -165,6 +167,7 @@ FORMS: tuple[Form, ...] = (
         Topic.PROPOSALS,
     ),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
+    Form(lambda c, q: asks_ruled_out(q), ruled_out, Topic.PROPOSALS),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_launch_line(q), launch_line, Topic.MAXTEXT),
     Form(lambda c, q: _one_for_another(q), _what_changes, Topic.COMPARE),
@@ -175,6 +178,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: finds_tight(q), tight_memory, Topic.MEMORY),
     Form(lambda c, q: asks_origin(c, q), figure_origin, Topic.BASIS),
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
+    Form(lambda c, q: bool(suspects_in(q)), suspected, Topic.BOTTLENECK),
     Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
     Form(lambda c, q: monitored(q) is not None, monitor, Topic.BOTTLENECK),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),

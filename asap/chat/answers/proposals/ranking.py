@@ -16,6 +16,7 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.proposals.recommend import recommend
 from asap.proposals.selection.candidate import Candidate
+from asap.proposals.trials import most_promising, trials_of
 
 
 def proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -26,10 +27,12 @@ def proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
 
 
 def first(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """Which one to start with, and why it and not the next."""
-    current = conversation.proposals
+    """Which one to start with, and why it and not the next; the setting to test where no plan is."""
+    current, trial = conversation.proposals, most_promising(trials_of(conversation.study))
     if not current:
         list_proposals(conversation, answer)
+        if trial is not None:
+            answer.add(f"Keep the plan, and test this: {trial.statement}", f"To test it: {trial.line}")
         return
     best = current[0]
     answer.focus = best.plan
@@ -40,6 +43,7 @@ def first(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
     answer.add(*(f"§ {citation.supports} [{citation.id}]" for citation in proposal.citations))
     answer.add(*(_behind(conversation, best, other, rank) for rank, other in enumerate(current[1:], 2)))
+    answer.add(*([f"Beside the plans: {trial.statement} To test it: {trial.line}"] if trial is not None else []))
 
 
 def sure(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:

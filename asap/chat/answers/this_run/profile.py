@@ -13,6 +13,7 @@ from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.diagnosis.captures import no_profile
+from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of
@@ -27,6 +28,8 @@ _NUMBERED = re.compile(r"\b[a-z][\w-]*\.\d+\b", re.I)
 """Names as a compiler numbers them: ``fusion.123``."""
 _SHAPE = 80
 _OPAQUE = re.compile(r"\b(?:custom[- ](?:calls?|kernels?)|opaque)\b", re.I)
+_HIDDEN = re.compile(r"\b(?:overlap\w*|hid(?:e|es|den|ing)|exposed|async\w*|concurren\w+)\b", re.I)
+_OF_IT = re.compile(r"\bcollectives?\b", re.I)
 _KIND = re.compile(r"\b(all-to-all|all-gather|all-reduce|reduce-scatter)\b", re.I)
 
 
@@ -99,6 +102,14 @@ def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan, text:
             answer.add(
                 f"Which mesh axis a collective belongs to is not recorded in the profile. {plan} has:"
                 f" {'; '.join(uses)}."
+            )
+        diagnosis = conversation.study.diagnosis
+        found = [one.statement for one in diagnosis.findings if one.kind is Bottleneck.COMMUNICATION]
+        answer.add(*(f"- {one}" for one in (*found, *(said for said in diagnosis.correlation if _OF_IT.search(said)))))
+        if _HIDDEN.search(text):
+            answer.add(
+                "How much of it is hidden behind compute is not in these facts: a profile with every operation shows"
+                " it, as the time in the -done half of asynchronous collectives."
             )
         return
     step = prediction.step_time.value

@@ -37,7 +37,7 @@ _NAMED_BEFORE = re.compile(
 """Two figures, of which the name of the first is that of the second as well."""
 
 
-_FILLER = r"(?:(?:is|was|at|of|now|about|around|only|up to|~|:|=|->|currently|roughly)\s*)*"
+_FILLER = r"(?:(?:is|was|at|of|now|about|around|only|like|up to|~|:|=|->|currently|roughly)\s*)*"
 _LONE_STEP = re.compile(
     rf"^\W*(?:(?:now|new|actual|actually|our|the|real|avg|average|mean|median|current|ok|so|fyi|update)\W+)*"
     rf"(?:step(?:[ _-]?time)?|iter(?:ation)?(?:[ _-]?time)?)\W*{_FILLER}\d+\.\d+{_BARE}(?=\W*(?:now|today|here)?\W*$)",
@@ -46,6 +46,13 @@ _LONE_STEP = re.compile(
 """A step and no more: "step 2.95". A whole number may be that of a step."""
 _PER_STEP = re.compile(r"\b\d+\.\d+(?=\s*(?:/|per|an?|each)\s*(?:step|iter\w*)\b)", re.I)
 _MFU = re.compile(rf"\bmfu\b\s*{_FILLER}\d{{1,2}}(?:\.\d+)?{_BARE}", re.I)
+_EACH = r"\s*(?:/|per|a|each)\s*(?:gpu|chip|device|tpu)\b"
+_RATE_FIRST = re.compile(
+    rf"\b(?P<unit>tps|tgs|tok(?:en)?s?(?:/| per )s(?:ec(?:ond)?)?|t-?flop/?s?)\b(?P<per>{_EACH})?\W*{_FILLER}"
+    rf"(?P<count>\d[\d,.]*(?:\s?k)?)\b(?!\s*(?:%|tok|tps|s\b|ms\b))(?P<each>{_EACH})?",
+    re.I,
+)
+"""A rate whose unit stands before it: "tps is about 8100 per gpu"."""
 _HBM_OF = re.compile(
     r"\b(?P<name>hbm|memory|vram)\b(?P<between>[^\d?.!;]{0,20}?)(?P<held>\d{1,3}(?:\.\d+)?)\s*(?:gi?b?)?\s*"
     r"(?:/|of|out of)\s*(?:the\s+)?(?P<room>\d{2,3}(?:\.\d+)?)\b(?!\s*%)",
@@ -74,8 +81,9 @@ def _held(found: re.Match[str]) -> str:
 
 
 def with_units(text: str) -> str:
-    """The text with units that are left out: of a step, of MFU, of HBM "78 of 80", and of a figure beside another one,
-    "10.2 s? we got 7.9"."""
+    """The text with units that are left out, or stand before their figure: of a step, of MFU, of HBM "78 of 80", "tps:
+    8100", and of a figure beside another one, "10.2 s? we got 7.9"."""
+    text = _RATE_FIRST.sub(lambda one: f"{one['count']} {one['unit']}{one['per'] or one['each'] or ''}", text)
     for pattern in (_STEP_OF, _LONE_STEP, _PER_STEP):
         text = pattern.sub(lambda found: f"{found.group()} s", text)
     text = _NAMED_BEFORE.sub(lambda found: f"{found.group()} {found['name']}", text)

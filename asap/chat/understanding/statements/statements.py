@@ -28,8 +28,9 @@ Item = TypeVar("Item")
 
 _REPORTED = re.compile(
     r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had)|(?:our|the) [\w ]{1,30}(?:is"
-    r"|are))\b[^?]*?\d[^?,]*),\s*"
-    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\??)",
+    r"|are))\b[^?]*?\d[^?,]*|[^?,]*\d[\d.]*\s?(?:tps|tokens/s|m?s|GiB|GB|%)(?!\w)[^?,]*),\s*"
+    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where|any (?:idea|clue|thought|hint"
+    r"|suggestion)s?)\b[^?]*\??)",
     re.I,
 )
 _ASKED_AFTER = re.compile(

@@ -51,6 +51,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
     (r"\bmem\b", "memory"),
     (r"\bthru-?put\b", "throughput"),
+    (r"\bwps\b", "tps"),
     (r"\btoks?\s?/\s?s(?:ec)?\b", "tokens/s"),
     (r"\bopt(?:im)?(?=\s+states?\b)", "optimizer"),
     (r"\b(full|selective|no|without|disable|drop|off|enable|with) ac\b", r"\1 recomputation"),
