@@ -60,7 +60,7 @@ _QUANTITIES = re.compile(
 
 def figure_shown(conversation: Conversation, question: Question) -> ShownFigure | None:
     """The figure of the analysis that a message repeats; ``None`` where it repeats none, or names another quantity."""
-    said = [amount for amount in question.amounts if amount.unit in {"s", "%", "GiB", "GB"} and not amount.before]
+    said = [amount for amount in question.amounts if amount.unit in {"s", "%", "GiB", "GB"}]
     if len(said) != 1:
         return None
     try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from asap.chat.scenario.completeness import is_complete, missing
 from asap.chat.scenario.hardware import with_hardware, with_stated_network
+from asap.chat.scenario.micro_batch import with_batch_of_micro_batch
 from asap.chat.scenario.workload import with_model, with_workload
 from asap.chat.understanding.quantities.changes import Change, plan_settings
 from asap.core.errors import InsufficientEvidenceError
@@ -54,6 +55,7 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     if before is None:
         raise InsufficientEvidenceError("the current plan is not known", where=study.experiment.id, hint="--plan PLAN")
     experiment, changes, notes = study.experiment, [], []
+    change = with_batch_of_micro_batch(change, before, experiment.workload.global_batch, notes)
     experiment, stretched = with_hardware(study, experiment, change, before, changes, notes)
     experiment = with_stated_network(study, experiment, change, changes)
     experiment = with_workload(study, experiment, change, stretched, changes)
@@ -72,7 +74,11 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
 def _accumulating(study: Study, change: Change, plan: Plan, batch: int | None) -> Plan:
     """The plan with another global batch: stacks that set the size of a micro-batch keep it, and run more of them."""
     before = study.experiment.workload.global_batch
-    if change.get("batch") is None or not study.keeps_micro_batch or not (batch and before and plan.microbatches):
+    if (
+        (change.get("batch") is None and not change.same_local_batch)
+        or not study.keeps_micro_batch
+        or not (batch and before and plan.microbatches)
+    ):
         return plan
     count, rest = divmod(plan.microbatches * batch, before)
     return plan if rest or not count else plan.model_copy(update={"microbatches": count})

@@ -80,7 +80,11 @@ def hardware_figure(conversation: Conversation, answer: ReplyBuilder, question: 
         if node is not None and _OF_A_NODE.search(question.text):
             counted += f", {format_rate(share * node, part.unit)} of a node"
         answer.add(f"They count on the {format_percent(share, 0)} of it that published runs sustain: {counted}.")
-    if network:
+    if network and question.change.network is not None:
+        answer.add(
+            "To evaluate the run with it, say whether it is of a node, or of one GPU: 8x400Gb, 3200Gb/node, 400Gb/gpu."
+        )
+    elif network:
         answer.add('If yours is another one, ask with it: "what if the network is 8x200Gb", or record it: --network.')
 
 

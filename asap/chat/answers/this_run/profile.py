@@ -37,6 +37,7 @@ def operations(conversation: Conversation, answer: ReplyBuilder, question: Quest
     """The operations that are named, else those that take the most time."""
     listed = _listed(conversation, answer)
     named = [operation for operation in listed if operation.name in question.operations]
+    answer.complete = bool(named)
     for operation in named:
         _detail(conversation, answer, operation)
         _hlo(conversation, answer, operation, asked=_ASKS_FOR_HLO.search(question.text) is not None)
@@ -205,6 +206,10 @@ def _detail(conversation: Conversation, answer: ReplyBuilder, operation: Operati
     absent = [label for label, value in (("shape", operation.shape), ("source", operation.source)) if value is None]
     if absent:
         answer.add(f"- {' and '.join(absent)}: not recorded in this profile")
+    efficiency = operation.roofline_efficiency
+    if efficiency is not None and not operation.opaque:
+        saved = format_percent(operation.fraction * max(1 - efficiency, 0.0), 2)
+        answer.add(f"- at its roof it would save {saved} of the step, and no more")
     if operation.opaque:
         answer.add(
             "- opaque: a custom call reports no FLOPs and no bound; a cost_estimate in its kernel would show them"

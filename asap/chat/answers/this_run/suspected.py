@@ -11,6 +11,7 @@ from asap.chat.answers.this_run.run import bottleneck
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.words.questions import asks_how_to_tell
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.core.errors import AsapError
 from asap.core.units import format_percent, format_rate, format_seconds
@@ -77,7 +78,7 @@ _SUSPECTS = (
     ),
     _suspect(r"hbm|memory[- ](?:bandwidth|bw|bound)", "HBM traffic", Bottleneck.HBM, _named("hbm", "optimizer")),
     _suspect(r"host|cpu|launch\w*|python|dispatch", "the host", Bottleneck.HOST, _named("host")),
-    _suspect(r"bubbles?|pipelin\w+", "the pipeline bubble", Bottleneck.IDLE, _named("pipeline bubble")),
+    _suspect(r"bubbles?", "the pipeline bubble", Bottleneck.IDLE, _named("pipeline bubble")),
     _suspect(r"compute|flops?|matmuls?|gemms?|tensor cores?|mxu", "compute", Bottleneck.COMPUTE, _named("compute")),
 )  # fmt: skip
 
@@ -85,7 +86,13 @@ _SUSPECTS = (
 def suspects_in(question: Question) -> list[Suspect]:
     """The resources and axes that a message suspects; empty where it suspects none."""
     text = question.text
-    if not _SUSPICION.search(text) or question.refs.ranked or question.refs.written or not question.change.empty:
+    if (
+        not _SUSPICION.search(text)
+        or asks_how_to_tell(text)
+        or question.refs.ranked
+        or question.refs.written
+        or not question.change.empty
+    ):
         return []
     axes = [*axes_in_short(text), *(found["axis"].lower() for found in _AXIS_WORDS.finditer(text))]
     of_axes = [

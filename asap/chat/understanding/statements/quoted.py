@@ -15,7 +15,7 @@ _SEEN = re.compile(
     re.I,
 )
 """Words of a figure that was read off a run."""
-_JUDGED = re.compile(
+JUDGED = re.compile(
     r"\b(?:slow|ages|forever|too|a lot|much|terrible|awful|bad|low|high|long|fine|great|good|looks?|feels?|seems?"
     r"|sounds?|hmm*|wow|wtf|crap|sucks?)\b",
     re.I,
@@ -41,7 +41,7 @@ def without_quoted(facts: Sequence[StatedFact], study: Study) -> tuple[list[Stat
         own, count = _own(claim, study), len({fact.value for fact in group})
         ours = [fact for fact in group if own and fact.value and abs(fact.value - own) <= _ROUNDED * own]
         if count == 1:
-            quoted += [fact for fact in ours if _JUDGED.search(fact.words) and not _SEEN.search(fact.words)]
+            quoted += [fact for fact in ours if JUDGED.search(fact.words) and not _SEEN.search(fact.words)]
             continue
         unseen = [fact for fact in group if not _SEEN.search(fact.words)]
         if count == 2 and 0 < len(ours) < len(group):

@@ -17,7 +17,7 @@ from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
-from asap.chat.understanding.statements.quoted import without_quoted
+from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
@@ -141,7 +141,9 @@ def which_plan(fact: StatedFact) -> str:
 def _report_and_question(part: str) -> tuple[str, ...]:
     """A report and what is asked about it in one sentence: "we measured 9 s, is that good?"."""
     found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
-    return (part,) if found is None or is_question(found["report"]) else (found["report"], found["question"])
+    if found is None or is_question(found["report"]) or JUDGED.search(found["report"]):
+        return (part,)
+    return found["report"], found["question"]
 
 
 def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
