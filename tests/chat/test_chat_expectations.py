@@ -66,4 +66,6 @@ def test_an_operation_is_told_what_its_roof_would_save(start):
 
 @pytest.mark.parametrize("text", ["did you scale the batch with the chips?", "are you keeping the seq fixed?"])
 def test_what_every_plan_is_evaluated_with_is_told(text, megatron):
-    assert "Every plan is evaluated with what is on record, global batch 128" in ask(megatron, text).text
+    said = ask(megatron, text).text
+    assert "global batch: 128" in said
+    assert "neither follows the plan or the chips" in said

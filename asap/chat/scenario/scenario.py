@@ -62,7 +62,7 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     experiment = with_model(experiment, change, changes)
     settings_only = experiment == study.experiment
     change, unsaid = sayable(change, stack_of(experiment.workload.framework))
-    stretched = _accumulating(study, change, stretched, experiment.workload.global_batch)
+    stretched = _accumulating(study, change, before, stretched, experiment.workload.global_batch)
     after = plan_settings(change, stretched, experiment.workload.global_batch)
     if after != stretched:
         changes.append(f"{_settings(stretched, after)}{unsaid}")
@@ -71,16 +71,13 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     return Scenario(without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
 
 
-def _accumulating(study: Study, change: Change, plan: Plan, batch: int | None) -> Plan:
+def _accumulating(study: Study, change: Change, before: Plan, plan: Plan, batch: int | None) -> Plan:
     """The plan with another global batch: stacks that set the size of a micro-batch keep it, and run more of them."""
-    before = study.experiment.workload.global_batch
-    if (
-        (change.get("batch") is None and not change.same_local_batch)
-        or not study.keeps_micro_batch
-        or not (batch and before and plan.microbatches)
-    ):
+    on_record = study.experiment.workload.global_batch
+    follows = change.get("batch") is not None or change.same_local_batch
+    if not follows or not study.keeps_micro_batch or not (batch and on_record and before.microbatches):
         return plan
-    count, rest = divmod(plan.microbatches * batch, before)
+    count, rest = divmod(before.microbatches * batch * before.batch_shards, on_record * plan.batch_shards)
     return plan if rest or not count else plan.model_copy(update={"microbatches": count})
 
 

@@ -65,8 +65,9 @@ def weigh(conversation: Conversation, answer: ReplyBuilder, question: Question) 
     best: dict[Axis, Plan | None] = {axis: _best(conversation, axis, other) for axis, other in pairs}
     found = [plan for plan in best.values() if plan is not None]
     answer.add("The best plan with the one and without the other, of each:")
-    for axis in (axis for axis, _ in pairs if best[axis] is None):
-        answer.add(f"No ranked plan has {_name(axis)} alone of the two.")
+    for axis, _ in pairs:
+        if best[axis] is None:
+            answer.add(f"No ranked plan has {_name(axis)} alone of the two.")
     if len(found) == len(best):
         compare(conversation, answer, found)
     elif found:

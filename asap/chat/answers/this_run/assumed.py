@@ -24,9 +24,9 @@ def assumed(conversation: Conversation, answer: ReplyBuilder, question: Question
     """The figures that hold for every plan, unless a question says otherwise."""
     workload = conversation.study.experiment.workload
     known = {"batch": workload.global_batch, "sequence": workload.sequence_length}
-    said = [f"{name} {known[thing] or 'not on record'}" for thing, name in _KNOWN.items() if thing in known]
     answer.complete = True
+    answer.add(*(f"{name}: {known[thing] or 'not on record'}" for thing, name in _KNOWN.items()))
     answer.add(
-        f"Every plan is evaluated with what is on record, {' and '.join(said)}, as the run has it: neither follows the"
-        ' plan or the chips unless you ask so, as in "what if 1024 chips and batch 512".'
+        "Every plan is evaluated with that, as the run has it: neither follows the plan or the chips unless you ask so,"
+        ' as in "what if 1024 chips and batch 512".'
     )
