@@ -20,7 +20,7 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.count_of_before import count_asked
 from asap.chat.understanding.words.questions import is_question
 
-_LOOSE = {Topic.UNKNOWN, Topic.REPORTED, Topic.WHAT_IF}
+_LOOSE = {Topic.UNKNOWN, Topic.REPORTED, Topic.WHAT_IF, Topic.OUT_OF_SCOPE}
 """Topics of a line that may only repeat a figure of the analysis."""
 _LEAST_WORDS, _LONG = 3, 5
 """Words from which a guess at the topic is worth an answer, and beyond which more than a plan is asked for."""

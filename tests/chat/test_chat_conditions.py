@@ -20,6 +20,8 @@ def ask(chat: Chat, *lines: str):
         ("selective recompute ran at 5.9 s", "microbatches=16 remat=selective", "measured 5.9 s"),
         ("remat=none died with an oom", "microbatches=16 remat=none", "ran out of memory"),
         ("40 GB max reserved with 4 microbatches", "microbatches=4 remat=full", "HBM in use 37.3 GiB"),
+        ("with 2 vpp stages i get 5.7 s", "microbatches=16 pipeline_repeats=2 remat=full", "measured 5.7 s"),
+        ("hbm shows 61% with mbs 4", "microbatches=8 remat=full", "HBM in use 61.0 %"),
         ("selective remat was 12 % faster", "microbatches=16 remat=selective", "measured 0.893"),
     ],
 )
@@ -44,6 +46,7 @@ def test_settings_beside_a_proposal_are_of_its_plan(megatron):
         ("with gbs 256 the step took 12 s", "another global batch"),
         ("proposal 1 at seq 8k ran at 9 s", "another sequence length"),
         ("in fp8 it took 4.4 s", "fp8"),
+        ("on one node we see 11 s", "another number of chips"),
         ("zero bubble ran at 5.2 s", "zero-bubble schedules"),
     ],
 )

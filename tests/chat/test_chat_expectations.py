@@ -28,6 +28,10 @@ def test_a_gain_that_is_named_is_set_beside_the_one_that_is_expected(lines, said
     assert not answer.evidence
 
 
+def test_what_is_saved_of_memory_is_set_beside_memory(megatron):
+    assert "HBM is expected to be" in ask(megatron, "bf16 moments should save 40 % memory no").text
+
+
 def test_narrower_arithmetic_leaves_what_is_no_product(megatron):
     assert "shortens the matrix products alone" in ask(megatron, "fp8 should be twice as fast no").text
 

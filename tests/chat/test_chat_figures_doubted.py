@@ -29,6 +29,17 @@ def test_a_figure_that_is_shown_is_explained_where_it_is_repeated(text, said, st
     assert not answer.evidence
 
 
+@pytest.mark.parametrize("text", ["79% hbm bound, is it bad", "79 % bound by hbm sounds terrible"])
+def test_a_share_of_time_is_no_hbm_in_use(text, start):
+    answer = ask(start("paper-v6e-16"), text)
+    assert not answer.evidence
+    assert "79.4 % of the listed time goes to operations bound by HBM bandwidth" in answer.text
+
+
+def test_a_chip_that_has_something_is_no_number_of_chips(megatron):
+    assert "chips instead of" not in ask(megatron, "40 gigs?? our gpu has 80").text
+
+
 @pytest.mark.parametrize("text", ["loss is at 43 %", "our dataloader takes 43 % of the cpu"])
 def test_a_figure_of_something_else_is_none_of_the_analysis(text, start):
     assert "opaque, not inefficient" not in ask(start("paper-v5p-512"), text).text
@@ -42,6 +53,7 @@ def test_a_figure_of_something_else_is_none_of_the_analysis(text, start):
         ("the ib gives us 400 GB/s", "of a node of 8 in one direction"),
         ("which hbm bandwidth did you take", "Predictions take 3.35 TB/s for HBM bandwidth"),
         ("peak is 1979 tflops", "in dense fp8 or in dense int8 or in bf16 with sparsity, which training does not use"),
+        ("how come you assume 50 GB/s", "of one GPU in one direction"),
         ("busbw is 210 GB/s a node in nccl-tests", "253 GB/s of a node"),
     ],
 )

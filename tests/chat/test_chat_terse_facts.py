@@ -65,6 +65,8 @@ def test_memory_of_gpus_is_no_network(torchtitan):
         ("we dont want to fiddle with the seq length", "the sequence stays as it is"),
         ("i won't use offloading", "nothing is kept in host memory"),
         ("not keen to go above tp 8", "model is at most 8"),
+        ("cp is a no for us", "no seq axis"),
+        ("no way im changing gbs", "the batch stays as it is"),
         ("keep mbs at 1", "a microbatch has 1 sequence of each data rank"),
         ("mbs 2 is max", "a microbatch has at most 2 sequences of each data rank"),
     ],

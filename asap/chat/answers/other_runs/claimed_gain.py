@@ -22,6 +22,7 @@ _GAIN = re.compile(
     re.I,
 )
 _NARROW = {"fp8", "int8", "fp4", "int4", "nanoo_fp8"}
+_MEMORY = re.compile(r"\b(?:memory|hbm|vram)\b", re.I)
 _SLOWER = re.compile(r"\bslower\b", re.I)
 
 
@@ -58,7 +59,12 @@ def say_gain(conversation: Conversation, answer: ReplyBuilder, question: Questio
     if not scenario.changes:
         answer.add("That is so already: nothing would change.")
         return
-    if rate is not None:
+    before, after = now.memory, found.memory
+    if _MEMORY.search(question.text) and before is not None and after is not None:
+        saved = 1 - after.total.value / before.total.value
+        less = f"{format_percent(abs(saved), 0)} {'less' if saved > 0 else 'more'}"
+        answer.add(f"With {' and '.join(scenario.changes)} HBM is expected to be {less}; you name {amount.text}.")
+    elif rate is not None:
         answer.add(
             f"With {' and '.join(scenario.changes)} the model expects {significant(rate)} times the throughput of now;"
             f" you name {named}."

@@ -21,7 +21,10 @@ _KINDS: tuple[tuple[str, Axis], ...] = (
     (r"ep|expert(?:[- ]parallel\w*)", "expert"),
 )
 _KIND = f"(?:{'|'.join(f'(?:{words})' for words, _ in _KINDS)})"
-_AGAINST = r"(?:vs\.?|versus|or|against|compared (?:to|with)|(?:better|worse|faster|slower|cheaper|lighter) than)"
+_AGAINST = (
+    r"(?:vs\.?|versus|or|against|compared (?:to|with)"
+    r"|(?:always |really |usually |still |any )*(?:better|worse|faster|slower|cheaper|lighter) than)"
+)
 _VERSUS = re.compile(
     rf"(?<![\w=-])(?P<one>{_KIND})(?![\w=-]|\s*=?\s*\d)\s*(?:,\s*)?{_AGAINST}\s+(?:just |only |with |use |the )*"
     rf"(?P<two>{_KIND})(?![\w=-]|\s*=?\s*\d)",

@@ -29,6 +29,7 @@ _ASKS = re.compile(
     r"|\b(?:your|assumed) (?:\w+ ){0,2}(?:figure|number|rate|bandwidth|peak)s?\b",
     re.I,
 )
+_ASSUMED = re.compile(r"\b(?:assum\w*|count\w* on|(?:you|did you|do you) (?:use|take))\b", re.I)
 _OF_A_NODE = re.compile(r"\b(?:per|a|each|of the) (?:node|host|server)\b|/ ?node\b", re.I)
 _SUPPOSES = re.compile(r"\b(?:what if|if|suppose|imagine|were|would|upgrade\w*|instead)\b", re.I)
 
@@ -39,6 +40,8 @@ def hardware_figure_asked(conversation: Conversation, question: Question) -> Har
     if hardware is None or _SUPPOSES.search(text) or question.refs.ranked or _says_of_what(question):
         return None
     part = next((part for part in PARTS if part.words.search(text)), None)
+    if part is None and _ASSUMED.search(text):
+        part = next((one for one in PARTS if _follows(one, hardware, text)), None)
     if part is None:
         return None
     said = _said(part, text)
@@ -86,6 +89,12 @@ def hardware_figure(conversation: Conversation, answer: ReplyBuilder, question: 
         )
     elif network:
         answer.add('If yours is another one, ask with it: "what if the network is 8x200Gb", or record it: --network.')
+
+
+def _follows(part: HardwarePart, hardware: Slice, text: str) -> bool:
+    """Whether a figure of a text is one of the part's."""
+    said = _said(part, text)
+    return said is not None and any(abs(said - rate) <= _NEAR * rate for rate, _ in part.figures(hardware))
 
 
 def _says_of_what(question: Question) -> bool:

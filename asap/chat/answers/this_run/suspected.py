@@ -26,7 +26,9 @@ _SUSPICION = re.compile(
     r"|\b(?:sure|certain|positive|really|definitely|truly)\b[^.?!]*\b(?:is|are|it'?s|that'?s|thats|its|from|the)\b"
     r"|\b(?:so|then|is|isn't|are|aren't|was) (?:it|that|this|they)(?:'s| is| are)? (?:just |only |really |all )?"
     r"(?:the|because|due|down)\b"
-    r"|^\W*(?:so|then) (?:it|that|this)(?: is|'s) (?:the )?"
+    r"|^\W*(?:so|then|no|nah|nope|but)?\W*(?:it|that|this)(?: is|'s) (?:just |all )?the\b"
+    r"|^\W*(?:so|then) (?:it|that|this)(?: is|'s)"
+    r"|\b(?:can|could|might|may) (?:the )?[\w-]+(?: [\w-]+)? be (?:the|what|at|our|it)\b"
     rf"|\b{_WE_DO}(?:look at|worry about|fix|tune|optimi[sz]e|attack|go after|focus on)\b"
     r"|\b(?:crawl\w*|sluggish|choking|starv\w*|saturat\w*|the reason|at fault|responsible|to blame)\b",
     re.I,
@@ -73,7 +75,8 @@ _SUSPECTS = (
         lambda plan, part, conversation: False,
     ),
     _suspect(
-        r"communicat\w+|collectives?|nccl|all-\w+|reduce-scatter", "communication", Bottleneck.COMMUNICATION,
+        r"communicat\w+|collectives?|ici|nvlinks?|interconnect|nccl|all-\w+|reduce-scatter", "communication",
+        Bottleneck.COMMUNICATION,
         lambda plan, part, conversation: part.axis is not None,
     ),
     _suspect(r"hbm|memory[- ](?:bandwidth|bw|bound)", "HBM traffic", Bottleneck.HBM, _named("hbm", "optimizer")),

@@ -34,6 +34,7 @@ _FIXED = re.compile(
     r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b"
     rf"|{_UNWILLING}(?:touch|chang|alter|modif|tweak|fiddl|vary|mess(?:ing)? with|play(?:ing)? with)\w*\b"
     r"(?! (?:my|our) mind)"
+    r"|\bno way (?:(?:i|we)(?:'m|'re|'d| am| are)?|im) (?:going to |gonna )?(?:touch|chang|alter|modif|tweak|mess)\w*"
     r"|\bno (?:touch|chang|alter|modif|tweak|fiddl|mess)\w*ing\b"
     r"|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
@@ -52,6 +53,9 @@ _RULED_OUT = re.compile(
     rf"|{_UNWILLING}(?:use|using|do|doing|run(?:ning)?(?: with)?|have|having|enabl\w+|deal with|go (?:for|with))"
     rf"|{_WE}(?:do not|don't) (?:really |even )?want(?: any)?"
     r"(?! (?:to|it|that|this|you)\b|.* to (?:be|become|get|make|slow|cost)\b)"
+    r"|(?:is|are|'s) (?:a )?(?:hard |clear |definite )?no(?: for (?:us|me|now))?(?=\W*$)"
+    r"|(?:is |are )?not (?:going to happen|happening)|(?:isn't|aren't|is not|are not) something (?:we|i|that)"
+    rf"|{_WE}(?:would |want to |have to |need to |prefer to |rather )+avoid"
     r"|can ?not (?:use|do|run|have)|can't (?:use|do|run|have)|cannot be used|no go|must not "
     r"use|not permitted|won't work for us|is excluded)\b",
     re.I,

@@ -19,8 +19,12 @@ _HBM = re.compile(
     r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water)\b",
     re.I,
 )
-_MONITORED = re.compile(r"\b(?:util\w*|busy|occupancy|power|activ(?:e|ity)|duty)\b", re.I)
-"""Shares that monitors show beside that of the memory in use."""
+_MONITORED = re.compile(
+    r"\b(?:util\w*|busy|occupancy|power|activ(?:e|ity)|duty|bound|bandwidth|traffic|roofline"
+    r"|of the (?:time|step|peak))\b",
+    re.I,
+)
+"""Shares that are not of the memory in use."""
 _BYTES = {"GiB": float(GIB), "GB": 1e9}
 _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""

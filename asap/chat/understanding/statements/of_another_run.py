@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from asap.chat.understanding.quantities.already_so import real_change, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.quantities.amounts import amounts as amounts_of
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import change_in
 from asap.chat.understanding.quantities.machines import counted_in_chips
@@ -17,6 +18,7 @@ from asap.study.study import Study
 
 _SIZES = {"chips", "nodes", "slices", "sequences", "sequences/chip", "layers", "experts", "tokens"}
 _UNDER = r"(?:with|at|on|using|under|for|in|across|over)"
+_SINGLE = re.compile(r"\b(?:one|a single)(?= (?:nodes?|hosts?|[gt]pus?|chips?|devices?|slices?|pods?)\b)", re.I)
 _OF_THE_RUN: dict[Thing, str] = {
     "batch": r"batch\w*|gbs|bs|sequences|seqs", "per_device_batch": r"batch\w*|gbs|bs|sequences|seqs|per[- ]\w+",
     "local_batch": r"local\w*|lbs", "sequence": r"seq\w*|context|length|tokens|\d+ ?k",
@@ -40,8 +42,9 @@ def of_another_run(text: str, amounts: Sequence[Amount], study: Study) -> str | 
         return None
     if (technique := unmodelled_in(text)) is not None:
         return _refusal(text, technique)
-    bare = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
-    counted = [one for one in counted_in_chips(bare, amounts, study.slice) if one.unit in COUNTS | _SIZES]
+    bare = _SINGLE.sub("1", blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
+    found = amounts_of(bare) if _SINGLE.search(text) else amounts
+    counted = [one for one in counted_in_chips(bare, found, study.slice) if one.unit in COUNTS | _SIZES]
     change, _ = change_in(bare, counted)
     change = without_what_is_so(real_change(change, study), study)
     workload = study.experiment.workload

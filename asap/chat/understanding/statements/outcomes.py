@@ -26,6 +26,7 @@ _FAILED = re.compile(
 )
 _HAPPENED = re.compile(
     r"\b(?:measured?|measures|measurement|took|takes|ran|run|tested|tried|benchmarked|timed|clocked|was|were|got|gets|gave"
+    r"|gives|yields|shows|(?:i|we) (?:get|see|have|measure)"
     r"|came (?:out|in)|turned out|reached|achieved"
     r"|needs|needed|hit|hits|fell over|clock\w*|reads?|reports?|average[sd]?|now at|behaved"
     r"|did (?:that|this|it)|peaked|died|threw|ended|had|saw|finished|step time|(?:per|a|each) step"

@@ -70,6 +70,8 @@ _SHORT: tuple[tuple[str, str], ...] = (
 _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
 
+_LINKS_BARE = re.compile(r"(?<![\w.])(\d{1,2}\s?x\s?(?:25|50|100|200|400|800))(?![\w.])", re.I)
+"""Links of a node by their rate, without its unit."""
 _GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
 """Bits of a network, bytes of anything else."""
 
@@ -78,4 +80,6 @@ def spelled_out(text: str) -> str:
     """The text with short forms in full."""
     for pattern, words in _TABLE:
         text = pattern.sub(words, text)
+    if speaks_of_network(text):
+        text = _LINKS_BARE.sub(r"\1Gb", text)
     return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)
