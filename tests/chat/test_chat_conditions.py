@@ -56,6 +56,13 @@ def test_a_figure_of_another_run_is_not_recorded(text, reason, megatron):
     assert f"is of a run with {reason}" in answer.text
 
 
+@pytest.mark.parametrize("text", ["with hsdp we measured 5 s", "under pp it ran at 5.4 s", "using cp we got 6 s"])
+def test_a_figure_under_an_axis_without_its_degree_is_asked_about(text, megatron):
+    answer = ask(megatron, text)
+    assert not answer.evidence
+    assert "names no degrees" in answer.text
+
+
 @pytest.mark.parametrize(
     "lines", [("our batch is 64 and the step takes 3.5 s",), ("our gbs is 64", "step takes 3.5 s")]
 )

@@ -3,6 +3,8 @@
 import pytest
 
 from asap.chat.chat import Chat
+from asap.experiments import ExperimentStore
+from asap.experiments.create import Statement, create_experiment
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +63,37 @@ def test_the_batch_follows_the_chips_that_were_spoken_of(text, megatron):
     answer = ask(megatron, "what about 32 gpus", text)
     assert "With 32 chips instead of 16 and a global batch of 256 instead of 128" in answer.text
     assert "replica=8 model=4 microbatches=16" in answer.text
+
+
+def test_a_batch_that_was_supposed_is_not_supposed_twice(megatron):
+    answer = ask(megatron, "gbs 512", "tokens/s at that")
+    assert "microbatches=64 remat=full with a global batch of 512 instead of 128" in answer.text
+
+
+SMALL = (
+    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 --num-attention-heads 8"
+    " --seq-length 1024 --micro-batch-size 4 --global-batch-size 32 --bf16 --vocab-size 50304"
+)
+
+
+@pytest.fixture
+def waiting(start, tmp_path):
+    """A chat over a run that waits for its host, where no plan gains anything and CUDA graphs are a test."""
+    script = tmp_path / "small.sh"
+    script.write_text(f"{SMALL}\n", encoding="utf-8")
+    run = create_experiment("waiting", Statement(hardware="h100-8"), config=script)
+    ExperimentStore().add(run, replace=True)
+    return start("waiting")
+
+
+@pytest.mark.parametrize("text", ["so then?", "any ideas?", "now what"])
+def test_the_setting_to_test_is_named_where_no_plan_gains(text, waiting):
+    assert "--cuda-graph-impl local" in ask(waiting, text).text
+
+
+def test_a_setting_that_cannot_be_used_is_not_named_again(waiting):
+    answer = ask(waiting, "we cannot use cuda graphs, shapes are dynamic", "so what now")
+    assert "cuda-graph-impl" not in answer.text
 
 
 def test_an_operation_is_told_what_its_roof_would_save(start):

@@ -77,6 +77,10 @@ def _accumulating(study: Study, change: Change, before: Plan, plan: Plan, batch:
     follows = change.get("batch") is not None or change.same_local_batch
     if not follows or not study.keeps_micro_batch or not (batch and on_record and before.microbatches):
         return plan
+    now = study.plan
+    size = on_record / (now.batch_shards * (now.microbatches or 1)) if now is not None else 0.0
+    if batch == size * plan.batch_shards * before.microbatches:
+        return plan.model_copy(update={"microbatches": before.microbatches})
     count, rest = divmod(before.microbatches * batch * before.batch_shards, on_record * plan.batch_shards)
     return plan if rest or not count else plan.model_copy(update={"microbatches": count})
 

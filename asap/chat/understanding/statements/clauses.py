@@ -16,7 +16,7 @@ from asap.chat.understanding.statements.conditions import has_figure, plan_under
 from asap.chat.understanding.statements.constraints import UNWILLING, constraints_in
 from asap.chat.understanding.statements.measurements import figures_in
 from asap.chat.understanding.statements.micro_batch_limit import micro_batch_limit_in
-from asap.chat.understanding.statements.of_another_run import of_another_run
+from asap.chat.understanding.statements.of_another_run import of_another_run, under_unnamed_degrees
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
@@ -107,6 +107,8 @@ def clause_facts(
             return []
         if (refusal := of_another_run(text, clause.amounts, study)) is not None:
             return [refusal]
+        if (question := under_unnamed_degrees(text, clause.amounts, clause.refs, study)) is not None:
+            return [question]
     reported = not imagined and has_figure(clause.amounts)
     stated = run_facts(text, study, clause.refs, imagined=imagined, reported=reported)
     if not stated:

@@ -3,7 +3,7 @@
 import re
 
 from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import HBM, MESH, NO_OFFLOAD, StatedFact
+from asap.chat.evidence.fact import HBM, MESH, NO_GRAPHS, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.bounds import bound_in
@@ -91,6 +91,7 @@ _AT = re.compile(
 """A degree beside a short name: "we need tp 8 to stay"."""
 _TECHNIQUES: tuple[tuple[str, str], ...] = (
     (NO_OFFLOAD, r"\boffload\w*|\bhost memory\b"),
+    (NO_GRAPHS, r"\bcuda[- ]?graphs?\b"),
     ("no accumulation", r"\baccumulat\w+"),
     ("no virtual stages", r"\binterleav\w*|\bvirtual (?:pipeline )?stages?\b|\bv-?pp\b|\bpipeline[_ ]repeats\b"),
 )

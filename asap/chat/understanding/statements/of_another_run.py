@@ -10,14 +10,19 @@ from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import change_in
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.things import Thing
+from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.conditions import COUNTS, reports
 from asap.chat.understanding.words.unmodelled import unmodelled_in
 from asap.core.text import plain
+from asap.plans.axes import WORDS, Axis
 from asap.plans.prose import plan_spans
 from asap.study.study import Study
 
 _SIZES = {"chips", "nodes", "slices", "sequences", "sequences/chip", "layers", "experts", "tokens"}
 _UNDER = r"(?:with|at|on|using|under|for|in|across|over)"
+_UNDER_AXIS = re.compile(
+    r"\b(?:with|using|under|on|in)\s+(?:\w+ )?(?P<axis>hsdp|fsdp|tp|pp|cp|ep)(?![\w=-]|\s*=?\s*\d)", re.I
+)
 _SINGLE = re.compile(r"\b(?:one|a single)(?= (?:nodes?|hosts?|[gt]pus?|chips?|devices?|slices?|pods?)\b)", re.I)
 _OF_THE_RUN: dict[Thing, str] = {
     "batch": r"batch\w*|gbs|bs|sequences|seqs", "per_device_batch": r"batch\w*|gbs|bs|sequences|seqs|per[- ]\w+",
@@ -54,6 +59,20 @@ def of_another_run(text: str, amounts: Sequence[Amount], study: Study) -> str | 
         if _is_condition(thing, bare) and _is_known(thing, study):
             return _refusal(text, f"another {_NAMES[thing]}")
     return None
+
+
+def under_unnamed_degrees(text: str, amounts: Sequence[Amount], refs: References, study: Study) -> str | None:
+    """Asks for the plan of a report under an axis that the run does not have, no degree named: "with hsdp 2.6 s"."""
+    if refs.plans or study.plan is None or not reports(text, amounts):
+        return None
+    found = _UNDER_AXIS.search(text)
+    if found is None:
+        return None
+    hybrid = found["axis"].lower() == "hsdp"
+    axes: tuple[Axis, ...] = ("replica", "data") if hybrid else (WORDS[found["axis"].lower()],)
+    if all(study.plan.degree(axis) > 1 for axis in axes):
+        return None
+    return f'Which plan is that? "{plain(found[0], 40)}" names no degrees: say it as in "data=16 model=4 took 2.4 s".'
 
 
 def _is_condition(thing: Thing, text: str) -> bool:
