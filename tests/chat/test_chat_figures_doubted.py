@@ -53,6 +53,7 @@ def test_a_figure_of_something_else_is_none_of_the_analysis(text, start):
         ("the ib gives us 400 GB/s", "of a node of 8 in one direction"),
         ("which hbm bandwidth did you take", "Predictions take 3.35 TB/s for HBM bandwidth"),
         ("peak is 1979 tflops", "in dense fp8 or in dense int8 or in bf16 with sparsity, which training does not use"),
+        ("hbm does 3350 GB/s", "3.35 TB/s is that figure"),
         ("how come you assume 50 GB/s", "of one GPU in one direction"),
         ("busbw is 210 GB/s a node in nccl-tests", "253 GB/s of a node"),
     ],
@@ -83,6 +84,8 @@ def test_what_a_monitor_shows_is_no_mfu(text, megatron):
         "step is {own} s but my log has {seen}",
         "you say {own} s, wandb shows {seen} s",
         "{own} s? we get {seen}",
+        "we got {seen} s but you said {own} s",
+        "step is {seen} s where you expected {own}",
         "report has {own} s, profiler says {seen} s",
     ],
 )

@@ -66,6 +66,7 @@ def test_memory_of_gpus_is_no_network(torchtitan):
         ("i won't use offloading", "nothing is kept in host memory"),
         ("not keen to go above tp 8", "model is at most 8"),
         ("cp is a no for us", "no seq axis"),
+        ("we dont do interleaving", "no virtual pipeline stages"),
         ("no way im changing gbs", "the batch stays as it is"),
         ("keep mbs at 1", "a microbatch has 1 sequence of each data rank"),
         ("mbs 2 is max", "a microbatch has at most 2 sequences of each data rank"),

@@ -92,7 +92,8 @@ PARTS = (
         "the network between nodes", _network, "network.bandwidth", "network_efficiency",
     ),
     _part(
-        r"hbm(?:2e?|3e?)? (?:bandwidth|bw|rate|speed)|memory (?:bandwidth|bw)|hbm(?=[^.?!]*\bTB/s)", "HBM bandwidth",
+        r"hbm(?:2e?|3e?)? (?:bandwidth|bw|rate|speed)|memory (?:bandwidth|bw)|hbm(?=[^?!]*\d\s*[TG]B/s)",
+        "HBM bandwidth",
         lambda hardware: [(hardware.chip.hbm_bandwidth, "of one chip")], "hbm_bandwidth", "memory_efficiency",
     ),
     _part(

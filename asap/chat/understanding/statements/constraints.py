@@ -55,6 +55,7 @@ _RULED_OUT = re.compile(
     r"(?! (?:to|it|that|this|you)\b|.* to (?:be|become|get|make|slow|cost)\b)"
     r"|(?:is|are|'s) (?:a )?(?:hard |clear |definite )?no(?: for (?:us|me|now))?(?=\W*$)"
     r"|(?:is |are )?not (?:going to happen|happening)|(?:isn't|aren't|is not|are not) something (?:we|i|that)"
+    rf"|{_WE}(?:do not|don't) (?:ever )?do"
     rf"|{_WE}(?:would |want to |have to |need to |prefer to |rather )+avoid"
     r"|can ?not (?:use|do|run|have)|can't (?:use|do|run|have)|cannot be used|no go|must not "
     r"use|not permitted|won't work for us|is excluded)\b",

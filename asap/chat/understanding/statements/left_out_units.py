@@ -29,6 +29,12 @@ _SET_AGAINST = re.compile(
     re.I,
 )
 _MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:(?:we|i)\s+(?:\w+ )?{_SEEN}|{_READ})\b)", re.I)
+_QUOTED_AFTER = re.compile(
+    r"\s*[,;]?\s+(?:(?:but|and|while|where|whereas|though|vs\.?)\s+)?(?=(?:you|your \w+|the (?:report|analysis))\s+"
+    r"(?:said|says?|predict\w*|told|claim\w*|expect\w*|had|estimat\w*|thought|promis\w*)\b)",
+    re.I,
+)
+"""Where the engine is quoted after what was measured: "i see 3.9 s, you predicted 3.6"."""
 _NAMED_BEFORE = re.compile(
     rf"\b(?P<name>mfu|hbm|memory)\b[^.?!;]{{0,25}}?\d[\d.]*\s?(?:%|GiB|GB)[^\d!;]*?\b(?:{_SEEN}|{_READ})\s+"
     r"(?:(?:it|at|about|only|just|more like)\s+)*\d+(?:\.\d+)?\s?(?:%|GiB|GB)(?!\s*(?:mfu|hbm|memory))",
@@ -94,6 +100,9 @@ def with_units(text: str) -> str:
 
 def said_and_measured(part: str) -> tuple[str, ...]:
     """A figure that is quoted and the one that was measured, by themselves."""
+    quote = _QUOTED_AFTER.search(part)
+    if quote is not None and any(one.unit for one in amounts(part[: quote.start()])):
+        return part[: quote.start()], part[quote.end() :]
     found = _MEASURED.search(part)
     quoted = found is not None and any(one.unit for one in amounts(part[: found.start()]))
     return (part[: found.start()], part[found.end() :]) if found and quoted else (part,)
