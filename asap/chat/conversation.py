@@ -71,6 +71,13 @@ class Conversation:
         return self._study
 
     @property
+    def study_as_stated(self) -> Study:
+        """The run as it was analysed, with another batch, sequence or plan if one was stated, and no measurement."""
+        analysed = self.analysed_study
+        facts = [item for item in self.evidence if item.claim in RUN_CLAIMS]
+        return study_of(with_run_claims(analysed.experiment, facts), analysed.profile) if facts else analysed
+
+    @property
     def scene(self) -> Scene:
         """What the next line is read against."""
         return Scene(
@@ -204,8 +211,5 @@ class Conversation:
     def _refresh(self) -> None:
         if self._revised_for == tuple(self.evidence):
             return
-        analysed = self.analysed_study
-        facts = [item for item in self.evidence if item.claim in RUN_CLAIMS]
-        study = study_of(with_run_claims(analysed.experiment, facts), analysed.profile) if facts else analysed
-        study = anchored(study, self.evidence)
+        study = anchored(self.study_as_stated, self.evidence)
         self._study, self._revised, self._revised_for = study, None, tuple(self.evidence)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
+from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
@@ -11,6 +12,8 @@ from asap.chat.understanding.references.references import references
 from asap.core.units import format_percent
 
 _MOST_OF_HBM = 1.0
+_FAR = 4.0
+"""Times by which no prediction is off."""
 
 
 def doubts(
@@ -42,6 +45,10 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
         chip = conversation.study.slice.chip
         if value > 1.02 * chip.hbm_bytes / chip.devices:
             return f"A device of {chip.title} has less HBM than that."
+    if fact.claim is Claim.THROUGHPUT and _is_of_a_chip(conversation, fact):
+        return (
+            "Is that of each chip, or of all of them? Of all it would be far below what is expected: say it per chip."
+        )
     if fact.claim is Claim.OUT_OF_MEMORY and _may_be_of_now(conversation, fact):
         return f'Of which plan? What runs now does not fit either, as far as is predicted. Say "{fact}" if it was that.'
     mfu = _mfu_of(conversation, fact)
@@ -51,6 +58,15 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
             " run: is it of this model, batch and number of chips?"
         )
     return None
+
+
+def _is_of_a_chip(conversation: Conversation, fact: StatedFact) -> bool:
+    """Whether a rate is too low for all chips, and as one of each chip it is not."""
+    now = modelled_now(conversation.study)
+    if fact.stated is not None or now is None or now.tokens_per_second is None or not fact.value:
+        return False
+    expected, devices = now.tokens_per_second.value, now.plan.devices
+    return devices > 1 and fact.value * _FAR < expected < fact.value * devices * _FAR
 
 
 def _may_be_of_now(conversation: Conversation, fact: StatedFact) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import list_proposals
-from asap.chat.answers.proposals.measurements import against_prediction
+from asap.chat.answers.proposals.measurements import against_prediction, memory_against_prediction
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import implied_step
 from asap.chat.evidence.claims import Claim
@@ -100,6 +100,7 @@ def _notes(conversation: Conversation, fact: StatedFact, earlier: Sequence[State
             notes.append(f"It replaces what you said earlier: {old}.")
     if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE}:
         notes += against_prediction(conversation, fact)
+    notes += memory_against_prediction(conversation, fact)
     if fact.claim is Claim.STEP_TIME and current_step_time(conversation.study, conversation.evidence) is None:
         notes += anchored_to_another(conversation) or [NOT_COMPARED]
     if fact.about == HBM and all(one.prediction.memory is None for one in conversation.revised.ranked.candidates):

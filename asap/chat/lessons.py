@@ -19,7 +19,7 @@ _LEAST_CHANGE = 0.01
 def anchored_to_step(conversation: Conversation, old: Quantity | None) -> list[str]:
     """How a newly measured step of what runs now moves the predictions."""
     now = current_step_time(conversation.study, conversation.evidence)
-    modelled = modelled_now(conversation.analysed_study)
+    modelled = modelled_now(conversation.study_as_stated)
     if now is None or now == old or modelled is None or modelled.step_time is None:
         return []
     factor = now.value / modelled.step_time.value
@@ -35,7 +35,7 @@ def anchored_to_another(conversation: Conversation) -> list[str]:
     """How the measured step of another plan moves the prediction of what runs now, and with it all others."""
     from asap.prediction.predict_study import expect
 
-    study, before = conversation.study, modelled_now(conversation.analysed_study)
+    study, before = conversation.study, modelled_now(conversation.study_as_stated)
     if study.plan is None or study.profile is None or before is None or before.step_time is None:
         return []
     (now,) = expect(study, [study.plan])

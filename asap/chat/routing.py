@@ -5,6 +5,7 @@ from asap.chat.answers.by_form import form_of
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.shown_figures import answer_shown, figure_shown
 from asap.chat.answers.suggestions import suggestions
 from asap.chat.answers.talk import small_talk
 from asap.chat.answers.unused_words import unused_words
@@ -16,8 +17,11 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.count_of_before import count_asked
 from asap.chat.understanding.words.questions import is_question
 
+_LOOSE = {Topic.UNKNOWN, Topic.REPORTED, Topic.WHAT_IF, Topic.OUT_OF_SCOPE}
+"""Topics of a line that may only repeat a figure of the analysis."""
 _LEAST_WORDS, _LONG = 3, 5
 """Words from which a guess at the topic is worth an answer, and beyond which more than a plan is asked for."""
 
@@ -55,6 +59,8 @@ def _dispatch(
     elif (form := form_of(conversation, question)) is not None:
         answer.topic = form.topic or answer.topic
         form.answer(conversation, answer, question)
+    elif _is_loose(question) and (shown := figure_shown(conversation, question)) is not None:
+        answer_shown(conversation, answer, question, shown)
     elif question.topic in ANSWERS:
         ANSWERS[question.topic].answer(conversation, answer, question)
     elif question.plans:
@@ -67,6 +73,11 @@ def _dispatch(
         ANSWERS[guess].answer(conversation, answer, question)
     else:
         changes.not_understood(conversation, answer, question, suggestions(question))
+
+
+def _is_loose(question: Question) -> bool:
+    """Whether it names neither a plan nor a change, and is of no topic of its own."""
+    return question.topic in _LOOSE and question.change.empty and not question.refs.written
 
 
 def _guess(question: Question) -> Topic | None:
@@ -120,5 +131,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "operations": operations,
         "limits": answer.limits,
         "steps": answer.steps,
+        "asked": count_asked(question.text),
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -125,3 +125,29 @@ def test_an_outcome_of_another_plan_takes_the_place_of_the_one_that_was_said(den
     answer = ask(dense, "oops, I meant that proposal 1 ran out of memory")
     assert [fact.plan for fact in answer.retracted] == [second]
     assert [fact.plan for fact in dense.conversation.evidence] == [first]
+
+
+@pytest.mark.parametrize(
+    "text", ["did that kill any?", "which ones got knocked out", "who survives?", "is anything ruled out"]
+)
+def test_what_a_limit_rules_out_is_told_plan_by_plan(text, megatron):
+    opening = megatron.conversation.opening
+    megatron.turn("tp has to be 2 at most", lambda piece: None)
+    answer = ask(megatron, text)
+    lines = answer.text.splitlines()
+    for place, plan in enumerate(opening, 1):
+        out = "ruled out by model is at most 2" if plan.degree("model") > 2 else "not ruled out"
+        assert any(line.startswith(f"- proposal {place}, {plan}: {out}") for line in lines)
+
+
+def test_a_proposal_is_out_by_a_limit_that_was_asked_for(dense):
+    second = dense.conversation.order[1]
+    axis = next(axis for axis in ("model", "seq", "data") if second.degree(axis) > 1)
+    ask(dense, f"anything with no {axis} axis?")
+    answer = ask(dense, "so 2 is out")
+    assert "ruled out by" in answer.text
+    assert "not on record" in answer.text
+
+
+def test_nothing_is_ruled_out_before_a_limit_is_stated(dense):
+    assert "Nothing is ruled out" in ask(dense, "did anything get eliminated?").text

@@ -61,6 +61,13 @@ def test_memory_of_gpus_is_no_network(torchtitan):
         ("vpp isn't supported w/ our custom layers", "no virtual pipeline stages"),
         ("hsdp doesnt work in our fork, only plain fsdp", "no replica axis"),
         ("no remat please", "nothing is recomputed"),
+        ("id rather not touch the batch", "the batch stays as it is"),
+        ("we dont want to fiddle with the seq length", "the sequence stays as it is"),
+        ("i won't use offloading", "nothing is kept in host memory"),
+        ("not keen to go above tp 8", "model is at most 8"),
+        ("cp is a no for us", "no seq axis"),
+        ("we dont do interleaving", "no virtual pipeline stages"),
+        ("no way im changing gbs", "the batch stays as it is"),
         ("keep mbs at 1", "a microbatch has 1 sequence of each data rank"),
         ("mbs 2 is max", "a microbatch has at most 2 sequences of each data rank"),
     ],
@@ -90,3 +97,19 @@ def test_a_technique_that_is_refused_is_not_tried(megatron):
     text = ask(megatron, "no vpp").text
     assert "pipeline_repeats=2" not in text
     assert "microbatches=32" not in ask(megatron, "without grad accum").text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["i don't like pp", "that won't change the batch", "we do not run pp much", "i dont want pp to be the bottleneck"],
+)
+def test_a_dislike_or_a_description_is_no_limit(text, dense):
+    assert not ask(dense, text).evidence
+
+
+@pytest.mark.parametrize("text", ["why not tp8 no pp", "no pp, just tp 8?", "tp8 without pipeline parallelism?"])
+def test_a_plan_lacks_the_axis_that_it_is_to_lack(text, dense, megatron):
+    megatron.turn("we run replica=2 model=4 stage=2", lambda piece: None)
+    answer = ask(megatron, text)
+    assert answer.focus is not None
+    assert (answer.focus.degree("model"), answer.focus.degree("stage")) == (8, 1)

@@ -9,6 +9,7 @@ from asap.chat.answers import named_plans
 from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
+from asap.chat.answers.other_runs.claimed_gain import claimed_gain, say_gain
 from asap.chat.answers.other_runs.priced_chips import priced_chips
 from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recomputation, recomputation_worth
 from asap.chat.answers.other_runs.sweep import sweep
@@ -20,6 +21,7 @@ from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
 from asap.chat.answers.proposals.order_since import asks_order_since, order_since
 from asap.chat.answers.proposals.quoted_interval import quoted_interval, wide_interval
+from asap.chat.answers.proposals.ruled_out import asks_ruled_out, ruled_out
 from asap.chat.answers.proposals.savings import asks_savings, savings
 from asap.chat.answers.proposals.test_cost import test_cost
 from asap.chat.answers.proposals.tight_memory import finds_tight, tight_memory
@@ -33,14 +35,19 @@ from asap.chat.answers.single_plans.launch_line import asks_launch_line, launch_
 from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
+from asap.chat.answers.single_plans.technique_versus import versus_in, weigh
 from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
-from asap.chat.answers.talk.unmodelled import unmodelled, unmodelled_in
+from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
+from asap.chat.answers.this_run.assumed import asks_assumed, assumed
 from asap.chat.answers.this_run.culprit import blamed, culprit
+from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardware_figure_asked
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
+from asap.chat.answers.this_run.monitors import monitor, monitored
+from asap.chat.answers.this_run.suspected import suspected, suspects_in
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.conversation import Conversation
@@ -49,6 +56,7 @@ from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.unmodelled import unmodelled_in
 
 _PLANNED = {
     Topic.WHY_NOT, Topic.UNKNOWN, Topic.WHAT_IF, Topic.REPORTED, Topic.PROPOSALS, Topic.RUN, Topic.PRINCIPLE,
@@ -162,6 +170,7 @@ FORMS: tuple[Form, ...] = (
         Topic.PROPOSALS,
     ),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
+    Form(lambda c, q: asks_ruled_out(q), ruled_out, Topic.PROPOSALS),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_launch_line(q), launch_line, Topic.MAXTEXT),
     Form(lambda c, q: _one_for_another(q), _what_changes, Topic.COMPARE),
@@ -172,6 +181,12 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: finds_tight(q), tight_memory, Topic.MEMORY),
     Form(lambda c, q: asks_origin(c, q), figure_origin, Topic.BASIS),
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
+    Form(lambda c, q: asks_assumed(q), assumed, Topic.RUN),
+    Form(lambda c, q: claimed_gain(q) is not None, say_gain, Topic.WHAT_IF),
+    Form(lambda c, q: bool(suspects_in(q)), suspected, Topic.BOTTLENECK),
+    Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
+    Form(lambda c, q: monitored(q) is not None, monitor, Topic.BOTTLENECK),
+    Form(lambda c, q: versus_in(q) is not None, weigh, Topic.COMPARE),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),

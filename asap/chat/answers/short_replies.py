@@ -183,7 +183,8 @@ def _which_axes(conversation: Conversation, answer: ReplyBuilder, question: Ques
 
 _WHAT_NOW = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|and|so|well|right|fine|hm+|alright)\W+)*(?:so then|then what|now what|what now|what then"
-    r"|so what (?:now|then|next)|what(?:'s| is)? next|next steps?)\W*$",
+    r"|so what (?:now|then|next)|what(?:'s| is)? next|next steps?"
+    r"|(?:any |some )?(?:ideas?|thoughts?|suggestions?|hints?|advice))\W*$",
     re.I,
 )
 """Asks what follows from all that was said."""

@@ -15,6 +15,7 @@ from asap.core.provenance import Quantity
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.plans import Plan
+from asap.plans.launchers import stack_of
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate, fits, with_prediction
 from asap.proposals.selection.ranked_candidates import RankedCandidates
@@ -38,10 +39,21 @@ def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> E
         if item.claim is Claim.INCUMBENT:
             experiment = amend(experiment, Statement(plan=str(item.plan)))
         elif item.value is not None and item.claim is Claim.BATCH:
-            experiment = amend(experiment, Statement(global_batch=int(item.value)))
+            experiment = amend(experiment, _with_batch(experiment, int(item.value)))
         elif item.value is not None and item.claim is Claim.SEQUENCE:
             experiment = amend(experiment, Statement(sequence_length=int(item.value)))
     return experiment
+
+
+def _with_batch(experiment: Experiment, batch: int) -> Statement:
+    """Another global batch; a stack that sets the size of a micro-batch then runs another number of them."""
+    plan, before = experiment.plan, experiment.workload.global_batch
+    stack = stack_of(experiment.workload.framework)
+    if plan is None or stack == "maxtext" or not (plan.microbatches and before):
+        return Statement(global_batch=batch)
+    count, rest = divmod(plan.microbatches * batch, before)
+    kept = plan if rest or not count else plan.model_copy(update={"microbatches": count})
+    return Statement(global_batch=batch, plan=str(kept))
 
 
 def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> RevisedCandidates:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 MESH, NO_OFFLOAD, HBM, MICRO_BATCH = "mesh", "no offload", "HBM", "sequences in a microbatch"
+NO_GRAPHS = "no CUDA graphs"
 """Constraints that are of no single axis."""
 ABSENT: dict[str, tuple[str, Callable[[Plan], bool]]] = {
     NO_OFFLOAD: ("nothing is kept in host memory", lambda plan: bool(plan.offload) or plan.moves_activations),
@@ -22,6 +23,7 @@ ABSENT: dict[str, tuple[str, Callable[[Plan], bool]]] = {
         "no gradient accumulation", lambda plan: (plan.microbatches or 1) > 1 and plan.degree("stage") == 1
     ),
     "no virtual stages": ("no virtual pipeline stages", lambda plan: (plan.pipeline_repeats or 1) > 1),
+    NO_GRAPHS: ("no CUDA graphs", lambda plan: False),
     "no recomputation": ("nothing is recomputed", lambda plan: plan.remat not in {None, Remat.NONE}),
 }  # fmt: skip
 """Constraints that rule a technique out: in words, and whether a plan uses it. Microbatches that fill a pipeline

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from asap.chat.scenario.completeness import is_complete, missing
 from asap.chat.scenario.hardware import with_hardware, with_stated_network
+from asap.chat.scenario.micro_batch import with_batch_of_micro_batch
 from asap.chat.scenario.workload import with_model, with_workload
 from asap.chat.understanding.quantities.changes import Change, plan_settings
 from asap.core.errors import InsufficientEvidenceError
@@ -54,13 +55,14 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     if before is None:
         raise InsufficientEvidenceError("the current plan is not known", where=study.experiment.id, hint="--plan PLAN")
     experiment, changes, notes = study.experiment, [], []
+    change = with_batch_of_micro_batch(change, before, experiment.workload.global_batch, notes)
     experiment, stretched = with_hardware(study, experiment, change, before, changes, notes)
     experiment = with_stated_network(study, experiment, change, changes)
     experiment = with_workload(study, experiment, change, stretched, changes)
     experiment = with_model(experiment, change, changes)
     settings_only = experiment == study.experiment
     change, unsaid = sayable(change, stack_of(experiment.workload.framework))
-    stretched = _accumulating(study, change, stretched, experiment.workload.global_batch)
+    stretched = _accumulating(study, change, before, stretched, experiment.workload.global_batch)
     after = plan_settings(change, stretched, experiment.workload.global_batch)
     if after != stretched:
         changes.append(f"{_settings(stretched, after)}{unsaid}")
@@ -69,12 +71,17 @@ def scenario_of(study: Study, change: Change, plan: Plan | None = None) -> Scena
     return Scenario(without_step_time(study, experiment), after, before, tuple(changes), tuple(notes), False)
 
 
-def _accumulating(study: Study, change: Change, plan: Plan, batch: int | None) -> Plan:
+def _accumulating(study: Study, change: Change, before: Plan, plan: Plan, batch: int | None) -> Plan:
     """The plan with another global batch: stacks that set the size of a micro-batch keep it, and run more of them."""
-    before = study.experiment.workload.global_batch
-    if change.get("batch") is None or not study.keeps_micro_batch or not (batch and before and plan.microbatches):
+    on_record = study.experiment.workload.global_batch
+    follows = change.get("batch") is not None or change.same_local_batch
+    if not follows or not study.keeps_micro_batch or not (batch and on_record and before.microbatches):
         return plan
-    count, rest = divmod(plan.microbatches * batch, before)
+    now = study.plan
+    size = on_record / (now.batch_shards * (now.microbatches or 1)) if now is not None else 0.0
+    if batch == size * plan.batch_shards * before.microbatches:
+        return plan.model_copy(update={"microbatches": before.microbatches})
+    count, rest = divmod(before.microbatches * batch * before.batch_shards, on_record * plan.batch_shards)
     return plan if rest or not count else plan.model_copy(update={"microbatches": count})
 
 

@@ -38,6 +38,27 @@ def goes_on(text: str) -> bool:
     return any(words.search(text) for words in (_AND, _ON_TOP, _FRAGMENT))
 
 
+_WITH_CHIPS = re.compile(
+    r"\bbatch\w*\s+(?:that\s+)?(?:grow|scal|increas|go)\w*\s+(?:up\s+)?(?:with|along|too|as well|accordingly"
+    r"|in proportion|proportional\w*)"
+    r"|\b(?:scal|grow|increas)\w* (?:the |our )?batch\w*\s+(?:too|as well|along|with (?:it|that|them)|accordingly"
+    r"|in proportion|proportional\w*)"
+    r"|\b(?:same|constant|fixed) batch per (?:gpu|chip|device)|\bweak[- ]scal\w+",
+    re.I,
+)
+"""Says that the batch follows the number of chips that was spoken of."""
+
+
+def with_batch_of_chips(text: str, change: Change, earlier: Change | None) -> Change:
+    """The change with the chips of before, where it lets the batch follow them: "and if batch grows with it"."""
+    if earlier is None or not _WITH_CHIPS.search(text) or not (earlier.get("chips") or earlier.hardware):
+        return change
+    if change.get("chips") or change.hardware:
+        return change
+    kept = tuple(pair for pair in change.counts if pair[0] != "batch" or not pair[1].example)
+    return with_earlier(change.model_copy(update={"counts": kept, "same_local_batch": True}), earlier)
+
+
 def change_on_top(change: Change, earlier: Change | None) -> Change:
     """A change with the one before it."""
     return change if earlier is None else with_earlier(change, earlier)

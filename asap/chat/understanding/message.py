@@ -15,6 +15,7 @@ from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
@@ -28,6 +29,8 @@ from asap.core.text import plain
 
 LONGEST_MESSAGE = 4000
 _SENTENCE = re.compile(r"(?<=[.!;])\s+")
+_BARE_FIGURE = re.compile(r"^\W*\d[\d.,]*\s*[a-z%]{0,4}\W*\?\W*$", re.I)
+"""A figure that is doubted beside the one that was measured: "39 ms? we get 44"."""
 _YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
 
 
@@ -79,6 +82,7 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    text = with_count_of_before(text, scene.context.asked)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
@@ -111,7 +115,7 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     if not statements.evidence and (of_network or not statements.complaints):
         questions = _alternatives(question, scene) or several_in(text, scene) or (question,)
         return Message(said, text, agrees=agrees, statements=statements, questions=questions)
-    asked = [one for one in statements.unread if is_question(one)]
+    asked = [one for one in statements.unread if is_question(one) and not _BARE_FIGURE.match(one)]
     questions = tuple(read_question(one, scene) for one in asked)
     return Message(said, text, agrees=agrees, statements=statements, questions=questions)
 

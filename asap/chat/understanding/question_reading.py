@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
-from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top
+from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top, with_batch_of_chips
 from asap.chat.understanding.quantities.already_so import real_change, without_settings_as_they_are, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
@@ -74,6 +74,7 @@ def read_question(text: str, scene: Scene) -> Question:
         used += more
     if goes_on(text) and not change.empty:
         change = change_on_top(change, context.change)
+    change = with_batch_of_chips(text, change, context.change)
     change = real_change(change, study)
     if topic is Topic.TEST_COST and change.hardware is not None:
         topic = Topic.THROUGHPUT

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.things import Thing
 from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 from asap.plans.axes import Axis
@@ -28,6 +29,7 @@ class Context(BaseModel):
     criterion: str | None = None
     axis: Axis | None = None
     limits: tuple[StatedFact, ...] = ()
+    asked: Thing | None = None
 
 
 NO_CONTEXT = Context()

@@ -11,7 +11,7 @@ from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.units import format_seconds, significant
+from asap.core.units import format_bytes, format_seconds, significant
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.reports import phrases
@@ -57,6 +57,7 @@ def prediction_check(conversation: Conversation, answer: ReplyBuilder, question:
         if fact.claim in {Claim.STEP_TIME, Claim.RELATIVE} and fact.plan is not None:
             answer.add(*(against_prediction(conversation, fact) or [f"{fact}, as predicted."]))
             answer.focus = fact.plan
+        answer.add(*memory_against_prediction(conversation, stated))
     if not answer.lines:
         answer.add("Nothing was measured yet that a prediction of this run could be compared with.")
         answer.add(f"On other runs, of the step time: {backtest_score()}.")
@@ -85,14 +86,30 @@ def against_prediction(conversation: Conversation, fact: StatedFact) -> list[str
     return [text, *_outside(ratio, relative.low, relative.high)]
 
 
+def memory_against_prediction(conversation: Conversation, fact: StatedFact) -> list[str]:
+    """HBM in use beside the prediction of the plan; nothing where it is not predicted, or no such fact."""
+    predicted = predicted_before(conversation, fact.plan) if fact.plan is not None and fact.value else None
+    memory = predicted.memory if predicted is not None else None
+    if memory is None or fact.claim not in {Claim.HBM_BYTES, Claim.HBM_SHARE}:
+        return []
+    held = (fact.value or 0.0) * (memory.capacity_bytes if fact.claim is Claim.HBM_SHARE else 1.0)
+    off = held / memory.total.value - 1
+    return [
+        f"{fact.plan}: predicted {format_bytes(memory.total.value)} of HBM, measured {format_bytes(held)}:"
+        f" {abs(off) * 100:.0f} % {'more' if off > 0 else 'less'} than predicted. What a monitor or an allocator has"
+        " reserved is more than the peak in use."
+    ]
+
+
 def predicted_before(conversation: Conversation, plan: Plan) -> Prediction | None:
-    """What the analysis expected of a plan, before any statement."""
+    """What was expected of a plan before any measurement: by the analysis, or of the batch that was stated since."""
     from asap.prediction.predict_study import expect
 
-    if plan in conversation.analysed:
+    study = conversation.study_as_stated
+    if study is conversation.analysed_study and plan in conversation.analysed:
         return conversation.analysed[plan].prediction
     try:
-        return expect(conversation.analysed_study, [plan])[0]
+        return expect(study, [plan])[0]
     except InsufficientEvidenceError:
         return None
 

@@ -8,7 +8,7 @@ from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, sec
 from asap.chat.answers.proposals.measurements import NOT_MODELLED
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import StatedFact
+from asap.chat.evidence.fact import NO_GRAPHS, StatedFact
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.core.units import format_percent
@@ -16,6 +16,7 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.proposals.recommend import recommend
 from asap.proposals.selection.candidate import Candidate
+from asap.proposals.trials import OfferedTrial, most_promising, trials_of
 
 
 def proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -25,11 +26,19 @@ def proposals(conversation: Conversation, answer: ReplyBuilder) -> None:
     list_proposals(conversation, answer)
 
 
+def trials_left(conversation: Conversation) -> tuple[OfferedTrial, ...]:
+    """The settings to test, without those that were ruled out."""
+    graphs = any(fact.about == NO_GRAPHS for fact in conversation.evidence)
+    return tuple(one for one in trials_of(conversation.study) if not (graphs and one.name.startswith("cuda_graphs")))
+
+
 def first(conversation: Conversation, answer: ReplyBuilder) -> None:
-    """Which one to start with, and why it and not the next."""
-    current = conversation.proposals
+    """Which one to start with, and why it and not the next; the setting to test where no plan is."""
+    current, trial = conversation.proposals, most_promising(trials_left(conversation))
     if not current:
         list_proposals(conversation, answer)
+        if trial is not None:
+            answer.add(f"Keep the plan, and test this: {trial.statement}", f"To test it: {trial.line}")
         return
     best = current[0]
     answer.focus = best.plan
@@ -40,6 +49,7 @@ def first(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
     answer.add(*(f"§ {citation.supports} [{citation.id}]" for citation in proposal.citations))
     answer.add(*(_behind(conversation, best, other, rank) for rank, other in enumerate(current[1:], 2)))
+    answer.add(*([f"Beside the plans: {trial.statement} To test it: {trial.line}"] if trial is not None else []))
 
 
 def sure(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:

@@ -1,5 +1,6 @@
 """Which axes of a plan stay inside a node of GPUs, or inside a slice of TPUs."""
 
+import math
 import re
 
 from asap.chat.answers.single_plans.whole_plan import whole
@@ -56,6 +57,14 @@ def placement(conversation: Conversation, answer: ReplyBuilder, question: Questi
         " written as dcn.… goes between slices."
     )
     answer.focus = plans[0]
+
+
+def crosses_nodes(plan: Plan, axis: Axis, chip: Chip) -> bool:
+    """Whether an axis of a plan goes over the network between nodes or slices."""
+    if chip.scaleup is None:
+        return getattr(plan.dcn, axis) > 1
+    inner = math.prod(plan.degree(one) for one in INNERMOST[: INNERMOST.index(axis)])
+    return plan.degree(axis) > 1 and _reach(inner, inner * plan.degree(axis), chip.scaleup.domain) != "inside a node"
 
 
 def _places(plan: Plan, chip: Chip) -> str:

@@ -13,6 +13,7 @@ from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.diagnosis.captures import no_profile
+from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of
@@ -27,6 +28,8 @@ _NUMBERED = re.compile(r"\b[a-z][\w-]*\.\d+\b", re.I)
 """Names as a compiler numbers them: ``fusion.123``."""
 _SHAPE = 80
 _OPAQUE = re.compile(r"\b(?:custom[- ](?:calls?|kernels?)|opaque)\b", re.I)
+_HIDDEN = re.compile(r"\b(?:overlap\w*|hid(?:e|es|den|ing)|exposed|async\w*|concurren\w+)\b", re.I)
+_OF_IT = re.compile(r"\bcollectives?\b", re.I)
 _KIND = re.compile(r"\b(all-to-all|all-gather|all-reduce|reduce-scatter)\b", re.I)
 
 
@@ -34,6 +37,7 @@ def operations(conversation: Conversation, answer: ReplyBuilder, question: Quest
     """The operations that are named, else those that take the most time."""
     listed = _listed(conversation, answer)
     named = [operation for operation in listed if operation.name in question.operations]
+    answer.complete = bool(named)
     for operation in named:
         _detail(conversation, answer, operation)
         _hlo(conversation, answer, operation, asked=_ASKS_FOR_HLO.search(question.text) is not None)
@@ -99,6 +103,14 @@ def _by_axis(conversation: Conversation, answer: ReplyBuilder, plan: Plan, text:
             answer.add(
                 f"Which mesh axis a collective belongs to is not recorded in the profile. {plan} has:"
                 f" {'; '.join(uses)}."
+            )
+        diagnosis = conversation.study.diagnosis
+        found = [one.statement for one in diagnosis.findings if one.kind is Bottleneck.COMMUNICATION]
+        answer.add(*(f"- {one}" for one in (*found, *(said for said in diagnosis.correlation if _OF_IT.search(said)))))
+        if _HIDDEN.search(text):
+            answer.add(
+                "How much of it is hidden behind compute is not in these facts: a profile with every operation shows"
+                " it, as the time in the -done half of asynchronous collectives."
             )
         return
     step = prediction.step_time.value
@@ -194,6 +206,10 @@ def _detail(conversation: Conversation, answer: ReplyBuilder, operation: Operati
     absent = [label for label, value in (("shape", operation.shape), ("source", operation.source)) if value is None]
     if absent:
         answer.add(f"- {' and '.join(absent)}: not recorded in this profile")
+    efficiency = operation.roofline_efficiency
+    if efficiency is not None and not operation.opaque:
+        saved = format_percent(operation.fraction * max(1 - efficiency, 0.0), 2)
+        answer.add(f"- at its roof it would save {saved} of the step, and no more")
     if operation.opaque:
         answer.add(
             "- opaque: a custom call reports no FLOPs and no bound; a cost_estimate in its kernel would show them"

@@ -105,6 +105,8 @@ _LACKED = re.compile(
 )
 """Words before a technique that is not to be used."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
+_ONE = re.compile(r"\b(?:our|the|a|an|this|one|my)\s+$", re.I)
+"""Before a chip of which something is said, and no number of them: "our chip has 16"."""
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
 _KEPT_BEFORE = re.compile(
     r"\b(?:(?:without|not|n't|no|never|rather than|instead of)\s+(?:to\s+)?(?:an?\s+|any\s+)?"
@@ -201,7 +203,8 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
     for thing, words in _THINGS:
         for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
             taken = any(start < match.end() and match.start() < end for _, start, end in found)
-            if not taken and not _PER.search(text[: match.start()]):
+            one = thing == "chips" and _ONE.search(text[: match.start()]) and not match.group().endswith("s")
+            if not taken and not one and not _PER.search(text[: match.start()]):
                 found.append((thing, match.start(), match.end()))
     return found
 

@@ -5,6 +5,7 @@ import re
 from asap.profiles import Operation
 from asap.study.study import Study
 
+_MATMUL = re.compile(r"\b(?:matmuls?|gemms?)\b", re.I)
 _LEAST_WORDS = 2
 _GENERIC = {"fusion", "custom", "call", "all", "operation", "copy", "the"}
 
@@ -15,7 +16,7 @@ def operations_named(text: str, study: Study) -> tuple[str, ...]:
     A full name counts; else the words of a name, if there are two of them and one says more than "fusion".
     """
     listed = study.profile.operations if study.profile else ()
-    said = _words(text)
+    said = _words(_MATMUL.sub("matrix multiplication", text))
     exact = [
         operation.name
         for operation in listed

@@ -73,10 +73,11 @@ _CHOSEN = (
 
 
 _SPOKEN = re.compile(
-    r"(?:\b(?:in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show)"
+    r"(?:\b(?:in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show"
+    r"|(?:rul(?:e|es|ed)|knock\w*|tak\w+) out|kill(?:s|ed)?|eliminat\w+|exclud\w+)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
     r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
-    r"|less|more|any|much|safer|cheaper|right|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
+    r"|less|more|any|much|safer|cheaper|right|out|gone|dead|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
     re.I,
 )
 """A lone digit where the name of a proposal stands: "the offload in 2", "why is 3 slower"."""

@@ -7,7 +7,10 @@ from typing import Literal
 from asap.plans.axes import WORDS, Axis, axis_of
 
 Sense = Literal["least", "most"]
-_NOT = r"(?:can ?not|can't|must not|mustn't|may not|should(?: not|n't)|won't|never)"
+_NOT = (
+    r"(?:can ?not|can't|must not|mustn't|may not|should(?: not|n't)|won't|never"
+    r"|(?:do(?: not|n't) want|rather not|prefer not|not (?:willing|keen|going|happy|planning))(?: to)?)"
+)
 _SENSES: tuple[tuple[Sense, re.Pattern[str]], ...] = (
     (
         "least",

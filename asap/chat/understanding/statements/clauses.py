@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.effect import with_run_claims
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.references.references import References, references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.statements.constraints import constraints_in
+from asap.chat.understanding.statements.conditions import has_figure, plan_under_conditions
+from asap.chat.understanding.statements.constraints import UNWILLING, constraints_in
 from asap.chat.understanding.statements.measurements import figures_in
 from asap.chat.understanding.statements.micro_batch_limit import micro_batch_limit_in
+from asap.chat.understanding.statements.of_another_run import of_another_run, under_unnamed_degrees
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
@@ -23,11 +26,14 @@ from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import plan_spans, without_plans
 from asap.plans.validity import violations
-from asap.study.study import Study
+from asap.study.study import Study, study_of
 
 _PART = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.I)
 _CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
-_OURS = re.compile(r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|log|logs|profiler|mfu|hbm|throughput)\b", re.I)
+_OURS = re.compile(
+    r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|logs?|profiler|wandb|tensorboard|console|trace|mfu|hbm|throughput)\b",
+    re.I,
+)
 _STEP = re.compile(r"\b(?:steps?|iterations?)\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
@@ -85,20 +91,36 @@ def clause_facts(
         PlanError: a plan in it is malformed.
     """
     text, study = clause.text, scene.study
+    if not imagined and (plan := plan_under_conditions(text, clause.amounts, clause.refs, study)) is not None:
+        return [] if _is_no_report(text, study) else _measured(clause, scene, before, [plan])
     if not imagined:
         if (constraints := constraints_of_parts(clause, scene)) and not _is_foreign(text, study):
+            if has("strong", UNWILLING.sub(" ", _NEEDED.sub(" ", text))):
+                return []
             words = plain(text, LONGEST_WORDS)
-            return (
-                []
-                if has("strong", _NEEDED.sub(" ", text))
-                else [one.model_copy(update={"words": words}) for one in constraints]
-            )
+            kept = [one.model_copy(update={"words": words}) for one in constraints]
+            return [*_another_count(text, clause, study, kept), *kept]
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
         if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []
         if _is_foreign(text, study):
             return []
-    return run_facts(text, study, clause.refs, imagined=imagined) or _measured(clause, scene, before)
+        if (refusal := of_another_run(text, clause.amounts, study)) is not None:
+            return [refusal]
+        if (question := under_unnamed_degrees(text, clause.amounts, clause.refs, study)) is not None:
+            return [question]
+    reported = not imagined and has_figure(clause.amounts)
+    stated = run_facts(text, study, clause.refs, imagined=imagined, reported=reported)
+    if not stated:
+        return _measured(clause, scene, before)
+    if clause.plans or not reported:
+        return stated
+    facts = [one for one in stated if isinstance(one, StatedFact)]
+    as_stated = with_run_claims(study.experiment, facts)
+    if as_stated.plan is None:
+        return stated
+    then = replace(scene, study=study_of(as_stated, study.profile))
+    return [*stated, *_measured(clause, then, before, [as_stated.plan])]
 
 
 def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) -> list[StatedFact]:
@@ -120,6 +142,17 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     return _constraints(clause, scene, sought=sought)
 
 
+def _another_count(text: str, clause: Clause, study: Study, kept: Sequence[StatedFact]) -> list[StatedFact | str]:
+    """The batch or the sequence at which it is to stay, where the record has another one: "batch must stay at 512"."""
+    on_record = {
+        Claim.BATCH: study.experiment.workload.global_batch, Claim.SEQUENCE: study.experiment.workload.sequence_length,
+    }  # fmt: skip
+    if not {"batch", "sequence"} & {one.about for one in kept}:
+        return []
+    found = run_facts(text, study, clause.refs, reported=True)
+    return [one for one in found if isinstance(one, StatedFact) and on_record.get(one.claim, one.value) != one.value]
+
+
 def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact]:
     if (limit := micro_batch_limit_in(part.text, scene.study)) is not None:
         return [limit]
@@ -131,9 +164,16 @@ def _spared(part: Clause, now: Plan | None) -> list[StatedFact]:
     return constraints_in(part.text, part.refs, now, sought=True) if _SPARES.match(part.text) else []
 
 
-def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> list[StatedFact | str]:
-    """Figures and outcomes of plans that ran."""
-    study, text, plans = scene.study, clause.text, clause.plans
+def _is_no_report(text: str, study: Study) -> bool:
+    """Whether it is a doubt, an order, or of another run."""
+    return has("strong", text) or is_order(text) or _is_foreign(text, study)
+
+
+def _measured(
+    clause: Clause, scene: Scene, before: Sequence[StatedFact], under: Sequence[Plan] = ()
+) -> list[StatedFact | str]:
+    """Figures and outcomes of plans that ran; ``under`` is the plan with the settings under which it did."""
+    study, text, plans = scene.study, clause.text, list(under) or clause.plans
     figures = figures_in(text, clause.amounts, study)
     if outcome_in(without_plans(text)) is Claim.OUT_OF_MEMORY:
         figures = [figure for figure in figures if figure.claim is not Claim.HBM_BYTES]
@@ -150,15 +190,18 @@ def _measured(clause: Clause, scene: Scene, before: Sequence[StatedFact]) -> lis
         return [_ONLY_WITH_THE_BASELINE]
     if outcome is not None:
         return _of_plans(text, StatedFact(claim=outcome, words=text), plans, study)
-    return [item for figure in figures for item in _figure(text, figure, plans, study)]
+    return [item for figure in figures for item in _figure(text, figure, plans, study, told=bool(under))]
 
 
-def _figure(clause: str, figure: StatedFact, plans: Sequence[Plan], study: Study) -> list[StatedFact | str]:
+def _figure(
+    clause: str, figure: StatedFact, plans: Sequence[Plan], study: Study, *, told: bool
+) -> list[StatedFact | str]:
+    """The figure, of the plans; where it is ``told`` of which, it needs no verb of a report."""
     rest = without_plans(clause)
     of_run = all(plan == study.plan for plan in plans) and (
         figure.claim in _OF_THE_RUN or _OURS.search(rest) or _STEP.search(rest)
     )
-    if not happened(rest) and not of_run:
+    if not happened(rest) and not of_run and not told:
         return []
     if of_run and figure.claim in {*_OF_THE_RUN, Claim.STEP_TIME} and study.plan is not None:
         if not plans and (name := unknown_subject(rest)) is not None:

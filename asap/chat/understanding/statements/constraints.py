@@ -3,7 +3,7 @@
 import re
 
 from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import HBM, MESH, NO_OFFLOAD, StatedFact
+from asap.chat.evidence.fact import HBM, MESH, NO_GRAPHS, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.bounds import bound_in
@@ -12,6 +12,18 @@ from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
 
+_WE = (
+    r"(?:^\W*(?:(?:and|but|also|so|ok|please|sorry)\W+)*"
+    r"|\b(?:i|we)(?:'d|'ll|'re|'m| am| are| would)?\s+(?:(?:really|just|still)\s+)*)"
+)
+_UNWILLING = (
+    rf"{_WE}(?:(?:do|did|would)(?: not|n't) (?:really |even )?(?:wan(?:na|t)|like|care|plan|intend)"
+    r"|(?:would )?(?:rather|prefer)(?: to)? not|not (?:willing|keen|going|happy|prepared|about|planning|eager)"
+    r"|won't|will not|would(?: not|n't)|hate|refuse)(?: (?:(?:you|it|anyone) )?(?:to|be|see|have))*\s+"
+)
+"""One of us who would rather not: "i don't want to", "we'd rather not", "not willing to"."""
+UNWILLING = re.compile(_UNWILLING, re.I)
+"""Words of a wish by which something is refused, which are no doubt about it."""
 _FIXED = re.compile(
     r"\b(?:can ?not|can't|must not|may not|mustn't|(?:are|is|am) not (?:allowed|able) to|unable "
     r"to)\s+(?:be\s+)?(?:\w+\s+)?"
@@ -19,7 +31,11 @@ _FIXED = re.compile(
     r"|\b(?:must|has to|have to|needs? to|should)\s+(?:be\s+)?(?:stay|remain|keep|kept|be left)\b"
     r"|\b(?:is|are|stays?) (?:fixed|pinned|locked(?: in)?|hard-?(?:coded|wired)|baked in(?:to)?"
     r"|set in stone|given|frozen|constant|non-negotiable)\b"
-    r"|\b(?:do not|don't|never|rather not) (?:touch|chang|alter|modif|mess with)\w*\b"
+    r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b"
+    rf"|{_UNWILLING}(?:touch|chang|alter|modif|tweak|fiddl|vary|mess(?:ing)? with|play(?:ing)? with)\w*\b"
+    r"(?! (?:my|our) mind)"
+    r"|\bno way (?:(?:i|we)(?:'m|'re|'d| am| are)?|im) (?:going to |gonna )?(?:touch|chang|alter|modif|tweak|mess)\w*"
+    r"|\bno (?:touch|chang|alter|modif|tweak|fiddl|mess)\w*ing\b"
     r"|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
     r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
@@ -34,6 +50,13 @@ _RULED_OUT = re.compile(
     r"|(?:never|does not|doesn't|do not|don't|won't) works? (?:for us|here|(?:in|on|with) (?:our|my|this|the) \w+)"
     r"|(?<!we )(?<!i )(?<!you )(?<!they )(?:do not|don't|never) (?:even |ever |please )?(?:suggest|propose|offer"
     r"|consider|recommend|bring up|show me)"
+    rf"|{_UNWILLING}(?:use|using|do|doing|run(?:ning)?(?: with)?|have|having|enabl\w+|deal with|go (?:for|with))"
+    rf"|{_WE}(?:do not|don't) (?:really |even )?want(?: any)?"
+    r"(?! (?:to|it|that|this|you)\b|.* to (?:be|become|get|make|slow|cost)\b)"
+    r"|(?:is|are|'s) (?:a )?(?:hard |clear |definite )?no(?: for (?:us|me|now))?(?=\W*$)"
+    r"|(?:is |are )?not (?:going to happen|happening)|(?:isn't|aren't|is not|are not) something (?:we|i|that)"
+    rf"|{_WE}(?:do not|don't) (?:ever )?do"
+    rf"|{_WE}(?:would |want to |have to |need to |prefer to |rather )+avoid"
     r"|can ?not (?:use|do|run|have)|can't (?:use|do|run|have)|cannot be used|no go|must not "
     r"use|not permitted|won't work for us|is excluded)\b",
     re.I,
@@ -69,6 +92,7 @@ _AT = re.compile(
 """A degree beside a short name: "we need tp 8 to stay"."""
 _TECHNIQUES: tuple[tuple[str, str], ...] = (
     (NO_OFFLOAD, r"\boffload\w*|\bhost memory\b"),
+    (NO_GRAPHS, r"\bcuda[- ]?graphs?\b"),
     ("no accumulation", r"\baccumulat\w+"),
     ("no virtual stages", r"\binterleav\w*|\bvirtual (?:pipeline )?stages?\b|\bv-?pp\b|\bpipeline[_ ]repeats\b"),
 )
@@ -84,7 +108,8 @@ _JOINED = re.compile(
 )
 """What stands between two things that one verb is of."""
 _THINGS = {
-    "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b", "sequence": r"\bsequences?\b|\bcontext\b",
+    "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b|\b\d+ (?:sequences|seqs)\b",
+    "sequence": r"(?<!\d )\bseq(?:uences?)?\b|\bcontext\b",
     "hardware": r"\bhardware|\bchips?\b|\bslices?\b", "optimizer": r"\boptimi[sz]er|\badam\w*",
     "precision": r"\bprecision|\bbf16|\bfp8|\bint8|\bquanti", "model": r"\blayers\b|\barchitecture",
     "remat": r"\bremat\w*|\brecomput\w*|\bcheckpointing",
@@ -155,7 +180,10 @@ def _are_joined(clause: str, one: re.Match[str], other: re.Match[str]) -> bool:
 
 def _kept_degree(clause: str, refs: References, now: Plan | None) -> tuple[Axis, Plan] | None:
     """The one axis that is to stay at the degree that is named, or at that of now."""
+    most = now.devices if now is not None else None
     if (at := _STAYS.search(clause)) and (named := axis_of(at["name"])) is not None:
+        if most is not None and int(at["count"]) > most:
+            return None
         return named[1], Plan().with_ici(**{named[1]: int(at["count"])})
     degrees = [(place, int(one["count"])) for one in _AT.finditer(clause) if (place := axis_of(one["name"].lower()))]
     if len(degrees) == 1:

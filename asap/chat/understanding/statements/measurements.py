@@ -16,8 +16,15 @@ _FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?
 _SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
 _MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
 _HBM = re.compile(
-    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|high-?water)\b", re.I
+    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water)\b",
+    re.I,
 )
+_MONITORED = re.compile(
+    r"\b(?:util\w*|busy|occupancy|power|activ(?:e|ity)|duty|bound|bandwidth|traffic|roofline"
+    r"|of the (?:time|step|peak))\b",
+    re.I,
+)
+"""Shares that are not of the memory in use."""
 _BYTES = {"GiB": float(GIB), "GB": 1e9}
 _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""
@@ -58,14 +65,14 @@ def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
         return StatedFact(claim=Claim.RELATIVE, value=ratio, stated=value, unit=unit, words=clause)
     if amount.unit == "%" and _MFU.search(clause):
         return StatedFact(claim=Claim.MFU, value=value / 100, stated=value, unit="%", words=clause)
-    if amount.unit == "%" and _HBM.search(clause):
+    if amount.unit == "%" and _HBM.search(clause) and not _MONITORED.search(clause):
         return StatedFact(claim=Claim.HBM_SHARE, value=value / 100, stated=value, unit="%", words=clause)
     if amount.unit in _BYTES and _HBM.search(clause):
         size = value * _BYTES[amount.unit]
         return StatedFact(claim=Claim.HBM_BYTES, value=size, stated=value, unit=amount.unit, words=clause)
     if amount.unit == "tokens/s":
         return StatedFact(claim=Claim.THROUGHPUT, value=value, words=clause)
-    if amount.unit == "FLOP/s" and (mfu := mfu_of_rate(study, value)) is not None:
+    if amount.unit == "FLOP/s" and (mfu := mfu_of_rate(study, value)) is not None and mfu < 1:
         return StatedFact(claim=Claim.MFU, value=mfu, stated=value / 1e12, unit="TFLOP/s a chip", words=clause)
     if amount.unit == "tokens/s/chip" and study.slice is not None:
         return StatedFact(

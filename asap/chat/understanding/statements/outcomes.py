@@ -26,10 +26,12 @@ _FAILED = re.compile(
 )
 _HAPPENED = re.compile(
     r"\b(?:measured?|measures|measurement|took|takes|ran|run|tested|tried|benchmarked|timed|clocked|was|were|got|gets|gave"
+    r"|gives|yields|shows|(?:i|we) (?:get|see|have|measure)"
     r"|came (?:out|in)|turned out|reached|achieved"
     r"|needs|needed|hit|hits|fell over|clock\w*|reads?|reports?|average[sd]?|now at|behaved"
     r"|did (?:that|this|it)|peaked|died|threw|ended|had|saw|finished|step time|(?:per|a|each) step"
-    r"|fails|crashes|dies|dead|step \d+|yesterday|today|tonight|this morning|ago|last (?:week|night|month))\b",
+    r"|fails|crashes|dies|dead|reserved|allocated"
+    r"|step \d+|yesterday|today|tonight|this morning|ago|last (?:week|night|month))\b",
     re.I,
 )
 _LABELLED = re.compile(r"^[^:?]{0,40}:\s*\d")

@@ -19,10 +19,14 @@ LONGEST_WORDS = 300
 _NO_COUNT = f"A {{}} is a whole number from 1 to {LARGEST_COUNT:,}; I have not recorded it."
 
 _FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
-_COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?(?:is|was|has been|=|of|at))*\s*[=:]?\s*(?:{_FILLER})*"
+_SETS = r"(?:is|was|has been|=|of|at|must|has to|have to|needs to|stays?|remains?|be|fixed|pinned|locked)"
+_COUNT = rf"(?:[\s_]*size)?(?:\s+(?:we \w+ (?:with )?)?{_SETS})*\s*[=:]?\s*(?:{_FILLER})*"
 _BATCH = re.compile(
     rf"(?<![a-z])(?<!micro[- _])(?:batch|gbs|lbs){_COUNT}(\d+)\b(?!\s*(?:k|m|million|tokens|ms|s\b|%|\.\d))"
-    r"|\b(\d+)\s+(?:sequences (?:per|a|each) (?:step|batch)\b|(?:is|as) (?:our|the|its) (?:global )?batch)",
+    r"|\b(\d+)\s+(?:(?:sequences|seqs|samples) (?:per|a|each|in a) (?:step|(?:global )?batch)\b"
+    r"|(?:(?:sequences|seqs|samples) )?(?:is|as) (?:our|the|its) (?:global )?batch)"
+    r"|\b(?:train|run|fixed|pinned|stuck|step (?:has|is)|is|are)\w*\s+(?:(?:at|with|on|to)\s+)?"
+    r"(\d+)\s+(?:sequences|seqs)(?=\W*$)",
     re.I,
 )
 _PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])", re.I)
@@ -30,7 +34,7 @@ _LOCAL = re.compile(r"\blocal[- _]batch|\blbs\b", re.I)
 _MICRO_BATCH = re.compile(rf"\b(?:micro[- _]?batch|mbs)(?!es){_COUNT}(\d{{1,6}})\b(?!\s*(?:k|m|ms|s\b|%|\.\d))", re.I)
 _SEQUENCE = re.compile(
     rf"\b(?:sequences?|context|seq\w*|max_target_length)(?:[\s_]*(?:len\w*|window))?{_COUNT}(\d+)\s*(k)?\b(?!-way)"
-    r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|sequences?|seq)",
+    r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|seq(?:uence)?\b|(?<=k )seq(?:uence)?s\b)",
     re.I,
 )
 _OURS = re.compile(
@@ -49,18 +53,21 @@ _RUNNING = re.compile(
 )
 
 
-def run_facts(clause: str, study: Study, refs: References, *, imagined: bool = False) -> list[StatedFact | str]:
+def run_facts(
+    clause: str, study: Study, refs: References, *, imagined: bool = False, reported: bool = False
+) -> list[StatedFact | str]:
     """Facts of the run that a clause states; text in place of a fact says why it is not recorded.
 
-    A microbatch that is only ``imagined`` is a question on a setting, and no other plan that runs.
+    A microbatch that is only ``imagined`` is a question on a setting, and no other plan that runs. Where a figure is
+    ``reported`` beside them, counts need no verb: "gbs 512, step 2.1 s".
     """
     rest, words = without_plans(clause), plain(clause, LONGEST_WORDS)
     found: list[StatedFact | str] = []
     if not _OURS.search(rest):
         return found
-    told = _OF_RUN.search(rest) or _SET.search(rest)
+    told = reported or _OF_RUN.search(rest) or _SET.search(rest)
     if told and (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
-        found.append(_batch(digits(batch[1] or batch[2]), rest, study, words))
+        found.append(_batch(digits(batch[1] or batch[2] or batch[3]), rest, study, words))
     if told and not imagined and (size := _MICRO_BATCH.search(rest)) and not _denied(rest[: size.start()]):
         stated = next((each.value for each in found if isinstance(each, StatedFact) and each.value), None)
         found.append(_micro_batch(int(size[1]), round(stated) if stated else None, study, words))

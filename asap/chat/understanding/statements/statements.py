@@ -17,6 +17,7 @@ from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
+from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
@@ -27,8 +28,9 @@ Item = TypeVar("Item")
 
 _REPORTED = re.compile(
     r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had)|(?:our|the) [\w ]{1,30}(?:is"
-    r"|are))\b[^?]*?\d[^?,]*),\s*"
-    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where)\b[^?]*\??)",
+    r"|are))\b[^?]*?\d[^?,]*|[^?,]*\d[\d.]*\s?(?:tps|tokens/s|m?s|GiB|GB|%)(?!\w)[^?,]*),\s*"
+    r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where|any (?:idea|clue|thought|hint"
+    r"|suggestion)s?)\b[^?]*\??)",
     re.I,
 )
 _ASKED_AFTER = re.compile(
@@ -109,7 +111,8 @@ def read_statements(text: str, scene: Scene) -> Statements:
         found.complaints.append(
             f"That is not held against {names}: what you name is no fault of the plan. Nothing is recorded."
         )
-    found.evidence = _of_one_plan(found.evidence)
+    found.evidence, quoted = without_quoted(_of_one_plan(found.evidence), scene.study)
+    found.complaints += quoted
     impossible = [item for item in (*found.evidence, *found.supposed) if not is_possible(item)]
     if impossible:
         said = "; ".join(map(str, impossible))
@@ -138,7 +141,9 @@ def which_plan(fact: StatedFact) -> str:
 def _report_and_question(part: str) -> tuple[str, ...]:
     """A report and what is asked about it in one sentence: "we measured 9 s, is that good?"."""
     found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
-    return (part,) if found is None or is_question(found["report"]) else (found["report"], found["question"])
+    if found is None or is_question(found["report"]) or JUDGED.search(found["report"]):
+        return (part,)
+    return found["report"], found["question"]
 
 
 def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:

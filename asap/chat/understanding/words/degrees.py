@@ -55,6 +55,23 @@ _INSTEAD = re.compile(
     re.I,
 )
 """A degree in place of an axis: "cp=2 instead of pp"."""
+_LACKED = (
+    r"(?:no|without(?: any)?|zero|minus)\s+(?P<lacked>tensor|pipeline|tp|pp|ep|cp|context|expert)"
+    r"(?:[- ]?(?:parallel\w*|stages?))*(?![\w=-])(?!\s*[=:]?\s*\d)"
+)
+_HAD = (
+    r"(?P<had>(?<![\w=-])(?:tensor|pipeline|tp|pp|ep|cp|dp|fsdp|model|seq|data|expert|stage|replica)"
+    r"(?:[- ]parallel\w*)?\s*[=:]?\s*\d+)"
+)
+_JOINED = r"\s*,?\s*(?:(?:and|but|just|only|with|&|\+)\s+)*"
+_WITHOUT = (re.compile(f"{_HAD}{_JOINED}{_LACKED}", re.I), re.compile(f"{_LACKED}{_JOINED}{_HAD}", re.I))
+"""An axis that a plan is to lack, beside a degree that it has: "tp8 no pp"."""
+_LIMITS = re.compile(
+    r"\b(?:must|keep\w*|stays?|needs?|have to|has to|can ?not|can't|never|at (?:most|least)|max\w*|min\w*|please"
+    r"|for us)\b",
+    re.I,
+)
+"""Words of a limit, which is read clause by clause."""
 _WITHIN = re.compile(
     r"\b(?P<must>must|ha(?:s|ve) to|needs? to|should|can only)\s+"
     r"(?:stay|remain|be|fit)\s+(?:within|in|inside|on)\s+(?:(?:a|one|the|our)\s+)?(?:single\s+)?"
@@ -94,6 +111,7 @@ def with_degrees_written(text: str, study: Study) -> str:
     each = chips_per_node(study.slice.chip) if study.slice else None
     text = _WITHIN.sub(lambda match: f"{match['must']} be at most {each}" if each else match.group(), text)
     text = _INSTEAD.sub(lambda match: f"{match['written']} {match['old']}=1", text)
+    text = _without(text)
     text = _HYBRID.sub(lambda match: f"replica={_count(match[1])} fsdp={_count(match[2])}", text)
     text = _EITHER.sub(lambda m: f"{m['name']}={_count(m['count'])} or {m['name']}={m['second']}", text)
     for pattern in _MOVED:
@@ -101,6 +119,16 @@ def with_degrees_written(text: str, study: Study) -> str:
     for pattern in _SCALED:
         text = pattern.sub(lambda match: _scaled(match, study), text)
     return _unneeded(text, study)
+
+
+def _without(text: str) -> str:
+    """ "tp8 no pp" is ``tp8 pp=1``; another axis that is lacked may follow."""
+    if _LIMITS.search(text):
+        return text
+    for pattern in _WITHOUT:
+        while (match := pattern.search(text)) is not None:
+            text = f"{text[: match.start()]}{match['had']} {match['lacked']}=1{text[match.end() :]}"
+    return text
 
 
 def _experts_of_one(match: re.Match[str], study: Study) -> str:

@@ -11,11 +11,12 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(what|where|who|how|that|there)s\b", r"\1 is"),
     (r"\bp([1-3])\b(?!\s*(?:[=.:]\s*\d|\d|instances?|nodes?|vms?|gpus?))", r"proposal \1"),
     (r"\b(if|whether|because|think|maybe|so|but|and) its\b(?= (?:the|a|an|not|just|only|really|too)\b)", r"\1 it is"),
-    (r"^\W*its(?= (?:the|an?|not|just|only|really|too|\d+(?:\.\d+)?\s?b)\b)", "it is"),
+    (r"^\W*its(?= (?:the|an?|not|just|only|really|too|\d+(?:\.\d+)?\s?[bk]?)\b)", "it is"),
     (r"\bhow'?d\b", "how did"),
     (r"\b(what|that|it|who|which)'d\b", r"\1 would"),
     (r"\b(does|is|can|wo|do|did|would|could|should|was|are|has|have)nt\b", r"\1n't"),
     (r"\bcant\b", "can't"),
+    (r"\b(i|we|they)d(?=\s+(?:rather|prefer|like|love|hate|say|want|need|go)\b)", r"\1'd"),
     (r"\br u\b", "are you"),
     (r"\bu\b(?!\.)", "you"),
     (r"\benu(?:f+|ff)\b", "enough"),
@@ -35,6 +36,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(?:recomput|checkpoint|rematerialis)\w* less\b", "less rematerialisation"),
     (r"\bctx\b", "context"),
     (r"\bseq ?lens?\b", "sequence length"),
+    (r"\bseq(?= length\b)", "sequence"),
     (r"\bcomms?\b", "communication"),
     (r"\b1f1b\b", "schedule"),
     (r"\b(?:a2a|all[- ]?2[- ]?all)\b", "all-to-all"),
@@ -49,6 +51,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
     (r"\bmem\b", "memory"),
     (r"\bthru-?put\b", "throughput"),
+    (r"\bwps\b", "tps"),
     (r"\btoks?\s?/\s?s(?:ec)?\b", "tokens/s"),
     (r"\bopt(?:im)?(?=\s+states?\b)", "optimizer"),
     (r"\b(full|selective|no|without|disable|drop|off|enable|with) ac\b", r"\1 recomputation"),
@@ -67,6 +70,8 @@ _SHORT: tuple[tuple[str, str], ...] = (
 _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
 
+_LINKS_BARE = re.compile(r"(?<![\w.])(\d{1,2}\s?x\s?(?:25|50|100|200|400|800))(?![\w.])", re.I)
+"""Links of a node by their rate, without its unit."""
 _GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
 """Bits of a network, bytes of anything else."""
 
@@ -75,4 +80,6 @@ def spelled_out(text: str) -> str:
     """The text with short forms in full."""
     for pattern, words in _TABLE:
         text = pattern.sub(words, text)
+    if speaks_of_network(text):
+        text = _LINKS_BARE.sub(r"\1Gb", text)
     return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)

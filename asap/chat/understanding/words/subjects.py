@@ -6,6 +6,7 @@ from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.words.doubt import words_of
 from asap.chat.understanding.words.function_words import function_words
 
+_MEASURED = {"s", "%", "GiB", "GB", "tokens/s", "tokens/s/chip", "FLOP/s"}
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 _POSSESSIVE = re.compile(r"'s?$")
 
@@ -16,7 +17,9 @@ def unknown_subject(clause: str) -> str | None:
     Args:
         clause: a report in which no plan is named.
     """
-    first = next((amount.start for amount in amounts(clause)), len(clause))
+    found = amounts(clause)
+    figures = [amount for amount in found if amount.unit in _MEASURED] or found
+    first = next((amount.start for amount in figures), len(clause))
     return " ".join(word for word in _WORD.findall(clause[:first]) if not _is_known(_POSSESSIVE.sub("", word))) or None
 
 

@@ -10,7 +10,7 @@ _PAYS = (
     r"|(?:any|much) (?:use|good)\b|help(?:s|ing)? (?:us |me )?(?:at all|here|on this run|in this run)"
     r"|(?:any |much )?(?:sense|point)\b|need(?:ed)?(?! (?:to|from|more|less|fewer)\b)"
     r"|necessary|required|pointless|overkill|excessive|wasteful"
-    r"|useless|too much|(?:a )?(?:mistake|waste)"
+    r"|useless|too much|too (?:small|short|few|little|tiny) (?:for|to)|(?:a )?(?:mistake|waste)"
     r"|dumb|stupid|silly|nonsense|a bad idea"
 )
 _WORTH = re.compile(rf"\b(?:is|are|was|does|do|would|will|could)(?:n't)?\b[^.?!]*\b(?:{_PAYS})", re.I)

@@ -1,0 +1,157 @@
+"""A figure of the analysis that is repeated with an opinion: "43 % opaque, is that bad", "35.7 s feels slow"."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from asap.chat.answers.phrasing import line
+from asap.chat.answers.proposals import ranking
+from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.memory import memory
+from asap.chat.answers.this_run.efficiency import efficiency
+from asap.chat.answers.this_run.run import bottleneck
+from asap.chat.conversation import Conversation
+from asap.chat.evidence.anchor import modelled_now
+from asap.chat.evidence.step_time import current_step_time
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
+from asap.core.errors import AsapError
+from asap.core.units import GIB
+from asap.diagnosis.diagnosis import Finding
+from asap.proposals.reasons.explain import confidence
+from asap.proposals.reasons.modelled_step import modelled_step
+from asap.proposals.selection.candidate import Candidate
+
+_ROUNDED = 0.02
+"""Share by which a figure that is repeated may be rounded."""
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
+_Answer = Callable[[Conversation, ReplyBuilder, Question], None]
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A figure that the analysis shows.
+
+    Args:
+        value: as it is shown, in its unit.
+        unit: ``s``, ``%`` or ``GiB``.
+        names: what it is called; a message that calls its figure otherwise means another one.
+        answer: what it means.
+        topic: what the answer is about.
+    """
+
+    value: float
+    unit: str
+    names: str
+    answer: _Answer
+    topic: Topic
+
+
+_QUANTITIES = re.compile(
+    r"\b(?:mfu|hfu|util\w*|hbm|memory|vram|opaque|custom|collectives?|communicat\w*|all-\w+|compute|matmul\w*|host|launch\w*"
+    r"|bubble|idle|input|goodput|duty|loss|accuracy|bandwidth|network|nvlink|ici|dcn|cost|price|occupancy|power|cpu"
+    r"|data|dataloader|disk|storage|checkpoint\w*|eval\w*)\b",
+    re.I,
+)
+"""What figures are of, beside the time and the odds of a plan."""
+
+
+def figure_shown(conversation: Conversation, question: Question) -> ShownFigure | None:
+    """The figure of the analysis that a message repeats; ``None`` where it repeats none, or names another quantity."""
+    said = [amount for amount in question.amounts if amount.unit in {"s", "%", "GiB", "GB"}]
+    if len(said) != 1:
+        return None
+    try:
+        near = [figure for figure in _shown(conversation) if _repeats(said[0], figure)]
+    except AsapError:
+        return None
+    named = {word.lower() for word in _QUANTITIES.findall(question.text)}
+    if named:
+        near = [figure for figure in near if any(re.search(figure.names, word) for word in named)]
+    return min(near, key=lambda figure: abs(figure.value - said[0].value), default=None)
+
+
+def answer_shown(conversation: Conversation, answer: ReplyBuilder, question: Question, figure: ShownFigure) -> None:
+    """What the figure means; it is no measurement that was reported."""
+    answer.topic = figure.topic
+    figure.answer(conversation, answer, question)
+
+
+def _repeats(amount: Amount, figure: ShownFigure) -> bool:
+    unit = "GiB" if amount.unit == "GB" else amount.unit
+    if unit != figure.unit:
+        return False
+    cut = amount.value == int(amount.value) == int(figure.value)
+    return cut or abs(amount.value - figure.value) <= _ROUNDED * figure.value
+
+
+def _shown(conversation: Conversation) -> Iterator[ShownFigure]:
+    """Figures of the run, then those of the proposals."""
+    study = conversation.study
+    for finding in study.diagnosis.findings:
+        for share in _PERCENT.findall(finding.statement)[:1]:
+            names = rf"{finding.kind.value}|{_WORDS.get(finding.kind.value, finding.kind.value)}"
+            yield ShownFigure(float(share), "%", names, _finding(finding), Topic.BOTTLENECK)
+    now = modelled_now(study)
+    step = modelled_step(study, now)
+    for share in step.shares if step else ():
+        name = share.name.lower().split()[0]
+        yield ShownFigure(share.fraction * 100, "%", _WORDS.get(name, name), bottleneck, Topic.BOTTLENECK)
+    measured = current_step_time(study, conversation.evidence) or (now.step_time if now else None)
+    if measured is not None:
+        yield ShownFigure(measured.value, "s", "step", _slow, Topic.EFFICIENCY)
+    if now is not None and now.mfu is not None:
+        yield ShownFigure(now.mfu.value * 100, "%", "mfu|util", efficiency, Topic.EFFICIENCY)
+    if now is not None and now.memory is not None:
+        yield ShownFigure(now.memory.total.value / GIB, "GiB", "hbm|memory|vram", memory, Topic.MEMORY)
+    for candidate in conversation.proposals:
+        yield from _of_proposal(conversation, candidate)
+
+
+_WORDS = {
+    "opaque": "opaque|custom", "communication": r"collective|communic|all-", "all-reduce": r"collective|communic|all-",
+    "all-gather": r"collective|communic|all-", "compute": "compute|matmul", "hbm": "hbm|bandwidth|memory",
+    "host": "host|launch", "pipeline": "bubble", "idle": "idle",
+}  # fmt: skip
+
+
+def _of_proposal(conversation: Conversation, candidate: Candidate) -> Iterator[ShownFigure]:
+    def sure(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+        ranking.sure(conversation, answer, [candidate.plan])
+        answer.add(
+            f'One run settles it: "{candidate.plan} measured … s". Until then more of the record narrows it:'
+            " a profile, and a measured step of what runs now."
+        )
+
+    prediction = prediction_of(conversation, candidate.plan)
+    relative, odds = prediction.relative_step_time, confidence(conversation.study, prediction, ()).faster
+    figures = [odds.value] if odds is not None else []
+    if relative is not None:
+        figures += [abs(end - 1) for end in (relative.value, relative.low, relative.high) if end is not None]
+    for figure in figures:
+        yield ShownFigure(figure * 100, "%", "step", sure, Topic.SURE)
+
+
+def _finding(finding: Finding) -> _Answer:
+    def say(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+        first = finding.kind is conversation.study.diagnosis.bottleneck
+        answer.add(finding.statement, *([f"Next: {finding.advice}."] if finding.advice else []))
+        for item in finding.evidence:
+            answer.add_figure(item.fact, item.quantity)
+        if first:
+            answer.add("It is what holds the run back most.")
+        else:
+            held = conversation.study.diagnosis
+            answer.add(f"What holds the run back most is another part: {held.statement}")
+
+    return say
+
+
+def _slow(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What the step time is made of, and how far it is from the peak of the chips."""
+    efficiency(conversation, answer, replace(question, plans=()))
+    best = next(iter(conversation.proposals), None)
+    if best is not None:
+        answer.add(f"The best bet to shorten it: {line(conversation, best)}.")

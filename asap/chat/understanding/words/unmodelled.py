@@ -1,0 +1,38 @@
+"""Techniques that engineers name and that nothing here can vary."""
+
+import re
+
+_OVERLAPPED = r"(?:tp|grad(?:ient)?|param(?:eter)?)"
+_DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
+_KNOWN: tuple[tuple[str, str], ...] = (
+    (r"etp|expert[- ]tensor[- ]parallel\w*", "tensor parallelism of the experts alone (ETP)"),
+    (r"zero[- ]?bubble|dual-?pipe\w*|zb-?h?[12v]", "zero-bubble schedules of a pipeline"),
+    (r"cuda[- ]?graphs?", "CUDA graphs"),
+    (r"async(?:hronous)?[- ](?:tp|tensor[- ]parallel\w*)", "asynchronous tensor parallelism"),
+    (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),
+    (r"grouped[- ]?gemms?", "grouped matrix products of the experts as a switch"),
+    (r"torch[. ]compile|inductor", "torch.compile"),
+    (r"sharp|nvls|nccl[_ ]algo\w*|nccl tuning", "algorithms of NCCL"),
+    (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
+    (rf"{_OVERLAPPED}[- ](?:comm\w*[- ])?overlap\w*|overlap[-_](?:grad|param)[-_]\w+",
+     "switches that overlap communication"),
+    (rf"overlapp?\w*[- ](?:the |of )?{_OVERLAPPED}\w*(?:[- ]\w+)?", "switches that overlap communication"),
+    (r"(?:2|2\.5|3)d[- ](?:tp|tensor\w*)(?:[- ]parallel\w*)?", "tensor parallelism over two dimensions"),
+    (r"(?:mov\w+|switch\w*|migrat\w+|port\w*|chang\w+|go\w*) (?:\w+ ){0,2}?(?:to|over to) "
+     r"(?:torchtitan|megatron\S*|nemo|maxtext|deepspeed|nanotron|axolotl|pytorch|torch|jax|axlearn|levanter|colossal\w*)",
+     "another training framework"),
+    (r"imbalanc\w+|load[- ]balanc\w+|straggl\w+", "uneven load of experts or devices"),
+    (rf"{_DISTRIBUTED} (?:off|on)|(?:turn\w* (?:off|on)|without|disabl\w+|no) (?:the )?{_DISTRIBUTED}",
+     "the distributed optimizer as a switch"),
+    (r"(?:custom|own|hand-?(?:written|rolled|tuned)|pallas|triton|cutlass|fused|special)[- ](?:\w+[- ]){0,3}?kernels?",
+     "kernels of your own"),
+    (r"(?:router|routing|expert|token)s? (?:skew\w*|hot\w*)|hot experts?|skew\w* (?:routing|experts?)",
+     "uneven load of experts or devices"),
+    (r"ulysses", "Ulysses' context parallelism apart from others"),
+)  # fmt: skip
+_TABLE = tuple((re.compile(rf"(?<!\w)(?<!\w-){words}(?![\w-])", re.I), title) for words, title in _KNOWN)
+
+
+def unmodelled_in(text: str) -> str | None:
+    """What a text names that cannot be varied here; ``None`` if it names nothing of the kind."""
+    return next((title for pattern, title in _TABLE if pattern.search(text)), None)
