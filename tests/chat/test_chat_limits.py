@@ -34,6 +34,9 @@ def ask(chat: Chat, text: str):
         ("can't do more than 9 GiB", "HBM is at most 9.00 GiB a chip"),
         ("keep it under 10GB", "HBM is at most 9.31 GiB a chip"),
         ("our memory budget is 12 GiB", "HBM is at most 12.0 GiB a chip"),
+        ("we can't offload the optimizer, host ram is small", "nothing is kept in host memory"),
+        ("no offloading, the host is too slow", "nothing is kept in host memory"),
+        ("no cp since our kernel has no ring", "no seq axis"),
     ],
 )
 def test_a_limit_is_recorded_as_it_is_meant(text, constraint, dense):

@@ -43,6 +43,8 @@ _FIXED = re.compile(
     r"|\bstays (?:(?:at|on) )?\d|\bstays(?: put| the same| unchanged| as (?:it )?is)?\W*$",
     re.I,
 )
+_AS_VERBS = r"(?:offload|accumulat|interleav)\w*(?! (?:\w+ )?(?:much|more|a lot|everything|all)\b)"
+"""Techniques that are verbs: "we can't offload", and not "we can't offload more"."""
 _RULED_OUT = re.compile(
     r"\b(?:impossible|off the table|broken|not an option|no option|ruled out|out of the question|forbidden"
     r"|(?:not|never|isn't|aren't|wasn't) (?:an option|allowed|possible|available|supported|implemented|enabled|usable)"
@@ -57,16 +59,18 @@ _RULED_OUT = re.compile(
     r"|(?:is |are )?not (?:going to happen|happening)|(?:isn't|aren't|is not|are not) something (?:we|i|that)"
     rf"|{_WE}(?:do not|don't) (?:ever )?do"
     rf"|{_WE}(?:would |want to |have to |need to |prefer to |rather )+avoid"
-    r"|can ?not (?:use|do|run|have)|can't (?:use|do|run|have)|cannot be used|no go|must not "
+    rf"|(?:can ?not|can't) (?:\w+ )?(?:use|do|run|have|{_AS_VERBS})|cannot be used|no go|must not "
     r"use|not permitted|won't work for us|is excluded)\b",
     re.I,
 )
 _REFUSED = re.compile(
     r"^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b"
-    r"|^\W*(?:no|nope|nah)\W+(?:(?:and|but|please|just)\W+)*no\b",
+    r"|^\W*(?:no|nope|nah)\W+(?:(?:and|but|please|just)\W+)*no\b"
+    rf"|^\W*(?:(?:and|but|ok)\W+)*no (?:\w+ )?(?:{_AS_VERBS}|\w+[ -]parallel\w*|remat\w*|recomput\w*|[tpecd]p|fsdp)"
+    r"(?:\s*[,;:]|\s+(?:because|since|cause|as)\b)[^?]*$",
     re.I,
 )
-"""A wish to be spared something: "no host offload please"."""
+"""A wish to be spared something: "no host offload please", or one with its reason: "no cp, our kernel lacks it"."""
 _LACKS = re.compile(
     r"\b(?:without|no|avoid\w*|skip\w*|free of|(?:do|does)(?: not|n't) (?:use|need|have|require|want)"
     r"|not (?:us|need)ing)\b",
