@@ -122,3 +122,17 @@ def test_environments_of_software_have_no_arguments(read, source):
     run = read("train.sh", script, hardware="h100-64")
     assert (str(run.plan.remat), run.workload.precision) == ("none", "bf16")
     assert not any("not followed" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("pretrain_gpt.py --kd --num-layers-teacher 48", "--kd is an argument of learning from another model"),
+        ("examples/mimo/train.py", "only decoders"),
+        ("-m examples.inference.offline_inference", "runs examples.inference.offline_inference, which does not train"),
+        ("tools/retro/main.py", "does not train"),
+    ],
+)
+def test_what_trains_otherwise_or_not_at_all_is_refused(read, program, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", MEGATRON.replace("pretrain_gpt.py", program))
