@@ -4,7 +4,7 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,12 @@ _DISTILLING = "of learning from another model, whose step is not modelled"
 _NOT_MODELLED = {
     **dict.fromkeys(("prompts", "prompt_file", "num_tokens_to_generate"), _GENERATING),
     **dict.fromkeys(("kd", "mos", "load_teacher", "export_kd_teacher_load"), _DISTILLING),
+    **dict.fromkeys(
+        ("lora_r", "lora_target_modules"), "of adapters: training a part of the parameters is not modelled"
+    ),
 }
+_STAGE, _COMPARING = "stage", ("dpo", "simpo", "orpo", "kto", "rm", "orm", "prm", "ppo", "grpo")
+"""What MindSpeed-LLM calls training that compares answers, or scores them."""
 _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -193,11 +198,13 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
     return StackSettings(found, str(path), own_lines)
 
 
-def _check_trains(said: Collection[str], where: str) -> None:
+def _check_trains(said: Mapping[str, Any], where: str) -> None:
     """Raise ConfigError where arguments are those of generating text (``megatron/inference``) or of distillation."""
     if sign := next((key for key in _NOT_MODELLED if key in said), None):
         reason = f"--{sign.replace('_', '-')} is an argument {_NOT_MODELLED[sign]}"
-        raise ConfigError(reason, where=where, hint="give the configuration that trains")
+        raise ConfigError(reason, where=where, hint="give a run that trains all parameters on tokens")
+    if said.get(_STAGE) in _COMPARING:
+        raise ConfigError(f"--{_STAGE} {said[_STAGE]} compares answers or scores them: not modelled", where=where)
 
 
 def with_overrides(settings: StackSettings, overrides: Iterable[str]) -> StackSettings:
