@@ -106,7 +106,7 @@ def test_a_forks_own_recomputation_is_unknown_and_what_decides_the_model_is_name
 def test_arguments_of_generating_text_are_no_training(read, said):
     sizes = "  --num-layers: 24\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --micro-batch-size: 1\n"
     text = f"MODEL_ARGS:\n{sizes}  {said}\n"
-    with pytest.raises(ConfigError, match="an argument of generating text"):
+    with pytest.raises(ConfigError, match="an argument of generating text, which does not train"):
         read("model_config.yaml", text)
     with pytest.raises(ConfigError, match="an argument of generating text"):
         read("run.sh", MEGATRON.replace("--bf16", f"--bf16 {said.replace(':', '')}"))
@@ -122,3 +122,24 @@ def test_environments_of_software_have_no_arguments(read, source):
     run = read("train.sh", script, hardware="h100-64")
     assert (str(run.plan.remat), run.workload.precision) == ("none", "bf16")
     assert not any("not followed" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("pretrain_gpt.py --kd --num-layers-teacher 48", "--kd is an argument of learning from another model"),
+        ("posttrain_gpt.py --stage dpo", "--stage dpo compares answers"),
+        ("posttrain_gpt.py --stage sft --lora-r 8", "--lora-r is an argument of adapters"),
+        ("examples/mimo/train.py", "only decoders"),
+        ("-m examples.inference.offline_inference", "runs examples.inference.offline_inference, which does not train"),
+        ("tools/retro/main.py", "does not train"),
+    ],
+)
+def test_what_trains_otherwise_or_not_at_all_is_refused(read, program, said):
+    with pytest.raises(ConfigError, match=said):
+        read("run.sh", MEGATRON.replace("pretrain_gpt.py", program))
+
+
+def test_a_stage_that_trains_all_on_tokens_is_read(read):
+    start = MEGATRON.replace("pretrain_gpt.py", "posttrain_gpt.py --stage sft")
+    assert read("run.sh", start, hardware="h100-64").model.layers == 32

@@ -77,6 +77,8 @@ def test_what_that_version_lacks_is_not_proposed(read):
         line(run, "replica=2 data=4 model=4 microbatches=2")
     with pytest.raises(PlanError, match=r"has no training.enable_cpu_offload"):
         line(run, "replica=2 data=4 model=4 microbatches=1 offload=optimizer+parameters")
+    with pytest.raises(PlanError, match=r"has no parallelism.expert_parallel_degree"):
+        line(run, "replica=2 data=2 model=4 expert=2 microbatches=1")
     first = OF_2024.replace("data_parallel_shard_degree", "data_parallel_degree").replace(
         "replicate_degree = 2", "x = 2"
     )

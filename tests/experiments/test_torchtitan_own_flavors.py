@@ -2,6 +2,7 @@
 
 import pytest
 
+from asap.core.errors import ConfigError
 from tests.experiments.stack_configurations import TITAN, read
 
 __all__ = ["read"]
@@ -85,3 +86,25 @@ def test_a_flavor_that_says_them_is_unknown(titan):
     run = titan("llama3", "8B", LLAMA.replace("dim=4096", "dim=4096, ffn_dim=8192"))
     assert run.model.layers is None
     assert any("unlike the catalogue, and not read" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    "shape", ["n_heads=0", "dim='wide'", "n_layers=-3", "multiple_of=0", "ffn_dim_multiplier=1e400"]
+)
+def test_shapes_that_no_model_can_have_are_said(titan, shape):
+    name = shape.partition("=")[0]
+    wide = "" if name == "dim" else "dim=512, "
+    flavor = f"llama3_configs = {{'tiny': ModelArgs({shape}, {wide}vocab_size=9)}}"
+    with pytest.raises(ConfigError, match="shapes of llama3 tiny that no model can have"):
+        titan("llama3", "tiny", flavor)
+
+
+def test_a_file_that_is_no_python_is_passed_over(titan):
+    assert titan("llama3", "8B", "llama3_configs = {'8B': ModelArgs(").model.layers == 32
+
+
+@pytest.mark.parametrize("value", ["tiny()", "build(Config(layers=3))", "Llama3Model.Config(dim=512)"])
+def test_what_only_a_run_can_tell_is_not_read(titan, value):
+    run = titan("llama3", "tiny", f"llama3_configs = {{'tiny': {value}}}")
+    assert run.model.layers is None
+    assert titan("llama3", "8B", f"llama3_configs = {{'8B': {value}}}", folder="llama").model.layers == 32

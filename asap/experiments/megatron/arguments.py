@@ -4,7 +4,7 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,27 @@ _NODES = {
 """Options of Slurm and of DeepSpeed's launcher in torchrun's words."""
 _MANY = ("recompute_modules", "cuda_graph_modules", "cuda_graph_scope")
 _ONE_OR_MANY = ("num_experts",)
-_OTHER_PROGRAMS = ("pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict")
+_OTHER_PROGRAMS = (
+    "pretrain_bert", "pretrain_t5", "pretrain_mamba", "pretrain_hybrid", "pretrain_vlm", "pretrain_ict",
+    "pretrain_retro", "pretrain_mimo", "pretrain_vision_classify", "pretrain_vision_dino", "pretrain_vision_inpaint",
+    "multimodal/train", "mimo/train",
+)  # fmt: skip
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset)[\w-]*\.py|tasks/[\w/-]*main\.py"
+    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset|mmlu"
+    r"|extract)[\w-]*\.py|(?:tasks|retro)/[\w/-]*main\.py|(?<=-m )[\w.]*(?:inference|generat|server)[\w.]*"
 )
-_GENERATING = ("prompts", "prompt_file", "num_tokens_to_generate")
+_GENERATING = "of generating text, which does not train"
+_DISTILLING = "of learning from another model, whose step is not modelled"
+_NOT_MODELLED = {
+    **dict.fromkeys(("prompts", "prompt_file", "num_tokens_to_generate"), _GENERATING),
+    **dict.fromkeys(("kd", "mos", "load_teacher", "export_kd_teacher_load"), _DISTILLING),
+    **dict.fromkeys(
+        ("lora_r", "lora_target_modules"), "of adapters: training a part of the parameters is not modelled"
+    ),
+}
+_STAGE, _COMPARING = "stage", ("dpo", "simpo", "orpo", "kto", "rm", "orm", "prm", "ppo", "grpo")
+"""What MindSpeed-LLM calls training that compares answers, or scores them."""
 _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -83,7 +98,8 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     Raises:
         ConfigError: it trains something else than a decoder, or an argument that is read has no value.
     """
-    program = next((program for program in _OTHER_PROGRAMS if f"{program}.py" in text), None)
+    shown = _COMMENT.sub("", text)
+    program = next((program for program in _OTHER_PROGRAMS if f"{program}.py" in shown), None)
     if program:
         raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
     other = None if _TRAINING.search(text) else _NO_TRAINING.search(text)
@@ -182,11 +198,13 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
     return StackSettings(found, str(path), own_lines)
 
 
-def _check_trains(said: Collection[str], where: str) -> None:
-    """Raise ConfigError where arguments are those of generating text (``megatron/inference``)."""
-    if sign := next((key for key in _GENERATING if key in said), None):
-        reason = f"--{sign.replace('_', '-')} is an argument of generating text, which does not train"
-        raise ConfigError(reason, where=where, hint="give the configuration that trains")
+def _check_trains(said: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError where arguments are those of generating text (``megatron/inference``) or of distillation."""
+    if sign := next((key for key in _NOT_MODELLED if key in said), None):
+        reason = f"--{sign.replace('_', '-')} is an argument {_NOT_MODELLED[sign]}"
+        raise ConfigError(reason, where=where, hint="give a run that trains all parameters on tokens")
+    if said.get(_STAGE) in _COMPARING:
+        raise ConfigError(f"--{_STAGE} {said[_STAGE]} compares answers or scores them: not modelled", where=where)
 
 
 def with_overrides(settings: StackSettings, overrides: Iterable[str]) -> StackSettings:

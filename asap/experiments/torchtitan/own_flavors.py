@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
@@ -38,6 +38,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 """What the arguments' classes take where a flavor says nothing (``models/*/model/args.py``)."""
+_NAME, _CLASS = re.compile(r"\w+", re.ASCII), "ModelArgs"
 _LLAMA = re.compile(r"llama(?:[23]|$)")
 _LLAMA3, _LLAMA3_VOCABULARY = re.compile(r"llama3"), 128256
 _EXPERTS = {"moe_inter_dim", "num_experts", "top_k", "num_shared_experts"}
@@ -65,10 +66,13 @@ def own_model(path: Path, name: str, flavor: str, known: Architecture | None) ->
     file, call = found
     said, title = _arguments(call), plain(f"{name} {flavor}", 120)
     defaults = _defaults(file, call)
-    shapes = _shapes(said, defaults, name, known)
     where = f"{title} is as {file.parent.name}/{file.name} has it"
-    if shapes is not None:
-        model = Architecture.model_validate({"name": title} | shapes)
+    try:
+        shapes = _shapes(said, defaults, name, known)
+        model = None if shapes is None else Architecture.model_validate({"name": title} | shapes)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise ConfigError(f"has shapes of {title} that no model can have", where=str(file)) from error
+    if model is not None:
         if known is not None and model == known.model_copy(update={"name": title}):
             return None
         return model, f"{where}, unlike the catalogue" if known else where
@@ -94,14 +98,21 @@ def _calls(path: Path, name: str, flavor: str) -> Iterator[tuple[Path, ast.Call]
                 calls += [
                     (getattr(target, "id", ""), value)
                     for key, value in zip(node.value.keys, node.value.values, strict=True)
-                    if isinstance(key, ast.Constant) and key.value == flavor and isinstance(value, ast.Call)
+                    if isinstance(key, ast.Constant) and key.value == flavor and _gives_arguments(value)
                 ]
         fitting = [call for target, call in calls if name in target] or [call for _, call in calls]
         if len(fitting) == 1:
             yield file, fitting[0]
 
 
+def _gives_arguments(value: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether a value is ``TransformerModelArgs(…)``; since 2026 torchtitan has functions instead."""
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "").endswith(_CLASS)
+
+
 def _files(path: Path, name: str) -> Iterator[Path]:
+    if not _NAME.fullmatch(name):
+        return
     folder = path.absolute().parent
     bare = name.rstrip("0123456789")
     if folder.parent.name == name:

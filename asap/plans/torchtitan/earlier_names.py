@@ -23,6 +23,7 @@ _OF_SECTIONS = {
     "experimental.context_parallel_degree": _CONTEXT,
     "experimental.pipeline_parallel_schedule": "parallelism.pipeline_parallel_schedule",
 }
+_SECTION = "parallelism."
 _COUNTS = ("experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches")
 EARLIER = frozenset((_BATCH, *_OF_SECTIONS, *_COUNTS, _TYPE))
 _LATER = (GLOBAL_BATCH, "training.enable_cpu_offload", "training.dtype")
@@ -57,6 +58,9 @@ def in_earlier_names(changed: Mapping[str, str], settings: Mapping[str, object])
         return dict(changed)
     of_sections = any(key in settings for key in _OF_SECTIONS)
     missing = {*_LATER, *((_REPLICATE, _CONTEXT) if _FIRST in settings else ())}
+    if of_sections:
+        kept = {STAGE_BATCH, *_OF_SECTIONS.values(), *settings}
+        missing |= {key for key in changed if key.startswith(_SECTION) and key not in kept}
     if unsaid := next((key for key in changed if key in missing), None):
         sign = min(EARLIER & settings.keys())
         raise PlanError(f"a version of torchtitan that has {sign} has no {unsaid}", hint="a later version has it")
