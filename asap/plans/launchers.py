@@ -15,7 +15,6 @@ from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.plans.megatron.arguments import command_line, to_arguments
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.megatron.dependents import connections
@@ -24,6 +23,7 @@ from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import required
 from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
 from asap.plans.megatron.versions import JOINT, YAML_FILE
+from asap.plans.megatron.written_arguments import command_line, to_arguments
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan

@@ -11,7 +11,7 @@ from asap.levers.table import TRIALS
 from asap.models import Workload
 from asap.plans.launchers import Stack
 from asap.plans.maxtext.overrides import paste_line
-from asap.plans.megatron.arguments import command_line
+from asap.plans.megatron.written_arguments import command_line
 from asap.prediction.predict_study import expect
 from asap.proposals.selection.search import run_of
 from asap.study.changed import without_step_time

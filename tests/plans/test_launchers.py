@@ -14,8 +14,9 @@ from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
 from asap.plans.launchers import launch_lines, stack_of
-from asap.plans.megatron.arguments import CONTEXT, EXPERT, command_line, from_arguments, to_arguments
+from asap.plans.megatron.arguments import CONTEXT, EXPERT, from_arguments
 from asap.plans.megatron.sections import hydra_overrides
+from asap.plans.megatron.written_arguments import command_line, to_arguments
 from asap.plans.nanotron import settings as nanotron
 from asap.plans.torchtitan import settings as torchtitan
 
