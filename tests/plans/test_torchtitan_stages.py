@@ -49,6 +49,11 @@ def test_microbatches_of_an_interleaved_schedule_are_rounds_of_as_many():
     assert inexpressible(plan.model_copy(update={"microbatches": 10}), "torchtitan", TOML, None, 32) is None
 
 
+def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
+    assert "fewer than the 4 stages" in (inexpressible(Plan.parse("stage=4 microbatches=2"), "torchtitan", TOML) or "")
+    assert inexpressible(Plan.parse("stage=4 microbatches=4"), "torchtitan", TOML) is None
+
+
 @pytest.mark.parametrize(
     ("current", "plan", "reason"),
     [

@@ -37,6 +37,8 @@ def stage_settings(plan: Plan, current: Mapping[str, object], layers: int | None
     if stages == 1:
         return {}
     if repeats == 1:
+        if plan.microbatches is not None and plan.microbatches < stages:
+            raise PlanError(f"{plan.microbatches} microbatches are fewer than the {stages} stages")
         schedule = {SCHEDULE: SCHEDULE_DEFAULT} if _is_looped(current) else {}
         return schedule | (_split(stages, current, layers) if LAYERS_EACH in current else {})
     _check_rounds(plan.microbatches, stages)
