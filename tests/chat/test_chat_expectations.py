@@ -70,6 +70,31 @@ def test_a_batch_that_was_supposed_is_not_supposed_twice(megatron):
     assert "microbatches=64 remat=full with a global batch of 512 instead of 128" in answer.text
 
 
+def test_what_follows_of_a_change_is_no_further_change(megatron):
+    answer = ask(megatron, "what if mbs 4", "then the count halves and the bubble gets worse?")
+    assert "so already" not in answer.text
+
+
+@pytest.mark.parametrize("text", ["every microbatch gathers again? thats 3x the traffic", "2x the cost per batch no?"])
+def test_a_factor_of_what_a_step_costs_changes_no_batch(text, megatron):
+    assert "a global batch of" not in ask(megatron, text).text
+
+
+def test_a_lone_number_far_below_the_batch_is_none(megatron):
+    assert "global batch of 1 " not in ask(megatron, "what if batch 512", "1 not ok?").text
+
+
+def test_a_figure_of_the_engine_that_is_asked_about_is_no_measurement(megatron):
+    from asap.chat.evidence.anchor import modelled_now
+
+    now = modelled_now(megatron.conversation.study)
+    assert now is not None
+    assert now.mfu is not None
+    answer = ask(megatron, f"mfu {now.mfu.value * 100:.1f}% - how is that counted")
+    assert not answer.evidence
+    assert "The MFU of" in answer.text
+
+
 SMALL = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 --num-attention-heads 8"
     " --seq-length 1024 --micro-batch-size 4 --global-batch-size 32 --bf16 --vocab-size 50304"

@@ -39,6 +39,11 @@ _BARE_NUMBER_TOPICS = {
 _SHORT_MESSAGE_WORDS = 3
 _ABOUT_OPERATIONS = {Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES}
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
+_COST = re.compile(
+    r"\s*(?:the |our |as much |more |less )*"
+    r"(?:comm\w*|traffic|time|costs?|compute|flops?|memory|hbm|price|work|latency|bubble)\b",
+    re.I,
+)
 _WORTH = re.compile(r"\bworth\s+$", re.I)
 _FIGURES = {Topic.MEMORY, Topic.THROUGHPUT}
 _OF_A_PLAN = {
@@ -66,6 +71,7 @@ def read_question(text: str, scene: Scene) -> Question:
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
+    counts = [a for a in counts if not _of_a_cost(a, rest)]
     change, used = change_in(_without(rest, named), counts, context.change)
     lone = [a for a in found if not a.unit and a not in used and a.value in range(1, 10)]
     topic, perhaps = topic_of(text, found, named, lone, context)
@@ -149,6 +155,11 @@ def _inside(amount: Amount, text: str, named: Sequence[str]) -> bool:
 def _of_interval(amount: Amount, text: str) -> bool:
     """Whether a number is part of "90 % interval"."""
     return amount.unit == "%" and text[amount.end :].lstrip(" -").lower().startswith(("interval", "confidence"))
+
+
+def _of_a_cost(amount: Amount, text: str) -> bool:
+    """Whether a factor is of what a step costs, and of nothing that is set: "4x the communication"."""
+    return amount.unit == "x" and _COST.match(text, amount.end) is not None
 
 
 def _without(text: str, named: Sequence[str]) -> str:

@@ -161,6 +161,14 @@ _AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re
 """Words by which a factor is of what was spoken of: "half of that", "double it again"."""
 _COMPARED = re.compile(r"\b(?:slower|faster|quicker|longer|shorter)\b", re.I)
 """Says that a number is of a comparison: "so slower by half?"."""
+_CONSEQUENCE = re.compile(
+    r"\b(?!(?:it|that|this|what|who|and|or|if|we|you|batch|sequence)\b)[a-z]\w*"
+    r" (?:halves|doubles|triples|quadruples)\b",
+    re.I,
+)
+"""Says what follows of something else: "then m halves"."""
+_FAR_LESS = 100
+"""Times by which a lone number is too small to take the place of another one."""
 _ALTERNATIVE = re.compile(r"\W*or\b", re.I)
 """The start of an alternative to what was spoken of: "or half as many"."""
 
@@ -172,10 +180,12 @@ def varied(change: Change, earlier: Change, left: Sequence[Amount], text: str) -
     now, "and 4x?" after "twice the batch", unless it comes again on top of that; so it is in an alternative.
     """
     free = [a for a in left if not a.before and a.unit in {"", "x"} and not _COMPARED.search(text)]
-    if change.counts or len(earlier.counts) != 1 or len(free) != 1:
+    if change.counts or len(earlier.counts) != 1 or len(free) != 1 or _CONSEQUENCE.search(text):
         return change, []
     thing, before = earlier.counts[0]
     new = new_value(thing, free[0])
+    if not new.factor and not before.factor and new.value * _FAR_LESS < before.value:
+        return change, []
     on_top = _AGAIN.search(text) is not None or not before.factor
     if new.factor and on_top and not _ALTERNATIVE.match(text):
         new = before.model_copy(update={"value": before.value * new.value, "example": False})

@@ -21,6 +21,7 @@ JUDGED = re.compile(
     re.I,
 )
 """Words of an opinion on a figure."""
+_ASKED = re.compile(r"\d\S*\W+(?:[a-z]+\W+){0,2}?(?:how|why|what|where|which)\b", re.I)
 _ROUNDED = 0.03
 _OF_NOW = {Claim.STEP_TIME, Claim.MFU, Claim.HBM_BYTES, Claim.THROUGHPUT}
 
@@ -41,7 +42,7 @@ def without_quoted(facts: Sequence[StatedFact], study: Study) -> tuple[list[Stat
         own, count = _own(claim, study), len({fact.value for fact in group})
         ours = [fact for fact in group if own and fact.value and abs(fact.value - own) <= _ROUNDED * own]
         if count == 1:
-            quoted += [fact for fact in ours if JUDGED.search(fact.words) and not _SEEN.search(fact.words)]
+            quoted += [fact for fact in ours if _is_doubted(fact.words)]
             continue
         unseen = [fact for fact in group if not _SEEN.search(fact.words)]
         if count == 2 and 0 < len(ours) < len(group):
@@ -50,6 +51,11 @@ def without_quoted(facts: Sequence[StatedFact], study: Study) -> tuple[list[Stat
             quoted += unseen
             said += [f"Not recorded: {fact}, as the other figure was measured. Whose is it?" for fact in unseen]
     return [fact for fact in facts if fact not in quoted], said
+
+
+def _is_doubted(words: str) -> bool:
+    """Whether a figure that was not read off a run is judged, or asked about: "mfu 20 % - how is that counted"."""
+    return (JUDGED.search(words) or _ASKED.search(words)) is not None and not _SEEN.search(words)
 
 
 def _own(claim: Claim, study: Study) -> float | None:
