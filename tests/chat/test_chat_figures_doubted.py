@@ -19,7 +19,7 @@ def ask(chat: Chat, *lines: str):
         ("43 % opaque sounds bad", "opaque, not inefficient"),
         ("is 44% opaque a worry", "opaque, not inefficient"),
         ("36 s per iteration, thats ages on 512 chips", "best bet to shorten it"),
-        ("+-81 % tells me nothing", "One run settles it"),
+        ("+-62 % tells me nothing", "One run settles it"),
         ("51% wont convince anybody", "One run settles it"),
     ],
 )

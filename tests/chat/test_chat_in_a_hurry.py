@@ -109,7 +109,10 @@ def test_a_comparison_that_is_claimed_is_answered_by_its_figure(llama, say, text
 
 
 def test_a_quoted_interval_is_explained(start, say):
-    said = say("2 says -68 to +204, is that a joke", start(PAPER))
+    chat = start(PAPER)
+    against = chat.conversation.proposals[1].prediction.relative_step_time
+    low, high = (round((end - 1) * 100) for end in (against.low, against.high))
+    said = say(f"2 says {low} to {high:+}, is that a joke", chat)
     assert said.topic == "sure"
     assert "2 doublings away" in said.text
 
