@@ -49,7 +49,7 @@ def verdict(line: dict[str, Any]) -> str | None:
 
 if __name__ == "__main__":
     lines = json.load(sys.stdin)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()):
         pretend_gpu()
         verdicts = [verdict(line) for line in lines]
     json.dump(verdicts, sys.stdout)
