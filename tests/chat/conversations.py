@@ -1,5 +1,7 @@
 """Analyses that chats are about."""
 
+from asap.chat.chat import Chat
+from asap.chat.reply import Reply
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name
 
@@ -17,3 +19,10 @@ def analysed_session() -> str:
     from asap.agents.workflow.analyze import analyze
 
     return analyze("paper-v6e-16", store=ExperimentStore(), session=new_session_name()).analysis.session
+
+
+def ask(chat: Chat, *lines: str) -> Reply:
+    """The answer to the last of some lines."""
+    answers = [chat.turn(text, lambda piece: None) for text in lines]
+    assert answers[-1] is not None
+    return answers[-1]

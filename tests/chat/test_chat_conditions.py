@@ -2,15 +2,9 @@
 
 import pytest
 
-from asap.chat.chat import Chat
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, *lines: str):
-    answers = [chat.turn(text, lambda piece: None) for text in lines]
-    assert answers[-1] is not None
-    return answers[-1]
 
 
 @pytest.mark.parametrize(

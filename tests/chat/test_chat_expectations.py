@@ -2,17 +2,11 @@
 
 import pytest
 
-from asap.chat.chat import Chat
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, *lines: str):
-    answers = [chat.turn(text, lambda piece: None) for text in lines]
-    assert answers[-1] is not None
-    return answers[-1]
 
 
 @pytest.mark.parametrize(

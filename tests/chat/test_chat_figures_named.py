@@ -2,15 +2,9 @@
 
 import pytest
 
-from asap.chat.chat import Chat
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 def test_what_makes_a_part_of_the_step_smaller(dense, megatron):

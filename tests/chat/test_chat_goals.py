@@ -5,12 +5,7 @@ import re
 import pytest
 
 from asap.chat.evidence.claims import Claim
-
-
-def ask(chat, text):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
+from tests.chat.conversations import ask
 
 
 def test_the_largest_batch_fits_and_the_next_one_does_not(dense):

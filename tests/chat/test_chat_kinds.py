@@ -5,12 +5,12 @@ import re
 import pytest
 
 from asap.chat.answers.by_topic import ANSWERS
-from asap.chat.chat import Chat
 from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.message import read_message
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from tests.chat.conftest import LLAMA
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
 NARROW = 80
@@ -29,12 +29,6 @@ def megatron(start):
         "plan": Plan.parse("replica=4 model=4 microbatches=16 remat=full").model_dump(mode="json"),
     }), replace=True)  # fmt: skip
     return start("megatron")
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 def test_the_help_shows_a_question_of_each_kind_and_each_is_read_as_its_kind(dense):

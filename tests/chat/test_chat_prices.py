@@ -4,15 +4,9 @@ import re
 
 import pytest
 
-from asap.chat.chat import Chat
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 def costs(text: str) -> list[float]:

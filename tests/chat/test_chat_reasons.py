@@ -2,15 +2,9 @@
 
 import pytest
 
-from asap.chat.chat import Chat
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 @pytest.mark.parametrize("text", ["why does 1 come before 3?", "how can 1 be ahead of 3 with a longer step?"])

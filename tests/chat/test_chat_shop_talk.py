@@ -2,17 +2,11 @@
 
 import pytest
 
-from asap.chat.chat import Chat
 from asap.chat.evidence.claims import Claim
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
 MEGATRON_STEP = " iteration  {step}/ 1000 | elapsed time per iteration (ms): {ms} | lm loss: 2.1E+00 |"
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 # What is left out

@@ -2,16 +2,10 @@
 
 import pytest
 
-from asap.chat.chat import Chat
 from asap.chat.evidence.claims import Claim
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 @pytest.mark.parametrize("text", ["makes sense", "k", "hm ok", "yes please", "fair enough", "right, got it"])

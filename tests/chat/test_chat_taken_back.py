@@ -6,15 +6,9 @@ from asap.chat.chat import Chat
 from asap.chat.evidence.claims import Claim
 from asap.chat.restore import restore
 from asap.experiments import ExperimentStore
-from tests.chat.conversations import analysed_session
+from tests.chat.conversations import analysed_session, ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, *lines: str):
-    answers = [chat.turn(text, lambda piece: None) for text in lines]
-    assert answers[-1] is not None
-    return answers[-1]
 
 
 @pytest.mark.parametrize(

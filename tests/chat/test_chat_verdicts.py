@@ -2,16 +2,10 @@
 
 import pytest
 
-from asap.chat.chat import Chat
 from asap.sharding_memory import new_session_name
+from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
-
-
-def ask(chat: Chat, text: str):
-    answer = chat.turn(text, lambda piece: None)
-    assert answer is not None
-    return answer
 
 
 # Verdicts
