@@ -1,17 +1,18 @@
 """Looks up what a user names: an experiment of the store, a profile's path, or a run of a tracker."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from asap.core.errors import ConfigError, NotFoundError
+from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.core.files import exists, user_path
 from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
+from asap.experiments.configuration import read_configuration
 from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.profiles import Profile
 from asap.study.study import Study, study_of
@@ -24,23 +25,33 @@ def open_study(
     store: ExperimentStore,
     amend: Callable[[Experiment], Experiment] | None = None,
     *,
+    overrides: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Study:
-    """Look up an experiment ID, or take a profile's path as an experiment of its own.
+    """Look up an experiment ID, or take a configuration's or a profile's path as an experiment of its own.
 
     Args:
-        target: an ID of the store, a log directory, a run folder, an ``*.xplane.pb`` or a GPU trace, here or on an
-            object store (``gs://…``), or a run of a tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
+        target: an ID of the store, a configuration file or launch script, a log directory, a run folder, an
+            ``*.xplane.pb`` or a GPU trace, the last four also on an object store (``gs://…``), or a run of a tracker
+            (``mlflow:RUN_ID``, ``tensorboard:DIR``).
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
+        overrides: ``key=value`` for a configuration.
         progress: called with what is being read.
 
     Raises:
         NotFoundError: neither an ID nor a path.
+        ConfigError: the configuration cannot be read.
         PlanError: the plan does not fit the number of devices.
         ProfileError: the profile cannot be read.
+        UsageError: overrides of what is no configuration.
     """
     amend = amend or (lambda experiment: experiment)
+    if _is_configuration(target, store):
+        stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
+        return study_of(amend(read_configuration(user_path(target), overrides, stated)))
+    if overrides:
+        raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
     experiment, profile, recording = _look_up(target, store, amend, progress)
     return study_of(amend(experiment), profile, recording)
 
@@ -54,13 +65,22 @@ def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progr
 
 
 def experiment_id(target: str, store: ExperimentStore) -> str:
-    """The ID that a target is opened under: its own, or one made of the name of a profile's file or folder."""
+    """The ID that a target is opened under: its own, or one made of the name of its file or folder."""
     if store.has(target):
         return target
     name = Path(target).expanduser().resolve().name
     return (
         "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip("-._")[:128] or "profile"
     )
+
+
+def _is_configuration(target: str, store: ExperimentStore) -> bool:
+    from asap.traces.load import is_recording
+
+    if store.has(target) or is_tracked(target) or is_remote(target):
+        return False
+    path = user_path(target)
+    return exists(path) and path.is_file() and not is_recording(path)
 
 
 class _Found(NamedTuple):
@@ -81,7 +101,7 @@ def _look_up(
             return _recorded(experiment, paths.profile, progress)
         return _Found(experiment, _stated(paths.facts) if paths.facts else None)
     if is_tracked(target):
-        stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
+        stated = amend(Experiment(id=experiment_id(target, store)))
         if progress is not None:
             progress(f"reading {target}")
         experiment = read_tracked(target, stated)
@@ -91,13 +111,13 @@ def _look_up(
         experiment = Experiment(id=experiment_id(target, store), profile_path=target)
         return _recorded(experiment, local_copy(target, ".xplane.pb"), progress)
     path = user_path(target)
-    if exists(path) or "/" in target or target.endswith(".pb"):
+    if exists(path):
         experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
         return _recorded(experiment, path, progress)
     try:
         return _Found(store.get(target))
     except NotFoundError as error:
-        raise NotFoundError("no such experiment, and no such path", where=error.where, hint=error.hint) from None
+        raise NotFoundError("no such experiment, and no such path", where=plain(target, 200), hint=error.hint) from None
 
 
 def _recorded(experiment: Experiment, path: Path, progress: Progress | None) -> _Found:

@@ -17,6 +17,9 @@ _KINETO, _XPLANE, _THUNKS = "kineto", "xplane", "nsys-jax"
 _LOG_FOLDERS = ("plugins", "profile")
 """Where TensorBoard keeps the runs of a log directory."""
 
+_BEGINNING_BYTES = 1_000_000
+"""Within which Kineto names its events."""
+
 _SUFFIXES = {
     ".json": _KINETO,
     ".json.gz": _KINETO,
@@ -132,6 +135,17 @@ def trace_files(path: str | Path) -> list[Path]:
     if not files:
         raise NotFoundError("holds no trace", where=plain(path), hint=EXPECTED)
     return files
+
+
+def is_recording(file: Path) -> bool:
+    """Whether a file is a profile or a trace: by its name, and ``*.json`` by how it begins."""
+    if not file.name.endswith(tuple(_SUFFIXES)):
+        return file.suffix == ".pb"
+    if file.suffix != ".json":
+        return True
+    with file.open("rb") as stream:
+        beginning = stream.read(_BEGINNING_BYTES)
+    return beginning.lstrip().startswith(b"[") or b'"traceEvents"' in beginning
 
 
 def is_kernel_trace(path: str | Path) -> bool:

@@ -77,7 +77,7 @@ def test_overrides_change_the_configuration(asap, config):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([], 2, "give one experiment"),
+        ([], 2, "give an experiment"),
         (["paper-v5p-512", "--plan", "data=3"], 4, "3 devices"),
         (["--config", "nowhere.yml"], 3, "nowhere.yml"),
     ],

@@ -1,6 +1,6 @@
 """``analyze``: one run of the agents over one experiment, from outside a plain function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from asap.agents.llm.preflight import check_model
@@ -34,6 +34,7 @@ def analyze(
     *,
     store: ExperimentStore,
     amend: Callable[[Experiment], Experiment] | None = None,
+    overrides: Sequence[str] = (),
     settings: Settings | None = None,
     session: str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -43,9 +44,10 @@ def analyze(
     """Have the agents analyse an experiment.
 
     Args:
-        target: an ID of the store, a log directory, a run folder or an ``*.xplane.pb``.
+        target: what :func:`asap.study.open_study.open_study` takes.
         store: where experiments are kept.
         amend: fills in what the user states beside the record.
+        overrides: ``key=value`` for a configuration.
         settings: the language model and its limits; the user's by default.
         session: name of the worklog; a new one by default.
         progress: called with what is being done.
@@ -64,7 +66,7 @@ def analyze(
     worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
     try:
         studies = StudyCache(store)
-        study = _open(studies, target, amend, wishes, settings, worklog, progress or _no_progress)
+        study = _open(studies, target, amend, overrides, wishes, settings, worklog, progress or _no_progress)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress or _no_progress)
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
@@ -83,13 +85,15 @@ def _open(
     studies: StudyCache,
     target: str,
     amend: Callable[[Experiment], Experiment] | None,
+    overrides: Sequence[str],
     wishes: Wishes,
     settings: Settings,
     worklog: Worklog,
     progress: Callable[[str], None],
 ) -> Study:
     check_model(settings.model)
-    study = replace(open_study(target, studies.store, amend, progress=progress), wishes=wishes)
+    opened = open_study(target, studies.store, amend, overrides=overrides, progress=progress)
+    study = replace(opened, wishes=wishes)
     wished = {} if wishes == NO_WISHES else {"wishes": wishes.to_record()}
     worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **wished})
     studies.add(study)

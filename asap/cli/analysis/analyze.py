@@ -19,10 +19,14 @@ def analyze(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An experiment ID, a log directory, a run folder, an xplane.pb or a GPU trace.",
+            help="An experiment ID, a configuration or launch script, a log directory, a run folder, an xplane.pb or a"
+            " GPU trace.",
             autocompletion=experiments,
         ),
     ],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
     plan: Annotated[
         str | None,
         typer.Option(help='The plan that ran, if not on record: "data=8 model=4".', autocompletion=plan_terms),
@@ -30,6 +34,9 @@ def analyze(
     hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
+    slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
+    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     model: Annotated[
         str | None,
@@ -70,7 +77,10 @@ def analyze(
 
     settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     options = CompileOptions(train_step, maxtext, python, engine=engine)
-    stated = Statement(plan=plan, hardware=hardware, topology=topology, network=network, step_time=step_time)
+    stated = Statement(
+        plan=plan, hardware=hardware, topology=topology, slices=slices, network=network, global_batch=batch,
+        sequence_length=sequence, step_time=step_time,
+    )  # fmt: skip
     with progress() as show, warm_up_indexes():
         show("starting the agents")
         from asap.agents.workflow.analyze import analyze as run_analysis
@@ -79,6 +89,7 @@ def analyze(
             experiment,
             store=ExperimentStore(),
             amend=lambda record: amend(record, stated),
+            overrides=overrides or (),
             wishes=read_wishes(allow or [], steps_to_go, prices),
             settings=settings,
             session=session,

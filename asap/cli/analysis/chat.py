@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def chat(
     experiment: Annotated[
         str,
-        typer.Argument(help="An experiment ID; the chat continues its latest analysis.", autocompletion=experiments),
+        typer.Argument(
+            help="An experiment ID, or a file or folder; the chat continues its latest analysis.",
+            autocompletion=experiments,
+        ),
     ],
     model: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from asap.cli.shared.progress import progress
 
 def report(
     experiment: Annotated[
-        str, typer.Argument(help="An experiment ID, or a profile that was analysed.", autocompletion=experiments)
+        str, typer.Argument(help="An experiment ID, or a file or folder that was analysed.", autocompletion=experiments)
     ],
     html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,
     log_to: Annotated[str | None, typer.Option(help="Log the result to a run of MLflow: mlflow:RUN_ID.")] = None,

@@ -40,7 +40,10 @@ _STEPS = 20
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)],
+    experiment: Annotated[
+        str, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
+    ],
+    hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
     evaluate: Annotated[
         Literal["model", "compiler", "run"],
         typer.Option(help="What evaluates a configuration: the model, the TPU compiler, or runs of your command."),
@@ -109,7 +112,8 @@ def run(
         raise UsageError("an evaluation costs something: say how much may be spent", where="--budget", hint=hint)
     with progress() as show:
         show("searching configurations")
-        opened = open_study(experiment, ExperimentStore(), lambda record: amend(record, Statement(step_time=step_time)))
+        stated = Statement(hardware=hardware, step_time=step_time)
+        opened = open_study(experiment, ExperimentStore(), lambda record: amend(record, stated))
         study = replace(opened, wishes=wishes)
         if evaluate == "model":
             from asap.optimize.by_model import optimize_by_model

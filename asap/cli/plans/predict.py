@@ -21,7 +21,10 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 def predict(
     terms: Annotated[
         list[str] | None,
-        typer.Argument(help="An experiment ID or a profile; with --config: key=value …", autocompletion=experiments),
+        typer.Argument(
+            help="An experiment ID, a configuration or a profile; then overrides of a configuration, key=value …",
+            autocompletion=experiments,
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -78,9 +81,9 @@ def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
 
     if config is not None:
         return study_of(create_experiment("configuration", said, config=config, overrides=terms))
-    if len(terms) != 1:
-        raise UsageError("give one experiment, or --config FILE with key=value overrides", where="asap predict")
-    return open_study(terms[0], ExperimentStore(), lambda record: amend(record, said))
+    if not terms:
+        raise UsageError("give an experiment, a configuration or a profile", where="asap predict")
+    return open_study(terms[0], ExperimentStore(), lambda record: amend(record, said), overrides=terms[1:])
 
 
 def _predictions(study: "Study", plans: list[str], top: int) -> "list[Prediction]":

@@ -1,0 +1,87 @@
+"""A configuration or launch script is analysed as it is, without a record of it."""
+
+import json
+
+import pytest
+
+SCRIPT = """\
+python3 -m maxtext.trainers.pre_train.train src/maxtext/configs/base.yml model_name=llama2-7b per_device_batch_size=2 \\
+  max_target_length=4096 ici_fsdp_parallelism=-1 remat_policy=full attention=flash
+"""
+ON = ("--hardware", "v5e-64")
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.sh"
+    path.write_text(SCRIPT)
+    return str(path)
+
+
+def analysis(done):
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+@pytest.mark.slow
+def test_a_launch_script_is_analysed(asap, script):
+    found = analysis(asap("analyze", script, *ON, "--format", "json"))
+    assert found["experiment"]["id"] == "train.sh"
+    assert found["experiment"]["plan"]["ici"]["data"] == 64
+    assert found["proposals"]
+
+
+@pytest.mark.slow
+def test_overrides_and_what_is_said_beside_it_win(asap, script):
+    arguments = [script, "ici_tensor_parallelism=4", *ON, "--batch", "256", "--sequence", "2048", "--format", "json"]
+    record = analysis(asap("analyze", *arguments))["experiment"]
+    assert record["plan"]["ici"] | {"data": 16, "model": 4} == record["plan"]["ici"]
+    assert (record["workload"]["global_batch"], record["workload"]["sequence_length"]) == (256, 2048)
+
+
+@pytest.mark.slow
+def test_the_report_of_a_file_is_of_its_latest_analysis(asap, script):
+    analysis(asap("analyze", script, *ON, "--format", "json"))
+    sessions = asap("memory", "list").out
+    assert asap("report", script, "--html", f"{script}.html").code == 0
+    assert asap("memory", "list").out == sessions
+
+
+def test_predict_takes_a_file_with_overrides(asap, script):
+    done = asap("predict", script, "ici_tensor_parallelism=2", *ON, "--plan", "data=64", "--format", "json")
+    assert json.loads(done.out)["incumbent"]["plan"]["ici"]["model"] == 2, done.err
+
+
+def test_optimize_takes_a_file(asap, script):
+    done = asap("optimize", script, *ON)
+    assert done.code == 0, done.err
+    assert "paste:" in done.out
+
+
+def test_a_json_configuration_is_no_trace(asap, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2}))
+    done = asap("predict", str(path), "--hardware", "h100-8")
+    assert "trace" not in done.err
+    assert "model." in done.err or done.code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["analyze", "nowhere.sh"], 3, "nowhere.sh: no such experiment, and no such path"),
+        (["analyze", "paper-v5p-512", "ici_tensor_parallelism=4"], 2, "an override is for a configuration file"),
+    ],
+)
+def test_bad_input_is_one_clear_line(asap, arguments, code, words):
+    done = asap(*arguments)
+    assert done.code == code, done.err
+    assert words in done.err
+
+
+def test_a_file_of_no_known_kind_is_named(asap, tmp_path):
+    path = tmp_path / "notes.yml"
+    path.write_text("colour: green\n")
+    done = asap("analyze", str(path), *ON)
+    assert done.code == 4
+    assert "colour" in done.err
