@@ -87,6 +87,13 @@ def expert_axis(expert: int, expert_tensor: int, tensor: int, context: int, grou
         )
     if "seq" in folded_axes(expert, expert_tensor, tensor, context):
         found //= context
+    stage = tensor * context * groups
+    if stage % (expert * expert_tensor):
+        ranks = f"{expert} x {expert_tensor} tensor" if expert_tensor > 1 else str(expert)
+        raise InexpressiblePlanError(
+            f"expert parallelism of {ranks} does not divide the {stage} devices of a pipeline stage; the launcher refuses"
+            " it on so few"
+        )
     if rest or not found or groups % found:
         shape = f"expert parallelism of {expert} (x {expert_tensor} tensor) and {groups} data-parallel groups"
         raise InexpressiblePlanError(f"{shape}: a plan cannot say where experts lie")

@@ -81,7 +81,7 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
     raise InsufficientEvidenceError(
         f"a prediction needs {' and '.join(missing)}, or a profile together with the plan that it shows",
         where=experiment.id,
-        hint=f"asap experiments add ID --config FILE {' '.join(missing.values())}, or --profile PATH",
+        hint=f"asap analyze FILE {' '.join(missing.values())}, or --profile PATH",
     )
 
 

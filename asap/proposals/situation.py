@@ -58,8 +58,9 @@ def situation_of(
     if study.profile is None:
         also.append("no_profile")
     if incumbent is None:
-        name: SituationName = "no_plan" if study.plan is None and best is not None else "unknown"
-        return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
+        name: SituationName = "no_plan" if study.plan is None and (best is not None or considered) else "unknown"
+        statement = _NOTHING[name] if best is not None or not considered else _none_fits(considered)
+        return Situation(name=name, also=tuple(also), statement=statement)
     memory = incumbent.memory
     if memory is not None and not memory.fits:
         tight: SituationName = "may_not_fit" if memory.verdict == "may not fit" else "does_not_fit"
@@ -87,6 +88,10 @@ _NOTHING: dict[str, str] = {
     "no_architecture": "The architecture is not known: gains are ratios of what the profile shows, and HBM is not"
     " predicted.",
 }
+
+
+def _none_fits(considered: int) -> str:
+    return f"The plan that runs is not known, and none of {considered:,} plans is predicted to fit into HBM."
 
 
 def _too_much(memory: MemoryPrediction) -> str:

@@ -85,3 +85,23 @@ def test_a_file_of_no_known_kind_is_named(asap, tmp_path):
     done = asap("analyze", str(path), *ON)
     assert done.code == 4
     assert "colour" in done.err
+
+
+MIXTURE = """\
+torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
+  --num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 4096 --swiglu \\
+  --num-experts 8 --moe-router-topk 2 --vocab-size 32000 --untie-embeddings-and-output-weights --bf16 \\
+  --pipeline-model-parallel-size 4 --expert-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 256 \\
+  --use-distributed-optimizer
+"""
+
+
+@pytest.mark.slow
+def test_a_model_that_no_plan_can_hold_is_not_told_to_stay(asap, tmp_path):
+    path = tmp_path / "mixture.sh"
+    path.write_text(MIXTURE)
+    found = analysis(asap("analyze", str(path), "--hardware", "h100-8", "--format", "json"))
+    assert found["proposals"] == []
+    assert not found["recommendation"]["keep_incumbent"]
+    assert "more chips" in found["recommendation"]["statement"]
+    assert any("does not divide the 2 devices of a pipeline stage" in note for note in found["warnings"])

@@ -195,6 +195,8 @@ def test_a_whole_line_says_over_which_devices_experts_lie(over, experts):
 def test_what_a_plan_cannot_say_is_said():
     assert expert_axis(64, 1, 8, 1, 16) == 8
     with pytest.raises(InexpressiblePlanError, match="where experts lie"):
+        expert_axis(4, 1, 8, 1, 16)
+    with pytest.raises(InexpressiblePlanError, match="8 does not divide the 2 devices of a pipeline stage"):
         expert_axis(8, 1, 1, 1, 2)
     with pytest.raises(PlanError, match="not a multiple"):
         from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)

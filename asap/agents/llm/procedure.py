@@ -90,7 +90,7 @@ def choose(turn: AgentTurn) -> Action:
     listed = unrolled(turn.answers["list_candidates"])
     strategies = {candidate["plan"]: candidate.get("strategy") for candidate in listed.get("candidates", ())}
     picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("engine_choice", ())]
-    return (ToolCall(ANSWER, {"picks": picks, "recommendation": "" if picks else _refusal(listed)}),)
+    return (ToolCall(ANSWER, {"picks": picks, "recommendation": _refusal(listed)}),)
 
 
 ROLES: dict[str, Callable[[AgentTurn], Action]] = {"coordinator": coordinate, "analyzer": analyse, "proposal": choose}
@@ -98,4 +98,4 @@ ROLES: dict[str, Callable[[AgentTurn], Action]] = {"coordinator": coordinate, "a
 
 def _refusal(answer: dict[str, Any]) -> str:
     hint = f" ({answer['hint']})" if answer.get("hint") else ""
-    return f"{answer.get('error', 'no other plan gains anything that could be measured')}{hint}"
+    return f"{answer.get('error', '')}{hint}"

@@ -131,4 +131,4 @@ def render(analysis: "Analysis", format: Format) -> None:
 
 def _has_no_answer(analysis: "Analysis") -> bool:
     unknown = analysis.diagnosis.bottleneck.value == "insufficient_evidence"
-    return unknown and not analysis.proposals and analysis.incumbent is None
+    return unknown and not analysis.considered and analysis.incumbent is None
