@@ -91,8 +91,8 @@ def expert_axis(expert: int, expert_tensor: int, tensor: int, context: int, grou
     if stage % (expert * expert_tensor):
         ranks = f"{expert} x {expert_tensor} tensor" if expert_tensor > 1 else str(expert)
         raise InexpressiblePlanError(
-            f"expert parallelism of {ranks} does not divide the {stage} devices of a pipeline stage; the launcher refuses"
-            " it on so few"
+            f"expert parallelism of {ranks} does not divide the {stage} devices of a pipeline stage; the launcher"
+            " refuses it on so few"
         )
     if rest or not found or groups % found:
         shape = f"expert parallelism of {expert} (x {expert_tensor} tensor) and {groups} data-parallel groups"
