@@ -18,6 +18,7 @@ from asap.profiles import Profile
 from asap.study.study import Study, study_of
 
 Progress = Callable[[str], None]
+_LOGS = (".log", ".out")
 
 
 def open_study(
@@ -80,7 +81,12 @@ def _is_configuration(target: str, store: ExperimentStore) -> bool:
     if store.has(target) or is_tracked(target) or is_remote(target):
         return False
     path = user_path(target)
-    return exists(path) and path.is_file() and not is_recording(path)
+    if not exists(path) or not path.is_file() or is_recording(path):
+        return False
+    if path.suffix in _LOGS:
+        hint = "name the experiment or its configuration, and give the log with --step-time"
+        raise UsageError("is a log by its name", where=plain(target, 200), hint=hint)
+    return True
 
 
 class _Found(NamedTuple):

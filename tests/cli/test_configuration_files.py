@@ -79,6 +79,14 @@ def test_bad_input_is_one_clear_line(asap, arguments, code, words):
     assert words in done.err
 
 
+def test_a_log_is_not_taken_for_a_configuration(asap, tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text("completed step: 10, seconds: 2.31\n")
+    done = asap("analyze", str(path), *ON)
+    assert done.code == 2
+    assert "--step-time" in done.err
+
+
 def test_a_file_of_no_known_kind_is_named(asap, tmp_path):
     path = tmp_path / "notes.yml"
     path.write_text("colour: green\n")
