@@ -4,7 +4,7 @@ Nothing of the step model is read, so what it predicts cannot decide what it is 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
@@ -41,12 +41,18 @@ SLICES = (
     "v5p-2x2x1", "v5p-2x2x4", "v5p-2x4x4", "v5p-4x4x4", "v5p-4x4x8", "v5p-4x8x8",
     "v6e-2x2", "v6e-4x4", "v6e-4x8", "v6e-8x8", "v6e-8x16", "v6e-16x16",
 )  # fmt: skip
+IRONWOOD = ("tpu7x-2x2x1", "tpu7x-2x2x2", "tpu7x-2x2x4", "tpu7x-2x4x4", "tpu7x-4x4x4")
 LONGEST: Mapping[Axis, int] = {"seq": 16, "model": 32, "stage": 8}
 AXIS_WEIGHTS: Mapping[Axis, int] = {"replica": 1, "data": 5, "seq": 2, "model": 4, "expert": 3}
 REMAT_WEIGHTS = {
     "full": 6, "none": 2, "minimal": 3, "save_dot_except_mlp": 2, "save_qkv_proj": 2, "save_out_proj": 2,
     "selective": 1, "offload": 2, "context": 1, "query+key+value+context": 1,
 }  # fmt: skip
+HOST_WEIGHTS = {
+    "offload": 3, "host.qkv": 2, "full": 2, "context+host.qkv": 1, "host.qkv+host.out+host.gate+host.up": 1,
+    "host.out": 1,
+}  # fmt: skip
+"""Policies that send tensors to host memory; with ``full`` a layer sends its input."""
 SEQUENCES = (1024, 2048, 4096, 4096, 8192, 8192, 16384, 32768)
 LEAST_FILL, MOST_FILL = 0.15, 1.3
 """Bounds of :func:`rough_bytes` over the HBM."""
@@ -61,12 +67,22 @@ class Kind:
     models: Sequence[Sequence[str]]
     slices: Sequence[str] = SLICES
     required: tuple[Axis, ...] = ()
+    remat: Mapping[str, int] = field(default_factory=lambda: REMAT_WEIGHTS)
+    offload: Sequence[tuple[str, ...]] = ((),) * 8 + (("optimizer",), ("activations",))
+    loss_chunks: Sequence[int | None] = (None, None, None, 4, 8)
 
 
 KINDS: Mapping[str, Kind] = {
     "alike": Kind((DENSE, DENSE, DENSE, MIXTURES)),
     "pipeline": Kind((DENSE, DENSE, DENSE, MIXTURES), SLICES[6:], ("stage",)),
     "unlike": Kind((UNLIKE,), SLICES[6:]),
+    "ironwood": Kind((DENSE, MIXTURES, UNLIKE), IRONWOOD),
+    "host": Kind(
+        (DENSE, DENSE, DENSE, MIXTURES),
+        remat=HOST_WEIGHTS,
+        offload=((), ("activations",), ("activations",), ("optimizer", "activations")),
+        loss_chunks=(None, 4, 8, 8),
+    ),
 }
 
 
@@ -95,9 +111,9 @@ def _candidates(kind: Kind, random: Random) -> Iterator[Drawn]:
         hardware = resolve_hardware(name).slice
         settings: dict[str, Any] = {
             "microbatches": random.choice((None, None, None, 2, 4, 8)),
-            "remat": _weighted(random, REMAT_WEIGHTS),
-            "offload": random.choice(((),) * 8 + (("optimizer",), ("activations",))),
-            "loss_chunks": random.choice((None, None, None, 4, 8)),
+            "remat": _weighted(random, kind.remat),
+            "offload": random.choice(kind.offload),
+            "loss_chunks": random.choice(kind.loss_chunks),
             "weight_precision": random.choice((None,) * 7 + ("bf16",)),
         }
         plan = Plan.model_validate({"ici": _degrees(random, hardware.devices, model.is_moe, kind.required), **settings})

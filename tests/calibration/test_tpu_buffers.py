@@ -11,7 +11,8 @@ from asap.plans import Plan
 from asap.prediction.step_model.tpu_buffers import BUNDLED, FittedBuffers
 from compiled_tables.draw import KINDS, SEED, draw
 
-TABLE = Path(__file__).parent.parent / "data" / "compiled" / "programs.jsonl.gz"
+FOLDER = Path(__file__).parent.parent / "data" / "compiled"
+TABLE, IRONWOOD = FOLDER / "programs.jsonl.gz", FOLDER / "ironwood.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,10 @@ def test_the_bundled_numbers_reach_the_scores_on_record(programs):
     assert (recorded.kept_out.median_error or 1.0) < 0.06
 
 
+def test_a_chip_that_no_fit_saw_holds_about_as_much():
+    assert (score_hbm(read_compiled(IRONWOOD)).median_error or 1.0) < 0.06
+
+
 def test_models_are_kept_out_whole_by_their_names(programs):
     kept_out = {program.model_name for program in programs if program.kept_out}
     assert {"llama2-13b", "mixtral-8x7b"} <= kept_out
@@ -35,8 +40,9 @@ def test_models_are_kept_out_whole_by_their_names(programs):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_programs_are_those_that_the_rule_draws(kind):
-    with gzip.open(TABLE, "rt") as table:
+    with gzip.open(IRONWOOD if kind == "ironwood" else TABLE, "rt") as table:
         rows = [row for row in map(json.loads, table) if row["kind"] == kind]
+    assert len(rows) > 3
     for row in rows[:3]:
         drawn = draw(kind, SEED, row["index"])
         assert (drawn.model.name, drawn.hardware_name, drawn.plan, drawn.workload.global_batch) == (

@@ -81,8 +81,8 @@ def _sum_over_chunks(
 
 def _token_losses(x: Hidden, constrain: Constrain, head: Head, targets: Targets) -> Float[Array, "batch sequence"]:
     logits = constrain(jnp.einsum("bsd,dv->bsv", x, head)).astype(jnp.float32)
-    hit = jax.lax.broadcasted_iota(jnp.int32, logits.shape, 2) == targets[..., None]
-    chosen = jnp.sum(jnp.where(hit, logits, 0.0), axis=-1)
+    hit = jnp.arange(head.shape[-1]) == targets[..., None]
+    chosen = jnp.sum(logits * hit, axis=-1)
     return jax.nn.logsumexp(logits, axis=-1) - chosen
 
 

@@ -107,9 +107,7 @@ def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number
 
 
 def _head(inputs: StepInputs, buffers: TpuBuffers) -> Number:
-    model, work = inputs.model, inputs.workload
-    copies = buffers.head + buffers.head_of_parts * np.where(work.loss_chunks > 1, 1.0, 0.0)
-    return copies * (ACTIVATION_BYTES * model.vocab * model.width / inputs.plan.model)
+    return buffers.head * (ACTIVATION_BYTES * inputs.model.vocab * inputs.model.width / inputs.plan.model)
 
 
 def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
@@ -119,7 +117,8 @@ def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     dense = model.mlp_width * (1 - moe_share) + model.shared_mlp_width * moe_share
     hidden = (dense + routed * model.expert_mlp_width) / degree
     projections = inputs.held_qkv_width + model.out_width / degree
-    widths = buffers.hidden * hidden + buffers.projections * projections + buffers.routed * routed * model.width
+    of_hidden = np.where(model.up_projections > 1, buffers.hidden, buffers.ungated_hidden)
+    widths = of_hidden * hidden + buffers.projections * projections + buffers.routed * routed * model.width
     return ACTIVATION_BYTES * tokens_per_microbatch(inputs) * widths
 
 
