@@ -49,12 +49,24 @@ def open_study(
     """
     amend = amend or (lambda experiment: experiment)
     if _is_configuration(target, store):
-        stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
-        return study_of(amend(read_configuration(user_path(target), overrides, stated)))
+        return study_of(open_record(target, store, amend, overrides))
     if overrides:
         raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
     experiment, profile, recording = _look_up(target, store, amend, progress)
     return study_of(amend(experiment), profile, recording)
+
+
+def open_record(
+    target: str,
+    store: ExperimentStore,
+    amend: Callable[[Experiment], Experiment],
+    overrides: Sequence[str] = (),
+) -> Experiment:
+    """The record of an ID or a configuration alone; raises like :func:`open_study`."""
+    if not _is_configuration(target, store):
+        return amend(store.get(target))
+    stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
+    return amend(read_configuration(user_path(target), overrides, stated))
 
 
 def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:

@@ -58,6 +58,12 @@ def test_optimize_takes_a_file(asap, script):
     assert "paste:" in done.out
 
 
+def test_verify_takes_a_file(asap, script):
+    done = asap("verify", script, *ON, "--plan", "data=3", "--effort", "least")
+    assert done.code == 4
+    assert "multiply to 3 devices, not to 64" in done.err
+
+
 def test_a_json_configuration_is_no_trace(asap, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2}))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID.", autocompletion=experiments)],
+    experiment: Annotated[str, typer.Argument(help="An experiment ID or a configuration.", autocompletion=experiments)],
     plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,
     proposal: Annotated[
         int | None,
@@ -64,8 +64,10 @@ def verify(
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
     from asap.mapping.plan_program import plan_of
+    from asap.study.open_study import open_record
 
-    record = amend(ExperimentStore().get(experiment), Statement(hardware=hardware, topology=topology))
+    said = Statement(hardware=hardware, topology=topology)
+    record = open_record(experiment, ExperimentStore(), lambda known: amend(known, said))
     program = _program(mapping, record, bool(plan or proposal or all)) if mapping else None
     limits = CompileLimits(time_limit, memory_limit * GIB)
     options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()), program)
@@ -146,11 +148,11 @@ def _of_engine(record: "Experiment", reason: str) -> "list[Plan]":
     from asap.agents.tools.study_cache import StudyCache
     from asap.experiments import ExperimentStore
     from asap.proposals.selection.choice import choose
-    from asap.study.open_study import open_study
+    from asap.study.open_study import reopen_study
 
     warn(f"proposals of the engine alone: {reason}")
     studies = StudyCache(ExperimentStore())
-    study = open_study(record.id, studies.store, lambda _: record)
+    study = reopen_study(record, studies.store)
     studies.add(study)
     return [candidate.plan for candidate in choose(studies.candidates(record.id).candidates, study.plan)]
 
