@@ -20,6 +20,9 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import bridge_script, nemo, nemo_launcher, nemo_recipe_script, nemo_script, yaml_file
+from asap.experiments.megatron.bridge_program import is_bridge_program
+from asap.experiments.megatron.bridge_program_reader import is_setting as is_bridge_setting
+from asap.experiments.megatron.bridge_program_reader import read_bridge_program
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
@@ -92,6 +95,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix == ".py" and is_nemo_program(text := read_text(path)):
         return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
+    if path.suffix == ".py" and is_bridge_program(text := read_text(path)):
+        return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_values import ARGUMENTS, CLASS, UNKNOWN, handed_over
+from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron.bridge_script import left_to_recipe, model_of
+from asap.experiments.megatron.changed_shapes import read_changed_model
 from asap.experiments.megatron.nemo import NEMO
 from asap.experiments.megatron.nemo_recipe import Recipe, find_recipe
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS
@@ -30,11 +29,6 @@ _MODEL_SETTINGS = (
     "recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules", "cp_comm_type",
     "moe_expert_capacity_factor", "moe_pad_expert_input_to_capacity",
 )  # fmt: skip
-_SHAPES = {
-    "num_layers": "layers", "hidden_size": "d_model", "ffn_hidden_size": "d_ff", "num_attention_heads": "heads",
-    "num_query_groups": "kv_heads", "kv_channels": "head_dim", "vocab_size": "vocab", "num_moe_experts": "experts",
-    "moe_router_topk": "experts_per_token", "moe_ffn_hidden_size": "expert_d_ff",
-}  # fmt: skip
 _DDP = ("use_distributed_optimizer", "data_parallel_sharding_strategy", "num_distributed_optimizer_instances")
 _OPTIMIZER = ("optimizer_cpu_offload", "use_precision_aware_optimizer", "exp_avg_dtype", "exp_avg_sq_dtype")
 _CONFIG = re.compile(r"(?:^|\.)(?P<family>\w+?)_?Config(?P<size>\w+)$")
@@ -171,22 +165,7 @@ def _model(recipe: Recipe) -> tuple[Architecture, tuple[str, ...]]:
         name = model_of(re.sub(r"_\d+k$", "", recipe.named["model"]), None)
     else:
         return Architecture(), ("the model is not said by name: add model=NAME",)
-    model, notes = read_named_model(name)
-    changed = {field: config[key] for key, field in _SHAPES.items() if key in config}
-    if not changed:
-        return model, notes
-    if UNKNOWN in changed.values() or model.layers is None:
-        return Architecture(), (f"shapes of {plain(name, 60)} are changed: say the whole model",)
-    listed = ", ".join(f"{field}={plain(value, 20)}" for field, value in changed.items())
-    if "head_dim" not in changed and {"d_model", "heads"} & changed.keys():
-        width, heads = changed.get("d_model", model.d_model), changed.get("heads", model.heads)
-        changed["head_dim"] = width // heads if width and heads else None
-    if "heads" in changed and "kv_heads" not in changed and model.kv_heads == model.heads:
-        changed["kv_heads"] = changed["heads"]
-    return Architecture.model_validate({**model.model_dump(), **changed}), (
-        *notes,
-        f"the model is {plain(name, 60)} with {listed}",
-    )
+    return read_changed_model(name, config)
 
 
 def _at(said: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
