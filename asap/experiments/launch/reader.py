@@ -1,6 +1,5 @@
 """An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
+from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_call, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.reader import read_maxtext
@@ -31,11 +31,7 @@ from asap.experiments.shell import SCRIPTS, with_sources
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
 _NAME = "model_name="
-_INSTEAD = (
-    "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
-)
 _DEEPEST_CALL = 4
-_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
 _MOST_STRAYS = 3
 
 
@@ -114,12 +110,7 @@ def _of_script(path: Path) -> Launch:
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
-    named = (path.parent / name for name in _SCRIPT.findall(first) if name != path.name)
-    other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
-    hint = f"give {plain(other, 60)}, which it names" if other else _INSTEAD
-    raise ConfigError(
-        "has no command of MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan", where=str(path), hint=hint
-    )
+    raise refuse_script(first, path)
 
 
 def _of_benchmark(runner: Launch, script: Path) -> Launch:
