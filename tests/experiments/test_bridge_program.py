@@ -134,6 +134,7 @@ def test_what_only_a_run_can_tell_is_asked_for(read):
     [
         ("cfg = with_overrides(cfg, args)", "with_overrides may change the configuration"),
         ("tune(cfg.model)", "tune may change the configuration"),
+        ("tune(cfg)\n    check(cfg)", "tune, check may change the configuration, and are not in the file"),
         ("cfg.train.train_iters = 5", None),
     ],
 )

@@ -62,8 +62,10 @@ def handed_over(value: Any) -> tuple[str, ...]:
     """Notes on functions of other files that a configuration, or a part of it, is handed to."""
     if not isinstance(value, dict):
         return ()
-    own = [plain(value[CHANGED], 60)] if CHANGED in value else []
-    notes = [
-        f"{name} may change the configuration, and is not in the file: what it changes is not known" for name in own
-    ]
+    notes = []
+    if names := value.get(CHANGED):
+        are = "are" if ", " in names else "is"
+        notes = [
+            f"{plain(names, 120)} may change the configuration, and {are} not in the file: what changes is not known"
+        ]
     return tuple(dict.fromkeys([*notes, *(note for inner in value.values() for note in handed_over(inner))]))

@@ -145,7 +145,7 @@ def _hand_over(call: ast.Call, names: dict[str, Any], functions: Functions, deep
         for argument in (*call.args, *(word.value for word in call.keywords)):
             named = isinstance(argument, ast.Name | ast.Attribute)
             if named and isinstance(found := value_of(argument, names, functions, 0), dict):
-                found[CHANGED] = called
+                found[CHANGED] = ", ".join(dict.fromkeys([*found.get(CHANGED, called).split(", "), called]))
 
 
 def _leave_open(statement: ast.AST, names: dict[str, Any], functions: Functions) -> None:

@@ -8,6 +8,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, OWNER, UNKNOWN
 from asap.experiments.megatron.architecture import architecture_of
+from asap.experiments.megatron.bridge_program import FUNCTION
 from asap.experiments.megatron.bridge_script import in_billions, model_of
 from asap.experiments.megatron.changed_shapes import SHAPES, read_changed_model
 from asap.experiments.named_model import read_named_model
@@ -25,8 +26,9 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 _RENAMED = {"num_moe_experts": "num_experts"}
 _OTHER = re.compile(
-    r"mamba|nemotron_?h|nemotron_?3|nano_?v2|hybrid|zebra|t5|(?:\b|[a-z\d]_?)vl\b|omni|llava|flux|wan_", re.I
+    r"mamba|nemotron_?h|nemotron_?3|nano_?v2|hybrid|zebra|t5|vlm?(?![a-z])|omni|llava|flux|wan_|diffusion|audio", re.I
 )
+"""In names of what is no decoder of text with attention in each layer."""
 
 
 def read_model(said: Mapping[str, Any], where: str) -> tuple[Architecture | None, tuple[str, ...]]:
@@ -40,9 +42,8 @@ def read_model(said: Mapping[str, Any], where: str) -> tuple[Architecture | None
     made_by = str(model.get(CLASS, ""))
     name = hugging_face_name(model) or (provider_name(made_by) if made_by else None)
     recipe = str(said.get(CLASS, ""))
-    if other := next(
-        (text for text in (name, made_by, None if made_by else recipe) if text and _OTHER.search(text)), None
-    ):
+    names = (name, made_by, recipe, said.get(FUNCTION))
+    if other := next((text for text in names if text and _OTHER.search(text)), None):
         reason = f"trains {plain(other, 60)}; only decoders of attention and MLPs are read"
         raise ConfigError(reason, where=where)
     if not made_by and found is not UNKNOWN:

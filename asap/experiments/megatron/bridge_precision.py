@@ -24,7 +24,7 @@ def precision_of(said: Mapping[str, Any]) -> dict[str, Any]:
     words = f"{named} {' '.join(key for key in ('bf16', 'fp16') if fields.get(key) is True)}"
     arguments: dict[str, Any] = {"bf16": "bf16" in words, "fp16": "bf16" not in words and "fp16" in words}
     if not (arguments["bf16"] or arguments["fp16"]) and named:
-        arguments = {"bf16": UNKNOWN}
+        arguments = {"bf16": True if "fp8" in words or "fp4" in words else UNKNOWN}
     if fields.get("fp4") or "fp4" in words:
         arguments["fp4_format"] = "e2m1"
     elif fields.get("fp8") or "fp8" in words:

@@ -24,8 +24,8 @@ _IMPORTS = re.compile(r"^\s*(?:from|import) megatron\.bridge\b", re.MULTILINE)
 _RUNS = re.compile(r"(?:^|\.)(?:pretrain|finetune)$")
 _HANDING_ON = ("run.Partial", "partial", "functools.partial")
 _CONFIG = ("config", "cfg")
-VARIABLE = "variable"
-"""Beside the sections: what a program calls its configuration."""
+VARIABLE, FUNCTION = "variable", "function"
+"""Beside the sections: what a program calls its configuration, and the recipe of the file that returns it."""
 _RECIPE = re.compile(r"(?:^|\.)_?(?:\w+_)?(?:pretrain|finetune|sft|peft|lora|dora)(?:_\w+)?$|_config$")
 _RECIPES = "megatron.bridge"
 _UNNAMED = ("pretrain_config", "finetune_config")
@@ -61,14 +61,16 @@ def trained_configuration(text: str, path: Path, chosen: str | None) -> dict[str
     name = chosen or (public[0] if len(public) == 1 else None)
     if name not in recipes:
         listed = f"{', '.join(public[:_MOST_NAMED])}{', …' if len(public) > _MOST_NAMED else ''}"
-        reason = f"has no recipe {plain(name, 60)}" if name else f"has {len(public) or 'no'} recipes"
+        reason = f"has no recipe {plain(name, 60)}" if name else f"has {len(public)} recipes"
+        reason = reason if public else "has neither pretrain(config=…) nor a recipe that returns a ConfigContainer"
         hint = f"name one with {CHOSEN}NAME: {plain(listed, 300)}" if public else _HINT
         raise ConfigError(reason, where=str(path), hint=hint)
     try:
         found = _as_imported(unwrapped(returned(name, program.functions)), program.tree)
     except ConfigError as error:
         raise ConfigError(error.message, where=str(path), hint=_HINT) from error
-    return {**found, CLASS: name} if found.get(CLASS) == CONTAINER and "model" not in found else found
+    made_by = name if found.get(CLASS) == CONTAINER and "model" not in found else found.get(CLASS)
+    return {**found, CLASS: made_by, FUNCTION: name}
 
 
 def _as_imported(found: dict[str, Any], tree: ast.Module) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from asap.plans.megatron.sections import PARAMETERS, VIRTUAL_SIZE
 
 _VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 _RENAMED = {VIRTUAL_SIZE: _VIRTUAL, "num_moe_experts": "num_experts"}
-_SECTIONS = ("model", "train", "ddp", "dist", "optimizer")
+_SECTIONS = ("model", "train", "ddp", "dist", "optimizer", "comm_overlap")
 _LENGTHS = ("seq_length", "sequence_length")
 _SHARDS_STATE = "use_distributed_optimizer"
 _OPTIMIZER = "optimizer"
