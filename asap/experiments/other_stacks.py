@@ -19,7 +19,15 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo, nemo_launcher, nemo_recipe_script, nemo_script, yaml_file
+from asap.experiments.megatron import (
+    bridge_recipe_script,
+    bridge_script,
+    nemo,
+    nemo_launcher,
+    nemo_recipe_script,
+    nemo_script,
+    yaml_file,
+)
 from asap.experiments.megatron.bridge_program import is_bridge_program
 from asap.experiments.megatron.bridge_program_reader import is_setting as is_bridge_setting
 from asap.experiments.megatron.bridge_program_reader import read_bridge_program
@@ -132,6 +140,9 @@ def read_script(
     """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    if bridge_recipe_script.is_recipe_script(text):
+        read = partial(bridge_recipe_script.read_recipe_script, text, path, brought=brought)
+        return _read(read, megatron.is_argument, overrides, experiment)
     if (started := started_document(text, path, brought)) is not None:
         read = _read_started(started, overrides, experiment)
         return read and with_note_on_others(read, path, started.runs, started.line)

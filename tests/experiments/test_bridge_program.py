@@ -174,6 +174,12 @@ def test_shapes_of_a_provider(read):
     assert size(run) < 2e8
     fewer = PROGRAM.replace("cfg = long_context(cfg)", "cfg.model.num_layers = 4")
     assert read("train.py", fewer, hardware="h100-64").model.layers == 4
+    untied = PROGRAM.replace("qwen3_14b", "qwen3_4b").replace(
+        "cfg = long_context(cfg)", "cfg.model.share_embeddings_and_output_weights = False"
+    )
+    assert not read("train.py", untied, hardware="h100-64").model.tied_embeddings
+    broken = PROGRAM.replace("cfg = long_context(cfg)", "cfg.model.num_layers = 0")
+    assert any("the model is unknown" in note for note in read("train.py", broken, hardware="h100-64").notes)
 
 
 def test_a_file_of_recipes_asks_which(read):

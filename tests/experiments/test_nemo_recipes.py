@@ -133,6 +133,11 @@ def test_a_program_without_a_recipe_has_the_defaults_of_nemo(read):
     assert str(run.plan) == "replica=4 seq=2 model=2 microbatches=16 remat=none"
 
 
+def test_f_strings_of_a_later_python_are_no_obstacle(read):
+    later = PROGRAM.replace("def main", """path = f'{os.environ['HOME']}/x'\n\n\ndef main""")
+    assert read("pretrain.py", later).plan is not None
+
+
 def test_a_program_that_runs_nothing_literal_says_what_to_give(read):
     with pytest.raises(ConfigError, match="runs no recipe of NeMo 2") as error:
         read("x.py", "from nemo.collections import llm\nrecipe = build(llm.pretrain_recipe)\n")

@@ -57,6 +57,29 @@ def read_bridge_program(text: str, path: Path, overrides: Iterable[str], experim
     chosen = [override.removeprefix(CHOSEN) for override in overrides if override.startswith(CHOSEN)]
     rest = [override for override in overrides if not override.startswith(CHOSEN)]
     said = trained_configuration(text, path, chosen[-1] if chosen else None)
+    return read_recipe(said, path, rest, experiment, {VARIABLE: said.get(CALLED, "cfg")})
+
+
+def read_recipe(
+    said: Mapping[str, Any],
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    words: Mapping[str, Any] | None = None,
+) -> Experiment:
+    """``experiment`` with a configuration.
+
+    Args:
+        said: by section, ``UNKNOWN`` where only a run can tell; what made it, such as a recipe, under ``CLASS``.
+        path: the file that says it.
+        overrides: ``key=value`` of the user, in Megatron-LM's names.
+        experiment: what is known besides.
+        words: how plans are written back, among the settings on record.
+
+    Raises:
+        ConfigError: adapters are trained, or a value is of the wrong kind.
+        UsageError: an override is not ``key=value``.
+    """
     _check_trains_all(said, path)
     notes = handed_over(said)
     model = experiment.model
@@ -71,7 +94,7 @@ def read_bridge_program(text: str, path: Path, overrides: Iterable[str], experim
         every = {**base, **every}
         notes += more
     found = {key: value for key, value in every.items() if value is not UNKNOWN}
-    settings = StackSettings(found | {VARIABLE: said.get(CALLED, "cfg")}, str(path))
+    settings = StackSettings({**found, **(words or {})}, str(path))
     open_ = {key for key, value in every.items() if value is UNKNOWN}
     if of_recipe:
         open_ |= _left_open(settings, said, model) - every.keys()
@@ -82,7 +105,7 @@ def read_bridge_program(text: str, path: Path, overrides: Iterable[str], experim
     if every.get(LAYOUT) is UNKNOWN:
         notes += (f"{LAYOUT} is not read: stages are taken as equal",)
     experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
-    return read_megatron(settings, rest, experiment, BRIDGE, frozenset(open_))
+    return read_megatron(settings, overrides, experiment, BRIDGE, frozenset(open_))
 
 
 def _left_open(settings: StackSettings, said: Mapping[str, Any], model: Any) -> set[str]:

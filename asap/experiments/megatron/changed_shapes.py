@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from asap.core.text import plain
+from asap.experiments.documents import validation_reason
 from asap.experiments.launch.python_objects import UNKNOWN
 from asap.experiments.named_model import read_named_model
 from asap.models import Architecture
@@ -12,6 +15,8 @@ SHAPES = {
     "num_layers": "layers", "hidden_size": "d_model", "ffn_hidden_size": "d_ff", "num_attention_heads": "heads",
     "num_query_groups": "kv_heads", "kv_channels": "head_dim", "vocab_size": "vocab", "num_moe_experts": "experts",
     "moe_router_topk": "experts_per_token", "moe_ffn_hidden_size": "expert_d_ff",
+    "share_embeddings_and_output_weights": "tied_embeddings", "gated_linear_unit": "gated_mlp",
+    "qk_layernorm": "qk_norm",
 }  # fmt: skip
 
 
@@ -19,7 +24,8 @@ def read_changed_model(name: str, config: Mapping[str, Any]) -> tuple[Architectu
     """The model of that name with the shapes that a configuration changes, and notes; without any where they leave it
     open."""
     model, notes = read_named_model(name)
-    changed = {field: config[key] for key, field in SHAPES.items() if key in config}
+    changed = {field: config[key] for key, field in SHAPES.items() if config.get(key) is not None}
+    changed = {field: value for field, value in changed.items() if value != getattr(model, field)}
     if not changed:
         return model, notes
     if UNKNOWN in changed.values() or model.layers is None:
@@ -30,5 +36,8 @@ def read_changed_model(name: str, config: Mapping[str, Any]) -> tuple[Architectu
         changed["head_dim"] = width // heads if width and heads else None
     if "heads" in changed and "kv_heads" not in changed and model.kv_heads == model.heads:
         changed["kv_heads"] = changed["heads"]
-    whole = Architecture.model_validate({**model.model_dump(), **changed})
+    try:
+        whole = Architecture.model_validate({**model.model_dump(), **changed})
+    except ValidationError as error:
+        return Architecture(), (f"the model is unknown: {plain(name, 60)} with {listed} {validation_reason(error)}",)
     return whole, (*notes, f"the model is {plain(name, 60)} with {listed}")
