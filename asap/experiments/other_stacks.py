@@ -18,6 +18,7 @@ from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
+from asap.experiments.hydra_defaults import with_defaults
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import (
     bridge_recipe_script,
@@ -164,6 +165,7 @@ def _read_started(started: Started, overrides: Iterable[str], experiment: Experi
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """``experiment`` with a YAML or JSON file of another stack; ``None`` if it is none of theirs; raises likewise."""
+    document = with_defaults(document)
     if (found := _reader_of(document)) is None:
         return None
     read, is_setting = found

@@ -14,6 +14,7 @@ from asap.experiments.named_model import SHAPES
 _INSTEAD = (
     f"give the model's config.json as --config, or {SHAPES} without it, and --hardware, --batch, --sequence and --plan"
 )
+_NEOX = ("pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size")
 _TRAINER = {
     "mp", "train_batch_size", "fsdp_axis", "batch_axis", "per_device_parallelism", "mesh", "model_axis_size",
 }  # fmt: skip
@@ -57,9 +58,7 @@ _MAPPINGS = (
     Unread(
         "GPT-NeoX configuration",
         _INSTEAD,
-        lambda v: bool(
-            {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size"} & v.keys()
-        ),
+        lambda v: any(v.get(key) is not None for key in _NEOX),
     ),
     Unread("verl configuration of reinforcement learning", _INSTEAD, lambda v: "actor_rollout_ref" in v),
     Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
