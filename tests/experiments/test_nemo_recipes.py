@@ -76,18 +76,37 @@ def test_a_recipe_with_what_a_program_changes(read):
     work = run.workload
     assert (work.global_batch, work.sequence_length, work.precision, work.sequence_parallel) == (128, 8192, "fp8", True)
     assert work.zero_stage == 1
-    assert any("as in NeMo's recipes" in note for note in run.notes)
+    assert any("what llama3_70b does not change is that of NeMo 2.0 to 2.4" in note for note in run.notes)
 
 
 def test_what_a_recipe_decides_itself_is_asked_for(read):
     silent = PROGRAM.replace("recipe.trainer.strategy.pipeline_model_parallel_size = 2", "pass")
-    silent = silent.replace("recipe.model.config.recompute_granularity", "recipe.x")
+    silent = silent.replace("recipe.model.config.recompute_granularity", "recipe.x").replace("llama3_70b", "llama2_70b")
     run = read("pretrain.py", silent)
     assert run.plan is None
     assert any("hangs on pipeline_model_parallel_size" in note for note in run.notes)
     said = read("pretrain.py", silent, "pipeline_model_parallel_size=2")
     assert said.plan is not None
     assert said.plan.remat is None
+
+
+def test_what_a_recipe_of_the_library_decides_is_known_where_its_releases_agree(read):
+    bare = "\n".join(line for line in PROGRAM.splitlines() if "recipe.trainer.strategy" not in line)
+    bare = "\n".join(line for line in bare.splitlines() if "recipe.data" not in line and "recompute" not in line)
+    run = read("pretrain.py", bare)
+    assert str(run.plan) == "seq=2 model=4 stage=4 microbatches=512 pipeline_repeats=5 remat=none"
+    assert (run.workload.global_batch, run.workload.sequence_length) == (512, 8192)
+    differs = read("pretrain.py", bare.replace("llama3_70b", "llama31_405b"))
+    assert any("hangs on pipeline_model_parallel_size;" in note for note in differs.notes)
+    taken = bare.replace("num_nodes=nodes", "num_nodes=nodes, tensor_parallelism=2, global_batch_size=args.batch")
+    assert (read("pretrain.py", taken).plan.degree("model"), read("pretrain.py", taken).workload.global_batch) == (
+        2,
+        None,
+    )
+    own = bare.replace("return recipe", "recipe.data = run.Config(OurData, seq_length=4096)\n    return recipe")
+    assert read("pretrain.py", own).workload.global_batch is None
+    fast = bare.replace("num_nodes=nodes", "num_nodes=nodes, performance_mode=True")
+    assert read("pretrain.py", fast).plan is None
 
 
 def test_a_recipe_in_a_loop_is_read_as_of_its_first_round(read):

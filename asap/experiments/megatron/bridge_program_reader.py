@@ -16,10 +16,10 @@ from asap.experiments.megatron.bridge_model import read_model
 from asap.experiments.megatron.bridge_precision import precision_of
 from asap.experiments.megatron.bridge_program import CHOSEN, CONTAINER, trained_configuration
 from asap.experiments.megatron.bridge_program import VARIABLE as CALLED
-from asap.experiments.megatron.bridge_recipes import recipe_settings
 from asap.experiments.megatron.bridge_script import left_to_recipe
 from asap.experiments.megatron.nemo import BRIDGE
 from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.recipe_tables import recipe_settings
 from asap.experiments.stack_settings import StackSettings
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.program_lines import VARIABLE
@@ -38,6 +38,14 @@ _OF_SHAPE = frozenset(
         "vocab_size", "num_experts", "moe_router_topk", "moe_ffn_hidden_size", "position_embedding_type",
     ]
 )  # fmt: skip
+_OF_MODEL = frozenset(
+    [
+        "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "sequence_parallel",
+        "expert_model_parallel_size", "expert_tensor_parallel_size", _VIRTUAL, "recompute_granularity",
+        "recompute_method", "recompute_num_layers", "recompute_modules", "seq_length", LAYOUT,
+    ]
+)  # fmt: skip
+"""What goes with the model that a recipe makes, where a program puts another one in its place."""
 _ADAPTERS = ("lora", "dora", "peft")
 
 
@@ -90,7 +98,7 @@ def read_recipe(
     recipe = str(said.get(CLASS, "")).rpartition(".")[2]
     of_recipe = recipe != CONTAINER
     if of_recipe:
-        base, more = recipe_settings(recipe, own_model=CLASS in _section(said, "model"))
+        base, more = recipe_settings(BRIDGE, recipe, _OF_MODEL if CLASS in _section(said, "model") else ())
         every = {**base, **every}
         notes += more
     found = {key: value for key, value in every.items() if value is not UNKNOWN}

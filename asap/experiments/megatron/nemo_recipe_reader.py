@@ -16,6 +16,7 @@ from asap.experiments.megatron.changed_shapes import read_changed_model
 from asap.experiments.megatron.nemo import NEMO
 from asap.experiments.megatron.nemo_recipe import Recipe, find_recipe
 from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.recipe_tables import recipe_settings
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS
@@ -24,6 +25,15 @@ _STRATEGY = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "sequence_parallel",
     "expert_model_parallel_size", "expert_tensor_parallel_size",
 )  # fmt: skip
+_PARAMETERS = {
+    "tensor_parallelism": "tensor_model_parallel_size", "pipeline_parallelism": "pipeline_model_parallel_size",
+    "context_parallelism": "context_parallel_size", "sequence_parallelism": "sequence_parallel",
+    "expert_parallelism": "expert_model_parallel_size", "global_batch_size": "global_batch_size",
+    "micro_batch_size": "micro_batch_size", "seq_length": "seq_length",
+    "virtual_pipeline_parallelism": "num_virtual_stages_per_pipeline_rank",
+}  # fmt: skip
+"""What functions of recipes take."""
+_PERFORMANCE = "performance_mode"
 _VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 _MODEL_SETTINGS = (
     "recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules", "cp_comm_type",
@@ -70,13 +80,17 @@ def read_recipe(
         given, more = _model(recipe)
         notes += more
     every = _settings(said)
+    if recipe.named is not None and recipe.named["task"] == "pretrain" and said.get(_PERFORMANCE, False) is False:
+        base, more = recipe_settings(NEMO, recipe.named["model"], _decided_elsewhere(said))
+        every = {**base, **every}
+        notes += more
     if recipe.named and "use_distributed_optimizer" not in every:
         every["use_distributed_optimizer"] = True
         notes.append("replicas share the optimizer's state, as in NeMo's recipes")
     found = {key: value for key, value in every.items() if value is not UNKNOWN}
     settings = StackSettings(found | {RECIPE_WORDS: "command" if of_command else "python"}, str(path))
     open_ = {key for key, value in every.items() if value is UNKNOWN}
-    left = left_to_recipe(settings, given) if recipe.named else frozenset[str]()
+    left = left_to_recipe(settings, given) - every.keys() if recipe.named else frozenset[str]()
     experiment = experiment.model_copy(update={"model": given, "notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, NEMO, left | open_)
 
@@ -94,7 +108,8 @@ def _check_trains_all(recipe: Recipe, path: Path) -> None:
 def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     """Megatron-LM's arguments, ``UNKNOWN`` where only a run can tell."""
     strategy, data, config = _at(said, "trainer", "strategy"), _at(said, "data"), _config_of(said)
-    found = {key: strategy[key] for key in _STRATEGY if key in strategy}
+    found = {argument: said[key] for key, argument in _PARAMETERS.items() if key in said}
+    found |= {key: strategy[key] for key in _STRATEGY if key in strategy}
     if (stages := strategy.get("virtual_pipeline_model_parallel_size", "unsaid")) != "unsaid":
         found[_VIRTUAL] = stages if stages is not None else 1
     sharding = strategy.get("fsdp")
@@ -108,6 +123,14 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     found |= {key: ddp[key] for key in _DDP if key in ddp}
     found |= _optimizer(said) | _precision(said) | _devices(said)
     return {key: value for key, value in found.items() if value is not None or key == "recompute_granularity"}
+
+
+def _decided_elsewhere(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a recipe does not decide, as a program puts other objects in the place of its own."""
+    data, trainer = _at(said, "data"), _at(said, "trainer")
+    of_data = ("global_batch_size", "micro_batch_size", "seq_length") if CLASS in data else ()
+    replaced = CLASS in trainer or CLASS in _at(trainer, "strategy") or said.get("trainer") is UNKNOWN
+    return (*of_data, *(_STRATEGY if replaced else ()), *((_VIRTUAL,) if replaced else ()))
 
 
 def _devices(said: Mapping[str, Any]) -> dict[str, Any]:
