@@ -22,7 +22,7 @@ _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpie
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.]+)"
 )
-_TRAINS = re.compile(r"train|tune|sft|cpt|recipe")
+_TRAINS = re.compile(r"train|tune|sft|cpt|recipe|bench|llama|gpt|qwen")
 
 
 def refuse_script(text: str, path: Path) -> ConfigError:
@@ -35,7 +35,8 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     commands = list(_commands(text))
     named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
-    missing = next(filter(None, map(_called, commands)), None)
+    calls = [name for name in map(_called, commands) if name]
+    missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
     program = next(filter(None, map(_program, commands)), None)
     reason, hint = f"has no command of {_READ}", _INSTEAD
     if other:

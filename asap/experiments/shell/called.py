@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from asap.core.errors import ConfigError
-from asap.experiments.documents import read_text
+from asap.experiments.named_file import find_named
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.script import read_commands, with_sources
 
 _CALL = re.compile(
     r"""^[ \t]*(?P<by>(?:(?:exec|nohup|time|sbatch|srun|bash|sh)\b(?:[^\n|;&\\]|\\\n)*?[ \t\n])?)
-    (?:[A-Za-z_]\w*=[^\s;&|]*[ \t\n\\]+)*(?:(?:bash|sh)[ \t]+)?
+    (?P<set>(?:[A-Za-z_]\w*=[^\s;&|]*[ \t\n\\]+)*)(?:(?:bash|sh)[ \t]+)?
     ["']?(?P<name>[\w./${}-]*[\w}-]\.(?:sh|slurm|sbatch))["']?
     (?P<rest>(?:[ \t](?:[^\n|;&<>\\]|\\\n)*)?)[^\n]*$""",
     re.MULTILINE | re.VERBOSE,
@@ -33,11 +33,13 @@ def with_called(text: str, folder: Path, fits: Callable[[str], bool]) -> tuple[s
     """
     for whole_text, call in _calls(with_sources(text, folder)):
         name = call["name"].rpartition("/")[2]
-        called = _read(folder / name)
+        called = _read(call["name"], folder)
         if called is None or _PROGRAM.search(called) is None or (call["rest"].strip() and _PARSES.search(called)):
             continue
         job = f"{call['by'].rstrip(_CONTINUED)}\n" if call["by"].startswith("sbatch") else ""
-        whole = f"{whole_text[: call.start()]}{job}set -- {call['rest'].strip()}\n{called}\n{whole_text[call.end() :]}"
+        given = "".join(f"export {word}\n" for word in call["set"].replace("\\\n", " ").split())
+        handed = f"{job}{given}set -- {call['rest'].strip()}\n{called}\n"
+        whole = f"{whole_text[: call.start()]}{handed}{whole_text[call.end() :]}"
         if fits(whole):
             return whole, name
     return None
@@ -57,8 +59,10 @@ def _calls(text: str) -> Iterator[tuple[str, re.Match[str]]]:
                 yield whole, call
 
 
-def _read(path: Path) -> str | None:
+def _read(named: str, folder: Path) -> str | None:
+    """The script of that name beside the one that calls it, or by its path from a folder above."""
     try:
-        return with_sources(read_text(path), path.parent) if path.is_file() else None
+        found = find_named(named, folder / "script")
+        return with_sources(found.text, found.path.parent) if found else None
     except ConfigError:
         return None
