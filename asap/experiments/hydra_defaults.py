@@ -1,5 +1,5 @@
-"""Files of settings that a YAML of Hydra is laid over: ``defaults: [base_llama, _self_]``
-(hydra.cc/docs/advanced/defaults_list)."""
+"""Files of settings that a YAML is laid over: ``defaults: [base_llama, _self_]``
+(hydra.cc/docs/advanced/defaults_list), or by its path, ``defaults: ../base.yaml``, as NeMo's programs have it."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,6 +10,7 @@ from asap.core.text import plain
 from asap.experiments.documents import Document, read_document
 
 _KEY, _SELF = "defaults", "_self_"
+_YAML = (".yaml", ".yml")
 _DEEPEST = 8
 
 
@@ -20,6 +21,9 @@ def with_defaults(document: Document, deeper: int = _DEEPEST) -> Document:
         ConfigError: one is not there, or they name each other without end.
     """
     said = document.values.get(_KEY)
+    if isinstance(said, str) and said.endswith(_YAML):
+        own = {key: value for key, value in document.values.items() if key != _KEY}
+        return replace(document, values=_merged(_read(said, document, deeper), own))
     if not isinstance(said, list) or _SELF not in said:
         return document
     own = {key: value for key, value in document.values.items() if key != _KEY}
@@ -34,9 +38,9 @@ def with_defaults(document: Document, deeper: int = _DEEPEST) -> Document:
 
 
 def _read(name: str, document: Document, deeper: int) -> dict[str, Any]:
-    path = document.path.parent / f"{name.removesuffix('.yaml')}.yaml"
+    path = document.path.parent / (name if name.endswith(_YAML) else f"{name}.yaml")
     if not deeper or not is_file(path):
-        reason = f"takes its {_KEY} from {plain(name, 60)}.yaml, which is not there"
+        reason = f"takes its {_KEY} from {plain(path.name, 60)}, which is not there"
         raise ConfigError(reason, where=document.place(_KEY), hint="lay it beside the file")
     return with_defaults(read_document(path), deeper - 1).values
 

@@ -21,6 +21,7 @@ from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.hydra_defaults import with_defaults
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import (
+    bridge_recipe_file,
     bridge_recipe_script,
     bridge_script,
     nemo,
@@ -199,6 +200,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(nanotron.read_nanotron, values, path), nanotron.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
+    if bridge_recipe_file.is_recipe_file(values):
+        return partial(bridge_recipe_file.read_recipe_file, values, path), partial(_is_nemo_setting, values)
     if kind := nemo.dialect(values):
         return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if yaml_file.is_megatron_yaml(values):

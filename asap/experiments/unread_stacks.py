@@ -77,6 +77,7 @@ _MAPPINGS = (
             and "per_device_train_batch_size" not in v
         ),
     ),
+    Unread("configuration of a program of Lightning", _INSTEAD, lambda v: _has(v, "model", {"class_path"})),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
         "NeMo configuration of another model than a decoder",

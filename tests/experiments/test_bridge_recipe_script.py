@@ -39,6 +39,17 @@ def test_adapters_are_refused(read, scheme):
         read("run.sh", START.replace("--recipe", f"{scheme} --recipe"))
 
 
+def test_yaml_that_names_the_recipe_it_is_laid_over(read):
+    target = "megatron.bridge.recipes.llama.llama3.llama3_70b_pretrain_config"
+    text = f"recipe: {{_target_: {target}, seq_length: 4096}}\ntrain: {{global_batch_size: 64, micro_batch_size: 1}}\n"
+    text += "model: {pipeline_model_parallel_size: 2, recompute_granularity: '${oc.env:R}'}\n"
+    run = read("run.yaml", text, "model.context_parallel_size=1", hardware="h100-16")
+    assert (str(run.plan), run.plan.remat) == ("replica=2 model=4 stage=2 microbatches=32 pipeline_repeats=5", None)
+    assert run.workload.sequence_length == 4096
+    with pytest.raises(ConfigError, match="only decoders"):
+        read("run.yaml", text.replace("llama3_70b_pretrain", "nemotron_3_nano_sft"))
+
+
 def test_plans_are_written_back_as_overrides(read):
     run = read("run.sh", START)
     plan = Plan.parse("replica=4 model=8 microbatches=8 remat=none")

@@ -39,6 +39,13 @@ def test_what_lies_below_is_read(read, tmp_path):
     assert below.plan.degree("model") == 4
 
 
+def test_a_file_by_its_path(read, tmp_path):
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "base.yml").write_text(BASE)
+    run = read("small.yaml", OWN.replace("[llama, _self_]", "common/base.yml"), hardware="h100-8")
+    assert (run.model.kv_heads, run.plan.degree("model")) == (4, 2)
+
+
 def test_what_is_not_there_is_asked_for(read, tmp_path):
     with pytest.raises(ConfigError, match=r"takes its defaults from llama\.yaml, which is not there"):
         read("small.yaml", OWN)

@@ -99,6 +99,7 @@ def test_without_hardware_that_is_said(read):
         ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
         ("recipe.py", "from nemo.collections import llm\n", "a NeMo 2 recipe"),
         ("recipe.py", "from megatron.bridge.recipes import x\n", "a Megatron-Bridge recipe.*give run_config.yaml"),
+        ("fit.yaml", "trainer: {strategy: {class_path: x}}\nmodel: {class_path: ours.LM}", "a program of Lightning"),
         ("nemo2.yaml", "trainer: {strategy: {tensor_model_parallel_size: 2}}\nmodel: {config: {}}", "a NeMo 2 recipe"),
         ("slurm.sh", "srun uv run python scripts/training/run_recipe.py --config_file x.yaml", "give run_config.yaml"),
         ("serve.yaml", "MODE: rl\nMODEL_ARGS: {--micro-batch-size: 1, --num-attention-heads: 8}", "no pre-training"),

@@ -50,7 +50,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
 
 def _commands(text: str) -> Iterator[Command]:
     for command in read_commands(text):
-        if command.certain and not command.assigns:
+        if not command.assigns:
             yield command
             yield from commands_within(command)
 
