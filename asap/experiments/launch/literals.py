@@ -8,6 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 
 _DEEPEST = 64
+_DEEPEST_TREE = 150
 _MOST_F_STRINGS = 64
 _IN_BRACES = re.compile(r"\{[^{}]+\}")
 
@@ -27,11 +28,24 @@ def parse_python(text: str, where: str) -> ast.Module:
         ConfigError: it is no Python.
     """
     try:
-        return _parsed(text)
+        tree = _parsed(text)
     except SyntaxError as error:
         raise ConfigError(f"is not Python: {error.msg}", where=f"{where}:{error.lineno or 1}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ConfigError("cannot be read as Python", where=where) from error
+    if _is_deep(tree):
+        raise ConfigError("is nested too deeply to be read", where=where)
+    return tree
+
+
+def _is_deep(tree: ast.Module) -> bool:
+    """Whether parts of a tree lie within each other more often than in what people write."""
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST_TREE):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return False
+    return True
 
 
 def _parsed(text: str) -> ast.Module:

@@ -3,11 +3,13 @@
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from asap.experiments.launch.python_objects import UNKNOWN, assign
 from asap.experiments.launch.python_values import Functions, bound, follow, functions_of, value_of
 
+_MOST_SITES = 64
 _DEEPEST = 4
 """How many functions may hand on to each other what a call is given."""
 
@@ -39,9 +41,8 @@ class Program:
 
     def sites(self, wanted: Callable[[ast.Call], bool]) -> Iterator[Site]:
         """Calls that are wanted, in the order of the file, with what is set before them."""
-        for site in self._sites:
-            if wanted(site.call):
-                yield self.followed(site)
+        found = (site for site in self._sites if wanted(site.call))
+        yield from map(self.followed, islice(found, _MOST_SITES))
 
     def followed(self, site: Site, deeper: int = _DEEPEST) -> Site:
         """A call with what is set before it."""

@@ -1,7 +1,7 @@
 """What a Python program makes, as mappings of what it sets: kept without running it."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asap.core.text import plain
@@ -52,20 +52,28 @@ def assign(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
 
 def _holds(value: Any, node: Mapping[str, Any]) -> bool:
     """Whether a mapping is within a value, which would then hold itself."""
-    if value is node:
-        return True
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_holds(part, node) for part in inner)
+    return any(part is node for part in _parts(value))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """A value and all that is within it, each once."""
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop(0)
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
 
 
 def handed_over(value: Any) -> tuple[str, ...]:
     """Notes on functions of other files that a configuration, or a part of it, is handed to."""
-    if not isinstance(value, dict):
-        return ()
     notes = []
-    if names := value.get(CHANGED):
-        are = "are" if ", " in names else "is"
-        notes = [
-            f"{plain(names, 120)} may change the configuration, and {are} not in the file: what changes is not known"
-        ]
-    return tuple(dict.fromkeys([*notes, *(note for inner in value.values() for note in handed_over(inner))]))
+    for part in _parts(value):
+        if isinstance(part, dict) and (names := part.get(CHANGED)):
+            are = "are" if ", " in names else "is"
+            what = f"{plain(names, 120)} may change the configuration, and {are} not in the file"
+            notes.append(f"{what}: what changes is not known")
+    return tuple(dict.fromkeys(notes))

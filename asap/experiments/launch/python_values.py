@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.launch.python_conditions import truth
 from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
 
-_DEEPEST = 8
+_DEEPEST, _MOST_CALLS, _LONGEST_TEXT = 8, 4_000, 4_000
 _REPLACE = ("replace", "dataclasses.replace")
 _PARTIAL = ("partial", "functools.partial")
 _WRAPPERS = ("run.Config", "run.Partial")
@@ -27,6 +27,8 @@ class Functions(dict[str, ast.FunctionDef]):
     def __init__(self, functions: Iterable[ast.FunctionDef] = ()) -> None:
         super().__init__({function.name: function for function in functions})
         self.constants: dict[str, Any] = {}
+        self.calls_left = _MOST_CALLS
+        """How many calls of them are still followed."""
 
 
 def functions_of(tree: ast.Module) -> Functions:
@@ -135,7 +137,8 @@ def _hand_over(call: ast.Call, names: dict[str, Any], functions: Functions, deep
     """A function that is called for what it changes: followed where it is in the file, else named in what it is
     handed."""
     called = ast.unparse(call.func)
-    if called in functions and deeper:
+    if called in functions and deeper and functions.calls_left:
+        functions.calls_left -= 1
         function = functions[called]
         given = [value_of(argument, names, functions, deeper) for argument in call.args]
         words = _named(call.keywords, names, functions, deeper)
@@ -190,7 +193,8 @@ def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, dee
             return _mapping(list(zip(keys, values, strict=True)), inner)
         case ast.JoinedStr(values=parts):
             texts = [inner(part.value if isinstance(part, ast.FormattedValue) else part) for part in parts]
-            return "".join(map(str, texts)) if all(isinstance(text, _LITERAL) for text in texts) else UNKNOWN
+            text = "".join(map(str, texts)) if all(isinstance(text, _LITERAL) for text in texts) else UNKNOWN
+            return UNKNOWN if isinstance(text, str) and len(text) > _LONGEST_TEXT else text
         case ast.IfExp(test=test, body=body, orelse=other):
             held = truth(test, inner)
             return UNKNOWN if held is None else inner(body if held else other)
@@ -238,7 +242,8 @@ def _called(node: ast.Call, names: Mapping[str, Any], functions: Functions, deep
         called, positional = ast.unparse(positional[0]), positional[1:]
     arguments = _named(keywords, names, functions, deeper)
     given = [value_of(argument, names, functions, deeper) for argument in positional]
-    if called in functions and deeper:
+    if called in functions and deeper and functions.calls_left:
+        functions.calls_left -= 1
         return copy.deepcopy(_returned_by(functions[called], given, arguments, functions, deeper - 1))
     if called in _REPLACE and len(given) == 1:
         return {**given[0], **arguments} if isinstance(given[0], dict) else UNKNOWN
