@@ -152,6 +152,15 @@ def test_a_program_without_a_recipe_has_the_defaults_of_nemo(read):
     assert str(run.plan) == "replica=4 seq=2 model=2 microbatches=16 remat=none"
 
 
+def test_a_recipe_that_a_variable_holds_is_asked_for(read):
+    chosen = PROGRAM.replace(
+        "    recipe = llm.llama3_70b", "    chosen = llm.llama3_8b if small else llm.llama3_70b\n    recipe = chosen"
+    )
+    run = read("pretrain.py", chosen)
+    assert run.model.layers is None
+    assert "the model is not said by name: add model=NAME" in run.notes
+
+
 def test_f_strings_of_a_later_python_are_no_obstacle(read):
     later = PROGRAM.replace("def main", """path = f'{os.environ['HOME']}/x'\n\n\ndef main""")
     assert read("pretrain.py", later).plan is not None

@@ -31,10 +31,12 @@ class Recipe:
     Args:
         said: settings by section, as the program writes them; ``UNKNOWN`` where only a run can tell.
         looped: whether it is the first round of a loop.
+        chosen: whether only a run can tell the recipe's module, as a variable holds it.
     """
 
     said: dict[str, Any]
     looped: bool
+    chosen: bool = False
 
     @property
     def named(self) -> re.Match[str] | None:
@@ -55,11 +57,13 @@ def find_recipe(text: str, where: str) -> Recipe | None:
     """
     tree = parse_python(text, where)
     program, modules = Program(tree), _modules(tree)
+    variables = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for site in program.sites(lambda call: _RUNS.search(ast.unparse(call.func)) is not None):
         for candidate in _candidates(site.call, site.names, program.functions):
             named = _with_module(candidate, modules)
             if RECIPE.search(str(named.get(CLASS))) or DIRECT.search(str(named.get(CLASS))):
-                return Recipe(named, site.looped)
+                module = RECIPE.search(str(named.get(CLASS)))
+                return Recipe(named, site.looped, module is not None and module["model"] in variables)
     return None
 
 

@@ -184,7 +184,7 @@ def _model(recipe: Recipe) -> tuple[Architecture, tuple[str, ...]]:
         family = _FAMILY.match(named["family"].casefold())
         version = ".".join(part for part in (family[2], family[3]) if part) if family else ""
         name = f"{family[1] if family else ''}{version}-{named['size']}".replace("_", "-")
-    elif recipe.named is not None and CLASS not in _at(recipe.said, "model"):
+    elif recipe.named is not None and not recipe.chosen and CLASS not in _at(recipe.said, "model"):
         name = model_of(re.sub(r"_\d+k$", "", recipe.named["model"]), None)
     else:
         return Architecture(), ("the model is not said by name: add model=NAME",)
