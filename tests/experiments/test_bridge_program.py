@@ -111,6 +111,17 @@ def test_what_it_leaves_is_the_recipes_where_all_releases_agree(read):
     assert any("hangs on expert_model_parallel_size, pipeline_model_parallel_size" in note for note in differs.notes)
 
 
+def test_a_recipe_of_version_0_1_is_named_by_its_module(read):
+    first = PROGRAM.replace(
+        "recipes.qwen import qwen3_14b_pretrain_config", "recipes.qwen.qwen3_14b import pretrain_config"
+    )
+    first = first.replace("qwen3_14b_pretrain_config()", "pretrain_config(tensor_parallelism=2, global_batch_size=32)")
+    bare = "\n".join(line for line in first.splitlines() if "cfg.model." not in line and "cfg.train." not in line)
+    run = read("train.py", bare, hardware="h100-16")
+    assert (run.model.layers, run.plan.degree("model"), run.workload.global_batch) == (40, 2, 32)
+    assert any("is that of Megatron-Bridge 0.1" in note for note in run.notes)
+
+
 def test_what_an_unknown_recipe_decides_is_asked_for(read):
     own = PROGRAM.replace("megatron.bridge.recipes.qwen", "ours").replace("qwen3_14b_pretrain", "our_pretrain")
     own = own.replace("cfg.model.pipeline_model_parallel_size = 2", "pass")

@@ -8,7 +8,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, OWNER, UNKNOWN
 from asap.experiments.megatron.architecture import architecture_of
-from asap.experiments.megatron.bridge_program import FUNCTION
+from asap.experiments.megatron.bridge_program import FUNCTION, recipe_of
 from asap.experiments.megatron.bridge_script import in_billions, model_of
 from asap.experiments.megatron.changed_shapes import SHAPES, read_changed_model
 from asap.experiments.named_model import read_named_model
@@ -41,7 +41,7 @@ def read_model(said: Mapping[str, Any], where: str) -> tuple[Architecture | None
     model = found if isinstance(found, dict) else {}
     made_by = str(model.get(CLASS, ""))
     name = hugging_face_name(model) or (provider_name(made_by) if made_by else None)
-    recipe = str(said.get(CLASS, ""))
+    recipe = recipe_of(said).replace(".", "_").lstrip("_")
     names = (name, made_by, recipe, said.get(FUNCTION))
     if other := next((text for text in names if text and _OTHER.search(text)), None):
         reason = f"trains {plain(other, 60)}; only decoders of attention and MLPs are read"

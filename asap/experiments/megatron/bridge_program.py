@@ -21,6 +21,7 @@ CONTAINER = "ConfigContainer"
 CHOSEN = "recipe="
 SECTIONS = ("model", "train", "ddp", "dist", "optimizer", "dataset", "tokenizer", "mixed_precision")
 _IMPORTS = re.compile(r"^\s*(?:from|import) megatron\.bridge\b", re.MULTILINE)
+_SIGNS = re.compile(r"_config\(|\b(?:pretrain|finetune)\(")
 _RUNS = re.compile(r"(?:^|\.)(?:pretrain|finetune)$")
 _HANDING_ON = ("run.Partial", "partial", "functools.partial")
 _CONFIG = ("config", "cfg")
@@ -35,7 +36,7 @@ _HINT = "give run_config.yaml, which a run of it writes into its checkpoint"
 
 def is_bridge_program(text: str) -> bool:
     """Whether a program is of Megatron-Bridge, and trains or has recipes."""
-    return _IMPORTS.search(text) is not None and (CONTAINER in text or re.search(r"_config\(", text) is not None)
+    return _IMPORTS.search(text) is not None and (CONTAINER in text or _SIGNS.search(text) is not None)
 
 
 def trained_configuration(text: str, path: Path, chosen: str | None) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def _as_imported(found: dict[str, Any], tree: ast.Module) -> dict[str, Any]:
         name = next((alias.name for alias in node.names if called in (alias.asname, alias.name)), None)
         if name is not None:
             module = str(node.module).rpartition(".")[2]
-            return {**found, CLASS: f"{module}_{name}" if name in _UNNAMED else name}
+            return {**found, CLASS: f"{module}.{name}" if name in _UNNAMED else name}
     return found
 
 
@@ -114,6 +115,13 @@ def is_configuration(made: Mapping[str, Any]) -> bool:
     """Whether something is a configuration, or what a recipe returns."""
     made_by = str(made.get(CLASS, ""))
     return made_by.rpartition(".")[2] == CONTAINER or _RECIPE.search(made_by) is not None
+
+
+def recipe_of(made: Mapping[str, Any]) -> str:
+    """The recipe that made a configuration: ``qwen3_8b_pretrain_config``; of version 0.1 with its module,
+    ``qwen3_8b.pretrain_config``."""
+    *modules, name = str(made.get(CLASS, "")).split(".")
+    return f"{modules[-1]}.{name}" if modules and name in _UNNAMED else name
 
 
 def unwrapped(made: dict[str, Any]) -> dict[str, Any]:

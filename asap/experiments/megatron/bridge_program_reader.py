@@ -3,6 +3,7 @@
 What it does not say is its recipe's, as far as it is known by its name, else unknown.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from asap.experiments.launch.python_objects import CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.bridge_model import read_model
 from asap.experiments.megatron.bridge_precision import precision_of
-from asap.experiments.megatron.bridge_program import CHOSEN, CONTAINER, trained_configuration
+from asap.experiments.megatron.bridge_program import CHOSEN, CONTAINER, recipe_of, trained_configuration
 from asap.experiments.megatron.bridge_program import VARIABLE as CALLED
 from asap.experiments.megatron.bridge_script import left_to_recipe
 from asap.experiments.megatron.nemo import BRIDGE
 from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.recipe_tables import PARAMETERS as EARLIER
 from asap.experiments.megatron.recipe_tables import recipe_settings
 from asap.experiments.stack_settings import StackSettings
 from asap.plans.megatron.pipeline_layout import LAYOUT
@@ -95,7 +97,7 @@ def read_recipe(
         model, more = read_model(said, str(path))
         notes += more
     every = _settings(said)
-    recipe = str(said.get(CLASS, "")).rpartition(".")[2]
+    recipe = recipe_of(said)
     of_recipe = recipe != CONTAINER
     if of_recipe:
         base, more = recipe_settings(BRIDGE, recipe, _OF_MODEL if CLASS in _section(said, "model") else ())
@@ -126,9 +128,10 @@ def _left_open(settings: StackSettings, said: Mapping[str, Any], model: Any) -> 
 
 def _check_trains_all(said: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where adapters are trained, as by a recipe of fine-tuning unless told otherwise."""
-    recipe = str(said.get(CLASS, "")).rpartition(".")[2]
-    named = any(kind in recipe.split("_") for kind in _ADAPTERS)
-    scheme = said.get("peft", "said" if named or "finetune" in recipe.split("_") else None)
+    recipe = recipe_of(said)
+    parts = re.split(r"[._]", recipe)
+    named = any(kind in parts for kind in _ADAPTERS)
+    scheme = said.get("peft", "said" if named or "finetune" in parts else None)
     if scheme is None or (isinstance(scheme, str) and scheme.casefold() in ("none", "")):
         return
     kind = scheme.get(CLASS, "said") if isinstance(scheme, dict) else scheme if isinstance(scheme, str) else "said"
@@ -140,7 +143,8 @@ def _check_trains_all(said: Mapping[str, Any], path: Path) -> None:
 
 def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     """Megatron-LM's arguments, ``UNKNOWN`` where only a run can tell."""
-    found = {_RENAMED.get(key, key): value for key, value in said.items() if key in PARAMETERS}
+    found = {argument: said[key] for key, argument in EARLIER.items() if key in said}
+    found |= {_RENAMED.get(key, key): value for key, value in said.items() if key in PARAMETERS}
     for name in _SECTIONS:
         if said.get(name) is UNKNOWN and name != _OPTIMIZER:
             found |= dict.fromkeys(_decided_in(name), UNKNOWN)

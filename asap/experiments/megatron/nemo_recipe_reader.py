@@ -16,7 +16,7 @@ from asap.experiments.megatron.changed_shapes import read_changed_model
 from asap.experiments.megatron.nemo import NEMO
 from asap.experiments.megatron.nemo_recipe import Recipe, find_recipe
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.megatron.recipe_tables import recipe_settings
+from asap.experiments.megatron.recipe_tables import PARAMETERS, recipe_settings
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS
@@ -25,14 +25,6 @@ _STRATEGY = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "sequence_parallel",
     "expert_model_parallel_size", "expert_tensor_parallel_size",
 )  # fmt: skip
-_PARAMETERS = {
-    "tensor_parallelism": "tensor_model_parallel_size", "pipeline_parallelism": "pipeline_model_parallel_size",
-    "context_parallelism": "context_parallel_size", "sequence_parallelism": "sequence_parallel",
-    "expert_parallelism": "expert_model_parallel_size", "global_batch_size": "global_batch_size",
-    "micro_batch_size": "micro_batch_size", "seq_length": "seq_length",
-    "virtual_pipeline_parallelism": "num_virtual_stages_per_pipeline_rank",
-}  # fmt: skip
-"""What functions of recipes take."""
 _PERFORMANCE = "performance_mode"
 _VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 _MODEL_SETTINGS = (
@@ -108,7 +100,7 @@ def _check_trains_all(recipe: Recipe, path: Path) -> None:
 def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     """Megatron-LM's arguments, ``UNKNOWN`` where only a run can tell."""
     strategy, data, config = _at(said, "trainer", "strategy"), _at(said, "data"), _config_of(said)
-    found = {argument: said[key] for key, argument in _PARAMETERS.items() if key in said}
+    found = {argument: said[key] for key, argument in PARAMETERS.items() if key in said}
     found |= {key: strategy[key] for key in _STRATEGY if key in strategy}
     if (stages := strategy.get("virtual_pipeline_model_parallel_size", "unsaid")) != "unsaid":
         found[_VIRTUAL] = stages if stages is not None else 1

@@ -16,6 +16,15 @@ from asap.experiments.megatron.nemo import BRIDGE, NEMO
 
 _FILES = {BRIDGE: "bridge_recipes.jsonl", NEMO: "nemo_recipes.jsonl"}
 
+PARAMETERS = {
+    "tensor_parallelism": "tensor_model_parallel_size", "pipeline_parallelism": "pipeline_model_parallel_size",
+    "context_parallelism": "context_parallel_size", "sequence_parallelism": "sequence_parallel",
+    "expert_parallelism": "expert_model_parallel_size", "global_batch_size": "global_batch_size",
+    "micro_batch_size": "micro_batch_size", "seq_length": "seq_length",
+    "virtual_pipeline_parallelism": "num_virtual_stages_per_pipeline_rank",
+}  # fmt: skip
+"""What functions of recipes take, of NeMo 2 and of Megatron-Bridge 0.1."""
+
 
 def recipe_settings(library: str, recipe: str, without: Collection[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The arguments that a recipe sets, with a note on where they are from; none where it is not known.
