@@ -111,6 +111,14 @@ def test_what_it_leaves_is_the_recipes_where_all_releases_agree(read):
     assert any("hangs on expert_model_parallel_size, pipeline_model_parallel_size" in note for note in differs.notes)
 
 
+def test_a_run_that_nemo_run_is_handed(read):
+    handed = PROGRAM.replace(
+        "    pretrain(config=cfg, forward_step_func=forward_step)",
+        "    fn = get_partial_fn(pretrain, cfg, forward_step)\n    run.run(fn)",
+    )
+    assert read("pretrain.py", handed).plan == read("pretrain.py", PROGRAM).plan
+
+
 def test_a_recipe_of_version_0_1_is_named_by_its_module(read):
     first = PROGRAM.replace(
         "recipes.qwen import qwen3_14b_pretrain_config", "recipes.qwen.qwen3_14b import pretrain_config"

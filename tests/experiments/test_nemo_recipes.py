@@ -105,8 +105,20 @@ def test_what_a_recipe_of_the_library_decides_is_known_where_its_releases_agree(
     )
     own = bare.replace("return recipe", "recipe.data = run.Config(OurData, seq_length=4096)\n    return recipe")
     assert read("pretrain.py", own).workload.global_batch is None
+    told = read("pretrain.py", bare.replace("return recipe", "recipe.data = data_of(args)\n    return recipe"))
+    assert (told.workload.global_batch, told.workload.sequence_length) == (None, None)
+    placed = read("pretrain.py", bare.replace("return recipe", "recipe.trainer.strategy = made()\n    return recipe"))
+    assert placed.plan is None
     fast = bare.replace("num_nodes=nodes", "num_nodes=nodes, performance_mode=True")
     assert read("pretrain.py", fast).plan is None
+
+
+def test_a_model_of_another_length_than_the_recipes_data_is_asked_about(read):
+    silent = PROGRAM.replace("recipe.data.seq_length = 8192", "recipe.model.config.seq_length = 1024")
+    run = read("pretrain.py", silent)
+    assert run.workload.sequence_length is None
+    assert any("says sequences of 1024, the recipe's data are of 8192: add seq_length=…" in note for note in run.notes)
+    assert read("pretrain.py", silent, "seq_length=1024").workload.sequence_length == 1024
 
 
 def test_a_recipe_in_a_loop_is_read_as_of_its_first_round(read):

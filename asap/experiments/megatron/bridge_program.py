@@ -23,7 +23,7 @@ SECTIONS = ("model", "train", "ddp", "dist", "optimizer", "dataset", "tokenizer"
 _IMPORTS = re.compile(r"^\s*(?:from|import) megatron\.bridge\b", re.MULTILINE)
 _SIGNS = re.compile(r"_config\(|\b(?:pretrain|finetune)\(")
 _RUNS = re.compile(r"(?:^|\.)(?:pretrain|finetune)$")
-_HANDING_ON = ("run.Partial", "partial", "functools.partial")
+_HANDING_ON = ("run.Partial", "partial", "functools.partial", "get_partial_fn")
 _CONFIG = ("config", "cfg")
 VARIABLE, FUNCTION = "variable", "function"
 """Beside the sections: what a program calls its configuration, and the recipe of the file that returns it."""
@@ -106,9 +106,9 @@ def _config_of(call: Any) -> dict[str, Any] | None:
     """The configuration among the arguments of a call."""
     if not isinstance(call, dict):
         return None
-    given = next((call[key] for key in _CONFIG if key in call), next(iter(call.get(ARGUMENTS, ())), None))
-    found = unwrapped(given) if isinstance(given, dict) else None
-    return found if found is not None and is_configuration(found) else None
+    given = (*(call[key] for key in _CONFIG if key in call), *call.get(ARGUMENTS, ())[:2])
+    found = (unwrapped(place) for place in given if isinstance(place, dict))
+    return next((place for place in found if is_configuration(place)), None)
 
 
 def is_configuration(made: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron.bridge_script import left_to_recipe, model_of
@@ -74,8 +75,11 @@ def read_recipe(
     every = _settings(said)
     if recipe.named is not None and recipe.named["task"] == "pretrain" and said.get(_PERFORMANCE, False) is False:
         base, more = recipe_settings(NEMO, recipe.named["model"], _decided_elsewhere(said))
-        every = {**base, **every}
         notes += more
+        if "seq_length" in base and "seq_length" not in _at(said, "data") and "seq_length" in every:
+            every, more = _of_two_lengths(every, base["seq_length"])
+            notes += more
+        every = {**base, **every}
     if recipe.named and "use_distributed_optimizer" not in every:
         every["use_distributed_optimizer"] = True
         notes.append("replicas share the optimizer's state, as in NeMo's recipes")
@@ -85,6 +89,17 @@ def read_recipe(
     left = left_to_recipe(settings, given) - every.keys() if recipe.named else frozenset[str]()
     experiment = experiment.model_copy(update={"model": given, "notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, NEMO, left | open_)
+
+
+def _of_two_lengths(every: dict[str, Any], of_data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The settings of a program that changes the length of its model and not that of the recipe's data."""
+    if every["seq_length"] in (UNKNOWN, of_data):
+        return every, ()
+    note = (
+        f"the model's configuration says sequences of {plain(every['seq_length'], 20)}, the recipe's data are of "
+        f"{of_data}: add seq_length=…"
+    )
+    return {**every, "seq_length": UNKNOWN}, (note,)
 
 
 def _check_trains_all(recipe: Recipe, path: Path) -> None:
@@ -119,10 +134,15 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _decided_elsewhere(said: Mapping[str, Any]) -> tuple[str, ...]:
     """What a recipe does not decide, as a program puts other objects in the place of its own."""
-    data, trainer = _at(said, "data"), _at(said, "trainer")
-    of_data = ("global_batch_size", "micro_batch_size", "seq_length") if CLASS in data else ()
-    replaced = CLASS in trainer or CLASS in _at(trainer, "strategy") or said.get("trainer") is UNKNOWN
+    trainer = _at(said, "trainer")
+    of_data = ("global_batch_size", "micro_batch_size", "seq_length") if _is_replaced(said, "data") else ()
+    replaced = _is_replaced(said, "trainer") or _is_replaced(trainer, "strategy")
     return (*of_data, *(_STRATEGY if replaced else ()), *((_VIRTUAL,) if replaced else ()))
+
+
+def _is_replaced(place: Mapping[str, Any], key: str) -> bool:
+    """Whether a program puts another object there, or what only a run can tell."""
+    return place.get(key) is UNKNOWN or CLASS in _at(place, key)
 
 
 def _devices(said: Mapping[str, Any]) -> dict[str, Any]:
