@@ -121,6 +121,14 @@ def test_a_model_of_another_length_than_the_recipes_data_is_asked_about(read):
     assert read("pretrain.py", silent, "seq_length=1024").workload.sequence_length == 1024
 
 
+def test_fp8_of_the_model_is_what_the_plugin_of_precision_says(read):
+    silent = PROGRAM.replace("    recipe.trainer.plugins = bf16_with_fp8_mixed()\n", "")
+    silent = silent.replace("recipe.data.micro_batch_size = 1", 'recipe.model.config.fp8 = "hybrid"')
+    run = read("pretrain.py", silent)
+    assert run.workload.precision == "bf16"
+    assert any("fp8 of the model's configuration has no effect" in note for note in run.notes)
+
+
 def test_a_recipe_in_a_loop_is_read_as_of_its_first_round(read):
     looped = PROGRAM.replace(
         "    recipe = configure(nodes=4)\n", "    for degree in (8, 4):\n        recipe = configure(4)\n"

@@ -83,6 +83,10 @@ def read_recipe(
     if recipe.named and "use_distributed_optimizer" not in every:
         every["use_distributed_optimizer"] = True
         notes.append("replicas share the optimizer's state, as in NeMo's recipes")
+    if _config_of(said).get("fp8") not in (None, False) and every.get("bf16") is True and "fp8_format" not in every:
+        notes.append(
+            "fp8 of the model's configuration has no effect: NeMo sets it as trainer.plugins says, to bf16 here"
+        )
     found = {key: value for key, value in every.items() if value is not UNKNOWN}
     settings = StackSettings(found | {RECIPE_WORDS: "command" if of_command else "python"}, str(path))
     open_ = {key for key, value in every.items() if value is UNKNOWN}
