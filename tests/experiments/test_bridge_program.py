@@ -111,6 +111,25 @@ def test_what_it_leaves_is_the_recipes_where_all_releases_agree(read):
     assert any("hangs on expert_model_parallel_size, pipeline_model_parallel_size" in note for note in differs.notes)
 
 
+def test_a_precision_that_is_changed_and_not_said_is_the_recipes(read):
+    changed = PROGRAM.replace(
+        'cfg.mixed_precision = "bf16_with_mxfp8_mixed"', "cfg.mixed_precision.fp8_param_gather = True"
+    )
+    changed = changed.replace("qwen3_14b_pretrain_config", "our_pretrain_config")
+    assert read("pretrain.py", changed).workload.precision is None
+    reduced = PROGRAM.replace(
+        'cfg.mixed_precision = "bf16_with_mxfp8_mixed"', "cfg.mixed_precision.grad_reduce_in_fp32 = False"
+    )
+    work = read("pretrain.py", reduced).workload
+    assert (work.precision, work.gradient_precision) == ("bf16", "bf16")
+
+
+def test_an_optimizer_of_another_file_is_known_by_what_makes_it(read):
+    made = "opt, schedule = distributed_muon_with_cosine_annealing(lr=1)\n    opt.lr = 1\n    cfg.optimizer = opt\n"
+    other = PROGRAM.replace("    cfg = long_context(cfg)\n", f"    {made}    cfg = long_context(cfg)\n")
+    assert read("pretrain.py", other).workload.optimizer == "muon"
+
+
 def test_a_run_that_nemo_run_is_handed(read):
     handed = PROGRAM.replace(
         "    pretrain(config=cfg, forward_step_func=forward_step)",

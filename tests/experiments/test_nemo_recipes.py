@@ -172,6 +172,24 @@ def test_a_program_without_a_recipe_has_the_defaults_of_nemo(read):
     assert str(run.plan) == "replica=4 seq=2 model=2 microbatches=16 remat=none"
 
 
+@pytest.mark.parametrize("alias", ["nr", None])
+def test_nemo_run_under_another_name(read, alias):
+    text = PROGRAM.replace("import nemo_run as run", f"import nemo_run as {alias}" if alias else "import nemo_run")
+    text = text.replace("run.LocalExecutor", f"{alias or 'nemo_run'}.LocalExecutor")
+    start = text.index("    executor = ")
+    end = text.index("if __name__")
+    text = f"{text[:start]}    {alias or 'nemo_run'}.run(recipe)\n\n\n{text[end:]}"
+    assert read("pretrain.py", text).plan == read("pretrain.py", PROGRAM).plan
+
+
+def test_train_of_nemo_is_a_run(read):
+    called = DIRECT.replace("llm.pretrain", "llm.train").replace("num_nodes=2, ", "")
+    run = read("train.py", called)
+    assert (run.model.layers, run.hardware.devices, run.workload.global_batch) == (32, 8, 64)
+    with pytest.raises(ConfigError, match="trains adapters"):
+        read("train.py", called.replace("trainer=trainer)", "trainer=trainer, model_transform=llm.peft.LoRA())"))
+
+
 def test_a_recipe_that_a_variable_holds_is_asked_for(read):
     chosen = PROGRAM.replace(
         "    recipe = llm.llama3_70b", "    chosen = llm.llama3_8b if small else llm.llama3_70b\n    recipe = chosen"

@@ -25,7 +25,7 @@ def assign(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
     """``name = …``, ``first, second = …``, ``config.training.steps = …`` or ``config["training"] = …``; other targets
     are left."""
     if isinstance(target, ast.Tuple | ast.List):
-        values = value if isinstance(value, list) and len(value) == len(target.elts) else [UNKNOWN] * len(target.elts)
+        values = value if isinstance(value, list) and len(value) == len(target.elts) else _each(value, len(target.elts))
         for inner, part in zip(target.elts, values, strict=True):
             assign(inner, part, names)
         return
@@ -48,6 +48,13 @@ def assign(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
         node = node.setdefault(key, {}) if isinstance(node, dict) else None
     if isinstance(node, dict) and not _holds(value, node):
         node[path[-1]] = value
+
+
+def _each(value: Any, count: int) -> list[Any]:
+    """What a call of another file returns several of: each by its place, ``made_both()[0]``."""
+    if isinstance(value, dict) and isinstance(made_by := value.get(CLASS), str):
+        return [{CLASS: f"{made_by}[{place}]", ARGUMENTS: []} for place in range(count)]
+    return [UNKNOWN] * count
 
 
 def _holds(value: Any, node: Mapping[str, Any]) -> bool:

@@ -7,7 +7,8 @@ from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN
 
 _KEY, _PARAMETER = "mixed_precision", "precision_config"
 _CLASS_OF_ALL = "MixedPrecisionConfig"
-_IN_FP32 = "grad_reduce_in_fp32"
+_IN_FP32, _IN_BF16 = "grad_reduce_in_fp32", "grad_reduce_in_bf16"
+_KINDS = frozenset(("bf16", "fp16", "fp8", "fp4"))
 
 
 def precision_of(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,6 +19,8 @@ def precision_of(said: Mapping[str, Any]) -> dict[str, Any]:
     if found is None:
         return {}
     fields = found if isinstance(found, dict) else {}
+    if CLASS not in fields and isinstance(found, dict) and not _KINDS & fields.keys():
+        return _gradients(fields)
     named = _name(found)
     if named is UNKNOWN:
         return {"bf16": UNKNOWN}
@@ -31,8 +34,14 @@ def precision_of(said: Mapping[str, Any]) -> dict[str, Any]:
         arguments["fp8_format"] = "hybrid"
     if arguments.get("bf16") is True and fields.get(_IN_FP32) is not UNKNOWN:
         reduces = fields.get(_IN_FP32, True)
-        arguments[_IN_FP32 if reduces else "grad_reduce_in_bf16"] = True
-    return arguments if named or fields.keys() - {_IN_FP32} else {}
+        arguments[_IN_FP32 if reduces else _IN_BF16] = True
+    return arguments
+
+
+def _gradients(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a precision that is changed and not said."""
+    reduces = fields.get(_IN_FP32)
+    return {_IN_FP32: reduces, _IN_BF16: not reduces} if isinstance(reduces, bool) else {}
 
 
 def _name(found: Any) -> Any:

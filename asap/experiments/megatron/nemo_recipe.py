@@ -15,12 +15,12 @@ from asap.experiments.launch.python_calls import Program
 from asap.experiments.launch.python_objects import CLASS
 from asap.experiments.launch.python_values import Functions, value_of
 
-_NAMED = re.compile(r"\b(?:pretrain|finetune)_recipe\b|\bllm\.(?:pretrain|finetune)\b")
+_NAMED = re.compile(r"\b(?:pretrain|finetune)_recipe\b|\bllm\.(?:pretrain|finetune|train)\b")
 _IMPORTS = re.compile(r"^\s*(?:from|import) nemo(?:_run|_launcher)?\b", re.MULTILINE)
 RECIPE = re.compile(r"(?:^|\.)(?P<model>\w+)\.(?P<task>pretrain|finetune)_recipe$")
-DIRECT = re.compile(r"(?:^|\.)llm\.(?P<task>pretrain|finetune)$")
-_RUNS = re.compile(r"^(?:run\.run|run\.cli\.main|(?:llm\.)?(?:pretrain|finetune)|\w+\.add)$")
-_FACTORY = "default_factory"
+DIRECT = re.compile(r"(?:^|\.)llm\.(?P<task>pretrain|finetune|train)$")
+_RUNS = re.compile(r"^(?:run\.run|run\.cli\.main|(?:llm\.)?(?:pretrain|finetune)|llm\.train|\w+\.add)$")
+_FACTORY, _RUN = "default_factory", "nemo_run"
 _RECIPES = re.compile(r"\bllm\.recipes\.(\w+)$")
 
 
@@ -55,7 +55,7 @@ def find_recipe(text: str, where: str) -> Recipe | None:
     Raises:
         ConfigError: it is no Python.
     """
-    tree = parse_python(text, where)
+    tree = _Renamed.within(parse_python(text, where))
     program, modules = Program(tree), _modules(tree)
     variables = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for site in program.sites(lambda call: _RUNS.search(ast.unparse(call.func)) is not None):
@@ -65,6 +65,24 @@ def find_recipe(text: str, where: str) -> Recipe | None:
                 module = RECIPE.search(str(named.get(CLASS)))
                 return Recipe(named, site.looped, module is not None and module["model"] in variables)
     return None
+
+
+class _Renamed(ast.NodeTransformer):
+    """Names of NeMo-Run as most programs have them: ``import nemo_run as nr`` is ``run``."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+
+    @classmethod
+    def within(cls, tree: ast.Module) -> ast.Module:
+        """A program with the usual names."""
+        imports = (alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
+        names = frozenset(alias.asname or _RUN for alias in imports if alias.name == _RUN) - {"run"}
+        return cls(names).visit(tree) if names else tree
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """The name, renamed."""
+        return ast.copy_location(ast.Name("run", node.ctx), node) if node.id in self._names else node
 
 
 def _candidates(call: ast.Call, names: dict[str, Any], functions: Functions) -> Iterator[dict[str, Any]]:

@@ -110,7 +110,7 @@ def _check_trains_all(recipe: Recipe, path: Path) -> None:
     """Raise ConfigError where a recipe trains adapters, as one of fine-tuning does unless told otherwise."""
     finetunes = recipe.named is not None and recipe.named["task"] == "finetune"
     scheme = recipe.said.get("peft_scheme", "lora" if finetunes else None)
-    if scheme in _WHOLE and recipe.said.get("peft") in _WHOLE:
+    if scheme in _WHOLE and all(recipe.said.get(key) in _WHOLE for key in ("peft", "model_transform")):
         return
     reason = "trains adapters: training a part of the parameters is not modelled"
     raise ConfigError(reason, where=str(path), hint="give a run with peft_scheme=None, which trains all of them")
@@ -151,7 +151,8 @@ def _is_replaced(place: Mapping[str, Any], key: str) -> bool:
 
 def _devices(said: Mapping[str, Any]) -> dict[str, Any]:
     trainer = _at(said, "trainer")
-    nodes, each = trainer.get("num_nodes", said.get("num_nodes")), trainer.get("devices", said.get("num_gpus_per_node"))
+    nodes = trainer.get("num_nodes", said.get("num_nodes", 1 if CLASS in trainer else None))
+    each = trainer.get("devices", said.get("num_gpus_per_node"))
     both = isinstance(nodes, int) and isinstance(each, int)
     return {"nnodes": nodes, "nproc_per_node": each} if both else {}
 
