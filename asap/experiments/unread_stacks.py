@@ -107,10 +107,10 @@ PROGRAMS: tuple[Named, ...] = (
     ),
     (
         re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
-        "Megatron-Bridge recipe",
+        "Megatron-Bridge program that runs no recipe",
         "give run_config.yaml, which a run of it writes into its checkpoint",
     ),
-    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 recipe", _INSTEAD),
+    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", _INSTEAD),
     (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
 )
 

@@ -190,6 +190,15 @@ def test_train_of_nemo_is_a_run(read):
         read("train.py", called.replace("trainer=trainer)", "trainer=trainer, model_transform=llm.peft.LoRA())"))
 
 
+@pytest.mark.parametrize("other", ["vlm.llava_next_7b", "llm.t5_220m", "llm.mamba2_1_3b", "llm.bert_110m"])
+def test_other_models_than_decoders_are_refused(read, other):
+    with pytest.raises(ConfigError, match="only decoders of attention and MLPs are read"):
+        read("pretrain.py", PROGRAM.replace("llm.llama3_70b", other))
+    with pytest.raises(ConfigError, match=r"trains llm\.BertModel"):
+        read("train.py", DIRECT.replace("llm.LlamaModel", "llm.BertModel"))
+    assert read("pretrain.py", PROGRAM.replace("llama3_70b", "nemotron3_8b")).workload.global_batch == 128
+
+
 def test_a_recipe_that_a_variable_holds_is_asked_for(read):
     chosen = PROGRAM.replace(
         "    recipe = llm.llama3_70b", "    chosen = llm.llama3_8b if small else llm.llama3_70b\n    recipe = chosen"

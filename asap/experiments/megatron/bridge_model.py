@@ -1,7 +1,7 @@
 """The model of a Python program of Megatron-Bridge: what its provider is named after, or the shapes that it says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError
@@ -26,7 +26,9 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 _RENAMED = {"num_moe_experts": "num_experts"}
 _OTHER = re.compile(
-    r"mamba|nemotron_?h|nemotron_?3|nano_?v2|hybrid|zebra|t5|vlm?(?![a-z])|omni|llava|flux|wan_|diffusion|audio", re.I
+    r"mamba|(?<![a-z])ssm|nemotron_?h|nemotron_?3|nano_?v2|hybrid|zebra|t5|vlm?(?![a-z])|omni|llava|flux|wan_|diffusion|audio"
+    r"|multimodal|bert|hyena|esm\d|(?:^|[_.])clip_",
+    re.I,
 )
 """In names of what is no decoder of text with attention in each layer."""
 
@@ -42,10 +44,7 @@ def read_model(said: Mapping[str, Any], where: str) -> tuple[Architecture | None
     made_by = str(model.get(CLASS, ""))
     name = hugging_face_name(model) or (provider_name(made_by) if made_by else None)
     recipe = recipe_of(said).replace(".", "_").lstrip("_")
-    names = (name, made_by, recipe, said.get(FUNCTION))
-    if other := next((text for text in names if text and _OTHER.search(text)), None):
-        reason = f"trains {plain(other, 60)}; only decoders of attention and MLPs are read"
-        raise ConfigError(reason, where=where)
+    check_is_decoder((name, made_by, recipe, said.get(FUNCTION)), where)
     if not made_by and found is not UNKNOWN:
         return read_changed_model(model_of(recipe, None), model)
     family = made_by and _family(made_by)
@@ -54,6 +53,13 @@ def read_model(said: Mapping[str, Any], where: str) -> tuple[Architecture | None
     if name is None:
         return None, ()
     return read_changed_model(name, model) if SHAPES.keys() & model.keys() else read_named_model(name)
+
+
+def check_is_decoder(names: Iterable[str | None], where: str) -> None:
+    """Raise ConfigError where a name says a model that has other layers than a decoder of attention and MLPs."""
+    if other := next((text for text in names if text and _OTHER.search(text)), None):
+        reason = f"trains {plain(other, 60)}; only decoders of attention and MLPs are read"
+        raise ConfigError(reason, where=where)
 
 
 def hugging_face_name(made: Mapping[str, Any]) -> str | None:

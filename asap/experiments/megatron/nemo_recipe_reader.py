@@ -12,6 +12,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
+from asap.experiments.megatron.bridge_model import check_is_decoder
 from asap.experiments.megatron.bridge_script import left_to_recipe, model_of
 from asap.experiments.megatron.changed_shapes import read_changed_model
 from asap.experiments.megatron.nemo import NEMO
@@ -36,6 +37,8 @@ _DDP = ("use_distributed_optimizer", "data_parallel_sharding_strategy", "num_dis
 _OPTIMIZER = ("optimizer_cpu_offload", "use_precision_aware_optimizer", "exp_avg_dtype", "exp_avg_sq_dtype")
 _CONFIG = re.compile(r"(?:^|\.)(?P<family>\w+?)_?Config(?P<size>\w+)$")
 _WHOLE = (None, "none", "None")
+_DENSE = re.compile(r"nemotron_?3(?=_?\d+b|config)", re.IGNORECASE)
+"""In names of NeMo: a decoder, unlike the Nemotron 3 of Megatron-Bridge."""
 _FAMILY = re.compile(r"(\D+?)(\d?)(\d)?$")
 
 
@@ -63,11 +66,13 @@ def read_recipe(
         of_command: the settings are those of a command, and no statements.
 
     Raises:
-        ConfigError: adapters are trained, or a value is of the wrong kind.
+        ConfigError: adapters or another model than a decoder are trained, or a value is of the wrong kind.
         UsageError: an override is not ``key=value``.
     """
     said = recipe.said
     _check_trains_all(recipe, path)
+    made_by = (place.get(CLASS) for place in (said, _at(said, "model"), _config_of(said)))
+    check_is_decoder((_DENSE.sub("", str(name or "")) for name in made_by), str(path))
     given, notes = experiment.model, list(handed_over(said))
     if given is None:
         given, more = _model(recipe)
