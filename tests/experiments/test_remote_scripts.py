@@ -30,6 +30,22 @@ def test_what_other_hosts_are_told_to_run_is_read(read, tmp_path, script):
     assert (run.hardware.devices, str(run.plan)) == (24, "replica=12 model=2 microbatches=6 remat=none")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"if ! {TORCHRUN}; then\n  exit 1\nfi\n",
+        f"until OMP_NUM_THREADS=1 {TORCHRUN}\ndo\n  sleep 5\ndone\n",
+        f'if srun --ntasks-per-node=1 bash -lc "\n cd /srv\n {TORCHRUN}\n"; then\n  exit 0\nfi\n',
+        f"if true; then\n  if timeout 3600 {TORCHRUN}; then\n    exit 0\n  fi\nfi\n",
+    ],
+)
+def test_a_training_that_is_a_condition_is_read(read, script):
+    run = read("launch.sh", script)
+    assert (run.hardware.devices, str(run.plan)) == (24, "replica=12 model=2 microbatches=6 remat=none")
+    undecided = read("launch.sh", f"LR=1\n{script.replace('exit', 'NNODES=9; exit')}")
+    assert undecided.plan == run.plan
+
+
 def test_the_ranks_of_mpi_are_the_devices(read, tmp_path):
     run = read("launch.sh", f"mpirun -np 24 -H a:8,b:8,c:8 --bind-to none python {ARGUMENTS}\n")
     assert (run.hardware.devices, run.plan.degree("replica")) == (24, 12)
