@@ -7,6 +7,7 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.helm.command import released_values
 from asap.experiments.helm.reader import read_helm
 from asap.experiments.helm.release import is_helm_values
@@ -15,6 +16,8 @@ from asap.experiments.launch.job import manifests, read_job, refuse_job
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
+from asap.experiments.launch.script import read_launch
+from asap.experiments.launch.task_file import task_hardware, task_script
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
@@ -22,6 +25,7 @@ from asap.experiments.named_file import Brought
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.shell import SCRIPTS
+from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
@@ -69,6 +73,8 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     overrides = tuple(overrides)
     if other := read_as_document(document, overrides, experiment):
         return other
+    if (task := _read_task(document, overrides, experiment)) is not None:
+        return task
     maxtext, fields = _split(overrides, _is_maxtext(document))
     if _is_maxtext(document):
         experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
@@ -77,6 +83,23 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     else:
         experiment = read_record_file(document, experiment)
     return _with_fields(experiment, fields)
+
+
+def _read_task(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment | None:
+    """What the commands of a task start; ``None`` where it has none, or none that is read."""
+    script = task_script(document.values)
+    if script is None:
+        return None
+    name = task_hardware(document.values)
+    if name is not None and experiment.hardware.name is None and find_chip(name.partition("-")[0]) is not None:
+        hardware, notes = refer_to_hardware(name)
+        sources = experiment.provenance | {"hardware": f"{document.path.name}: resources"}
+        notes = (*experiment.notes, *notes)
+        experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources, "notes": notes})
+    if (found := read_script(script, document.path, overrides, experiment)) is not None:
+        return found
+    launch = read_launch(script)
+    return None if launch is None else _read_start(launch, document.path, [*overrides], experiment, {})
 
 
 def _read_start(

@@ -4,6 +4,7 @@ A document is a mapping without repeated keys, aliases or tags. Every key of the
 """
 
 import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from asap.core.text import plain
 from asap.experiments.yaml_text import parse_yaml
 
 LARGEST_BYTES = 1_000_000
+_UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Document:
 
 
 def read_text(path: Path, limit: int = LARGEST_BYTES, kind: str = "configuration") -> str:
-    """A small UTF-8 file.
+    """A small text file, in UTF-8 or, as its first bytes tell, in UTF-16.
 
     Raises:
         NotFoundError: there is no such file.
@@ -49,7 +51,7 @@ def read_text(path: Path, limit: int = LARGEST_BYTES, kind: str = "configuration
     if len(raw) > limit:
         raise ConfigError(f"is larger than {limit:,} bytes: not a {kind}", where=str(path))
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-16" if raw.startswith(_UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError("is not UTF-8 text", where=f"{path}:{raw[: error.start].count(10) + 1}") from error
 

@@ -18,8 +18,21 @@ from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
+from asap.experiments.hydra_defaults import with_defaults
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import bridge_script, nemo, nemo_launcher, nemo_recipe_script, nemo_script, yaml_file
+from asap.experiments.megatron import (
+    bridge_recipe_file,
+    bridge_recipe_script,
+    bridge_script,
+    nemo,
+    nemo_launcher,
+    nemo_recipe_script,
+    nemo_script,
+    yaml_file,
+)
+from asap.experiments.megatron.bridge_program import is_bridge_program
+from asap.experiments.megatron.bridge_program_reader import is_setting as is_bridge_setting
+from asap.experiments.megatron.bridge_program_reader import read_bridge_program
 from asap.experiments.megatron.bridge_reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
@@ -92,6 +105,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix == ".py" and is_nemo_program(text := read_text(path)):
         return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
+    if path.suffix == ".py" and is_bridge_program(text := read_text(path)):
+        return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
@@ -127,6 +142,9 @@ def read_script(
     """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    if bridge_recipe_script.is_recipe_script(text):
+        read = partial(bridge_recipe_script.read_recipe_script, text, path, brought=brought)
+        return _read(read, megatron.is_argument, overrides, experiment)
     if (started := started_document(text, path, brought)) is not None:
         read = _read_started(started, overrides, experiment)
         return read and with_note_on_others(read, path, started.runs, started.line)
@@ -148,6 +166,7 @@ def _read_started(started: Started, overrides: Iterable[str], experiment: Experi
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """``experiment`` with a YAML or JSON file of another stack; ``None`` if it is none of theirs; raises likewise."""
+    document = with_defaults(document)
     if (found := _reader_of(document)) is None:
         return None
     read, is_setting = found
@@ -181,6 +200,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(nanotron.read_nanotron, values, path), nanotron.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
+    if bridge_recipe_file.is_recipe_file(values):
+        return partial(bridge_recipe_file.read_recipe_file, values, path), partial(_is_nemo_setting, values)
     if kind := nemo.dialect(values):
         return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if yaml_file.is_megatron_yaml(values):

@@ -11,6 +11,7 @@ from asap.experiments.shell import Command, options, words
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
 _SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
+_MPI = re.compile(r"(?:^|[\s/])(?:mpirun|mpiexec)(?:\.\w+)?\s(?:[^;&|]*?\s)??-{1,2}(?:np?|ntasks)[\s=]+(\d+)(?=\s)")
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
 
 
@@ -25,9 +26,17 @@ def processes_of(command: Command) -> int | None:
         whole = _of_environment(command, _visible(command))
     elif _SWIFT.search(command.text):
         whole = _of_environment(command, None)
+    elif (ranks := ranks_of_mpi(command.text)) is not None:
+        whole = ranks
     elif _DEEPSPEED.search(command.text):
         whole = _of_deepspeed(said, command)
     return whole or None
+
+
+def ranks_of_mpi(text: str) -> int | None:
+    """Processes that ``mpirun -np 16 …`` or ``mpiexec -n 16 …`` starts; ``None`` where another command does."""
+    found = _MPI.search(text)
+    return digits(found[1]) if found else None
 
 
 def gpus_of_a_process(command: Command) -> int | None:

@@ -21,10 +21,21 @@ _OTHER_MODELS = re.compile(
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
 _OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
-_LOSSES, _LOSS = ("nll", "chunked_nll", "dft"), "loss_type"
-"""Of supervised fine-tuning (trl, ``SFTConfig``); others compare answers."""
+_LOSSES, _LOSS = ("nll", "chunked_nll", "dft", "cross_entropy", "channel_loss"), "loss_type"
+"""Of supervised fine-tuning (trl, ``SFTConfig``; ms-swift, ``plugin/loss.py``); others compare answers."""
 _OF_OTHER_MODELS = frozenset(("max_source_length", "mlm_probability", "source_prefix"))
 """Of encoders, and of decoders beside one (transformers, ``examples/pytorch``)."""
+_OF_IMAGES = frozenset(
+    (
+        "vision_tower",
+        "mm_vision_tower",
+        "mm_projector_type",
+        "mm_tunable_parts",
+        "pretrain_mm_mlp_adapter",
+        "image_folder",
+    )
+)
+"""Of a language model with an encoder of images (LLaVA, ``train.py``)."""
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
 _OWN_PARALLELISM = re.compile(
     r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
@@ -61,6 +72,9 @@ def check_method(arguments: Mapping[str, Any], path: Path) -> None:
     if splits is not None:
         reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
+    if images := sorted(_OF_IMAGES & set(arguments)):
+        reason = f"{images[0]} is an argument of training with an encoder of images, which is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
     if others := sorted(_OF_OTHER_MODELS & set(arguments)):
         reason = f"{others[0]} is an argument of training an encoder, which is not modelled"
         raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")

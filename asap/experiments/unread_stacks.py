@@ -14,6 +14,7 @@ from asap.experiments.named_model import SHAPES
 _INSTEAD = (
     f"give the model's config.json as --config, or {SHAPES} without it, and --hardware, --batch, --sequence and --plan"
 )
+_NEOX = ("pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size")
 _TRAINER = {
     "mp", "train_batch_size", "fsdp_axis", "batch_axis", "per_device_parallelism", "mesh", "model_axis_size",
 }  # fmt: skip
@@ -57,9 +58,7 @@ _MAPPINGS = (
     Unread(
         "GPT-NeoX configuration",
         _INSTEAD,
-        lambda v: bool(
-            {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size"} & v.keys()
-        ),
+        lambda v: any(v.get(key) is not None for key in _NEOX),
     ),
     Unread("verl configuration of reinforcement learning", _INSTEAD, lambda v: "actor_rollout_ref" in v),
     Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
@@ -78,6 +77,7 @@ _MAPPINGS = (
             and "per_device_train_batch_size" not in v
         ),
     ),
+    Unread("configuration of a program of Lightning", _INSTEAD, lambda v: _has(v, "model", {"class_path"})),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
         "NeMo configuration of another model than a decoder",
@@ -107,10 +107,10 @@ PROGRAMS: tuple[Named, ...] = (
     ),
     (
         re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
-        "Megatron-Bridge recipe",
+        "Megatron-Bridge program that runs no recipe",
         "give run_config.yaml, which a run of it writes into its checkpoint",
     ),
-    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 recipe", _INSTEAD),
+    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", _INSTEAD),
     (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
 )
 

@@ -18,6 +18,7 @@ from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overr
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.megatron.dependents import connections
+from asap.plans.megatron.program_lines import VARIABLE, program_lines
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import required
@@ -158,6 +159,8 @@ def launch_lines(
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
+    if VARIABLE in current:
+        return program_lines(arguments, current[VARIABLE])
     if RECIPE_WORDS in current:
         return recipe_lines(arguments, current[RECIPE_WORDS])
     if YAML_FILE in current:

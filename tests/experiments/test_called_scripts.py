@@ -37,6 +37,19 @@ def test_the_script_that_is_called_is_read_with_what_it_is_given(read, tmp_path,
     assert "submit.sh hands over to job.sh, which is read with what it sets" in run.notes
 
 
+def test_variables_of_the_call_are_set(read, tmp_path):
+    (tmp_path / "job.sh").write_text(JOB.replace("LAYERS=$1\nTP=${2:-1}", "LAYERS=${DEPTH:-8}\nTP=${TP:-1}"))
+    run = read("submit.sh", f"{SHAPES}DEPTH=24 \\\nTP=2 \\\n/opt/job.sh\n", hardware="h100-16")
+    assert (run.model.layers, run.plan.degree("model")) == (24, 2)
+
+
+def test_a_script_of_another_folder_is_found_by_its_path(read, tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "job.sh").write_text(JOB)
+    run = read("submit.sh", f"bash setup.sh\n{SHAPES}bash jobs/job.sh 24 4\n", hardware="h100-16")
+    assert run.model.layers == 24
+
+
 def test_what_slurm_is_told_is_how_many_devices_there_are(read, tmp_path):
     (tmp_path / "job.sh").write_text(JOB)
     assert read("submit.sh", f"N=2\n{SHAPES}sbatch --nodes=$N job.sh 24\n").hardware.devices in (16, None)

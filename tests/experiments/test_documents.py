@@ -26,6 +26,10 @@ def test_values_are_typed_and_know_their_line(write):
     assert document.lines == {"a": 2, "b": 3, "c": 4, "e": 6}
 
 
+def test_text_of_two_bytes_is_told_by_its_first(write):
+    assert read_document(write("a: é\n".encode("utf-16"))).values == {"a": "é"}
+
+
 def test_json_is_read_as_json(write):
     assert read_document(write('{"a": {"b": [1, "x"]}}', "c.json")).values == {"a": {"b": [1, "x"]}}
 

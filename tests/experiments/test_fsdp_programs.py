@@ -40,6 +40,12 @@ def test_fine_tuning_by_verl(read):
     assert read("run.sh", VERL, *moved.split()).plan.offload == ("optimizer", "parameters")
 
 
+def test_a_program_with_the_settings_of_verl_is_taken_as_verl(read):
+    own = read("run.sh", VERL.replace("-m verl.trainer.fsdp_sft_trainer", "ours/sft_curriculum.py"))
+    assert str(own.plan) == "data=8 seq=2 microbatches=8 remat=full"
+    assert any(note.startswith("ours/sft_curriculum.py has the settings of verl's") for note in own.notes)
+
+
 def test_defaults_of_verl_are_those_of_its_repository(read, tmp_path):
     bare = "torchrun --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen3-8B\n"
     run = read("run.sh", bare)

@@ -179,7 +179,7 @@ def test_the_chart_that_is_installed_says_the_chip(chart, tmp_path, folder, temp
         (VALUES, {"run__yaml": "model: ["}, r"run.yaml:1: is not YAML"),
         (VALUES, {"run__yaml": "- a"}, "run.yaml: holds no mapping"),
         (VALUES, {"launcher__sh": "python train_images.py"}, "launcher.sh: starts no training that is read"),
-        (VALUES.replace("run.yaml", "run.py"), {"run__py": "from nemo.collections import llm\n"}, "is a NeMo 2 recipe"),
+        (VALUES.replace("run.yaml", "run.py"), {"run__py": "from nemo.collections import llm\n"}, "a NeMo 2 program"),
         (VALUES.replace("run.yaml", "run.py"), {"run__py": "print()\n"}, "is a program, and its launcher"),
     ],
 )  # fmt: skip

@@ -293,7 +293,9 @@ def test_variables_of_a_container_are_known_to_what_it_runs(tmp_path):
         "      replicas: 2\n      other: [{env: [{name: MODEL, value: x}]}, {env: [{name: MODEL, value: y}]}]\n",
     )
     (tmp_path / "k8s.yaml").write_text(twice)
-    assert any("hangs on model_name" in note for note in add(tmp_path / "k8s.yaml").notes)
+    notes = add(tmp_path / "k8s.yaml").notes
+    assert any("hangs on model_name" in note for note in notes)
+    assert not any("no model is named" in note for note in notes)
 
 
 def test_a_configuration_that_maxtext_ships_need_not_be_there(tmp_path):

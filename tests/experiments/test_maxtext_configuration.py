@@ -32,6 +32,14 @@ def read(tmp_path):
     return call
 
 
+def test_heads_as_maxtext_said_them_in_2023(read):
+    old = SMALL.replace("base_num_query_heads: 8\nbase_num_kv_heads: 4", "base_num_heads: 8")
+    model = read(old).model
+    assert (model.heads, model.kv_heads) == (8, 8)
+    changed = read(SMALL, "base_num_heads=16").model
+    assert (changed.heads, changed.kv_heads) == (16, 16)
+
+
 def test_a_configuration_becomes_an_experiment(read):
     experiment = read(SMALL)
     assert experiment.plan is not None

@@ -38,6 +38,15 @@ def test_experts_and_context_parallelism_of_its_qwen(read):
     assert (run.workload.context_parallel, run.plan.degree("seq"), str(run.plan.remat)) == ("all_gather", 2, "full")
 
 
+def test_starcoder_has_names_of_its_own(read):
+    own = "is_starcoder2_config: true, num_kv_heads: 2, grouped_query: true"
+    text = CONFIG.replace("is_llama_config: true", own).replace(" num_key_value_heads: 2,", "")
+    run = read("config.yaml", text.replace(" intermediate_size: 11008,", ""))
+    assert (run.model.kv_heads, run.model.d_ff, run.model.gated_mlp) == (2, 8192, False)
+    one = read("config.yaml", text.replace("num_kv_heads: 2, grouped_query", "n_inner: 4096, multi_query"))
+    assert (one.model.kv_heads, one.model.heads) == (1, 16)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

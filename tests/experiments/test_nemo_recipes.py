@@ -76,18 +76,57 @@ def test_a_recipe_with_what_a_program_changes(read):
     work = run.workload
     assert (work.global_batch, work.sequence_length, work.precision, work.sequence_parallel) == (128, 8192, "fp8", True)
     assert work.zero_stage == 1
-    assert any("as in NeMo's recipes" in note for note in run.notes)
+    assert any("what llama3_70b does not change is that of NeMo 2.0 to 2.4" in note for note in run.notes)
 
 
 def test_what_a_recipe_decides_itself_is_asked_for(read):
     silent = PROGRAM.replace("recipe.trainer.strategy.pipeline_model_parallel_size = 2", "pass")
-    silent = silent.replace("recipe.model.config.recompute_granularity", "recipe.x")
+    silent = silent.replace("recipe.model.config.recompute_granularity", "recipe.x").replace("llama3_70b", "llama2_70b")
     run = read("pretrain.py", silent)
     assert run.plan is None
     assert any("hangs on pipeline_model_parallel_size" in note for note in run.notes)
     said = read("pretrain.py", silent, "pipeline_model_parallel_size=2")
     assert said.plan is not None
     assert said.plan.remat is None
+
+
+def test_what_a_recipe_of_the_library_decides_is_known_where_its_releases_agree(read):
+    bare = "\n".join(line for line in PROGRAM.splitlines() if "recipe.trainer.strategy" not in line)
+    bare = "\n".join(line for line in bare.splitlines() if "recipe.data" not in line and "recompute" not in line)
+    run = read("pretrain.py", bare)
+    assert str(run.plan) == "seq=2 model=4 stage=4 microbatches=512 pipeline_repeats=5 remat=none"
+    assert (run.workload.global_batch, run.workload.sequence_length) == (512, 8192)
+    differs = read("pretrain.py", bare.replace("llama3_70b", "llama31_405b"))
+    assert any("hangs on pipeline_model_parallel_size;" in note for note in differs.notes)
+    taken = bare.replace("num_nodes=nodes", "num_nodes=nodes, tensor_parallelism=2, global_batch_size=args.batch")
+    assert (read("pretrain.py", taken).plan.degree("model"), read("pretrain.py", taken).workload.global_batch) == (
+        2,
+        None,
+    )
+    own = bare.replace("return recipe", "recipe.data = run.Config(OurData, seq_length=4096)\n    return recipe")
+    assert read("pretrain.py", own).workload.global_batch is None
+    told = read("pretrain.py", bare.replace("return recipe", "recipe.data = data_of(args)\n    return recipe"))
+    assert (told.workload.global_batch, told.workload.sequence_length) == (None, None)
+    placed = read("pretrain.py", bare.replace("return recipe", "recipe.trainer.strategy = made()\n    return recipe"))
+    assert placed.plan is None
+    fast = bare.replace("num_nodes=nodes", "num_nodes=nodes, performance_mode=True")
+    assert read("pretrain.py", fast).plan is None
+
+
+def test_a_model_of_another_length_than_the_recipes_data_is_asked_about(read):
+    silent = PROGRAM.replace("recipe.data.seq_length = 8192", "recipe.model.config.seq_length = 1024")
+    run = read("pretrain.py", silent)
+    assert run.workload.sequence_length is None
+    assert any("says sequences of 1024, the recipe's data are of 8192: add seq_length=…" in note for note in run.notes)
+    assert read("pretrain.py", silent, "seq_length=1024").workload.sequence_length == 1024
+
+
+def test_fp8_of_the_model_is_what_the_plugin_of_precision_says(read):
+    silent = PROGRAM.replace("    recipe.trainer.plugins = bf16_with_fp8_mixed()\n", "")
+    silent = silent.replace("recipe.data.micro_batch_size = 1", 'recipe.model.config.fp8 = "hybrid"')
+    run = read("pretrain.py", silent)
+    assert run.workload.precision == "bf16"
+    assert any("fp8 of the model's configuration has no effect" in note for note in run.notes)
 
 
 def test_a_recipe_in_a_loop_is_read_as_of_its_first_round(read):
@@ -131,6 +170,47 @@ def test_a_program_without_a_recipe_has_the_defaults_of_nemo(read):
     run = read("train.py", DIRECT)
     assert (run.model.layers, run.workload.precision, run.workload.zero_stage) == (32, "bf16", None)
     assert str(run.plan) == "replica=4 seq=2 model=2 microbatches=16 remat=none"
+
+
+@pytest.mark.parametrize("alias", ["nr", None])
+def test_nemo_run_under_another_name(read, alias):
+    text = PROGRAM.replace("import nemo_run as run", f"import nemo_run as {alias}" if alias else "import nemo_run")
+    text = text.replace("run.LocalExecutor", f"{alias or 'nemo_run'}.LocalExecutor")
+    start = text.index("    executor = ")
+    end = text.index("if __name__")
+    text = f"{text[:start]}    {alias or 'nemo_run'}.run(recipe)\n\n\n{text[end:]}"
+    assert read("pretrain.py", text).plan == read("pretrain.py", PROGRAM).plan
+
+
+def test_train_of_nemo_is_a_run(read):
+    called = DIRECT.replace("llm.pretrain", "llm.train").replace("num_nodes=2, ", "")
+    run = read("train.py", called)
+    assert (run.model.layers, run.hardware.devices, run.workload.global_batch) == (32, 8, 64)
+    with pytest.raises(ConfigError, match="trains adapters"):
+        read("train.py", called.replace("trainer=trainer)", "trainer=trainer, model_transform=llm.peft.LoRA())"))
+
+
+@pytest.mark.parametrize("other", ["vlm.llava_next_7b", "llm.t5_220m", "llm.mamba2_1_3b", "llm.bert_110m"])
+def test_other_models_than_decoders_are_refused(read, other):
+    with pytest.raises(ConfigError, match="only decoders of attention and MLPs are read"):
+        read("pretrain.py", PROGRAM.replace("llm.llama3_70b", other))
+    with pytest.raises(ConfigError, match=r"trains llm\.BertModel"):
+        read("train.py", DIRECT.replace("llm.LlamaModel", "llm.BertModel"))
+    assert read("pretrain.py", PROGRAM.replace("llama3_70b", "nemotron3_8b")).workload.global_batch == 128
+
+
+def test_a_recipe_that_a_variable_holds_is_asked_for(read):
+    chosen = PROGRAM.replace(
+        "    recipe = llm.llama3_70b", "    chosen = llm.llama3_8b if small else llm.llama3_70b\n    recipe = chosen"
+    )
+    run = read("pretrain.py", chosen)
+    assert run.model.layers is None
+    assert "the model is not said by name: add model=NAME" in run.notes
+
+
+def test_f_strings_of_a_later_python_are_no_obstacle(read):
+    later = PROGRAM.replace("def main", """path = f'{os.environ['HOME']}/x'\n\n\ndef main""")
+    assert read("pretrain.py", later).plan is not None
 
 
 def test_a_program_that_runs_nothing_literal_says_what_to_give(read):

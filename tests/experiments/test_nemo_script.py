@@ -26,6 +26,16 @@ def test_the_yaml_with_the_settings_of_the_command(read, tmp_path):
     assert (changed.plan.degree("model"), changed.model.vocab) == (8, 64_000)
 
 
+def test_the_batch_of_tuning_is_that_of_its_data(read, tmp_path):
+    (tmp_path / "gpt_sft.yaml").write_text(NEMO)
+    start = "torchrun examples/nlp/gpt/train_gpt_sft.py trainer.num_nodes=2 model.pipeline_model_parallel_size=1"
+    start += " +model.data.train_ds.global_batch_size=32 +model.data.train_ds.micro_batch_size=2"
+    run = read("tune.sh", f"{start} model.virtual_pipeline_model_parallel_size=null\n")
+    assert (run.workload.global_batch, str(run.plan)) == (32, "replica=4 model=4 microbatches=4 remat=selective")
+    with pytest.raises(ConfigError, match="by its name trains by another method"):
+        read("tune.sh", start.replace("gpt_sft", "gpt_sft_dpo").replace("train_gpt_sft_dpo", "megatron_gpt_dpo_sft"))
+
+
 def test_what_a_variable_decides_is_unknown(read, tmp_path):
     (tmp_path / "llama.yaml").write_text(NEMO)
     text = START.replace("model.micro_batch_size=2", "model.tensor_model_parallel_size=$TP model.global_batch_size=$B")

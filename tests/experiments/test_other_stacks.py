@@ -19,7 +19,7 @@ def test_nemo(read):
 
 
 def test_megatron_bridge(read):
-    run = read("run_config.yaml", BRIDGE, hardware="h100-64")
+    run = read("run_config.yaml", BRIDGE.replace("{_target_", "{is_hybrid_model: false, _target_"), hardware="h100-64")
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
     assert str(run.plan) == "data=32 model=2 microbatches=4 remat=none"
     assert (run.workload.framework, run.workload.precision) == ("Megatron-Bridge", "fp8")
@@ -97,10 +97,11 @@ def test_without_hardware_that_is_said(read):
         ("7b.yaml", "distributed: {fsdp_type: full_shard}\nmodel: {dim: 64}", "a Lingua configuration"),
         ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),
         ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
-        ("recipe.py", "from nemo.collections import llm\n", "a NeMo 2 recipe"),
-        ("recipe.py", "from megatron.bridge.recipes import x\n", "a Megatron-Bridge recipe.*give run_config.yaml"),
+        ("recipe.py", "from nemo.collections import llm\n", "a NeMo 2 program that runs no recipe"),
+        ("recipe.py", "from megatron.bridge.recipes import x\n", "a Megatron-Bridge program.*give run_config.yaml"),
+        ("fit.yaml", "trainer: {strategy: {class_path: x}}\nmodel: {class_path: ours.LM}", "a program of Lightning"),
         ("nemo2.yaml", "trainer: {strategy: {tensor_model_parallel_size: 2}}\nmodel: {config: {}}", "a NeMo 2 recipe"),
-        ("slurm.sh", "srun uv run python scripts/training/run_recipe.py --recipe x", "give run_config.yaml"),
+        ("slurm.sh", "srun uv run python scripts/training/run_recipe.py --config_file x.yaml", "give run_config.yaml"),
         ("serve.yaml", "MODE: rl\nMODEL_ARGS: {--micro-batch-size: 1, --num-attention-heads: 8}", "no pre-training"),
         ("serve.sh", MEGATRON.replace("pretrain_gpt.py", "tools/run_text_generation_server.py"), "does not train"),
         ("values.yaml", "queue: a\nvolumes: {}\nworkload: {gpus: 8}", "the values of a Helm chart.*--set-file"),

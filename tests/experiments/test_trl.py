@@ -77,6 +77,7 @@ def test_a_yaml_also_says_how_accelerate_starts_it(read, tmp_path):
     [
         ("trl dpo --model_name_or_path x", "trl_dpo.py, which by its name trains by another method"),
         (f"{SFT} --accelerate_config fsdp9", "names accelerate_config fsdp9, which is neither a file nor one of TRL's"),
+        (f"{SFT} --vision_tower clip", "vision_tower is an argument of training with an encoder of images"),
         (f"{SFT} --loss_type sigmoid", "loss_type is an argument of training on preferences"),
         (f"{SFT} --use_peft --lora_r 32", "use_peft=True: training a part"),
         (f"{SFT} --config missing.yaml", "names the arguments in missing.yaml, which is not there"),

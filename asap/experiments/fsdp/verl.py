@@ -19,7 +19,13 @@ from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.fsdp.words import VERL
 
-_START = re.compile(r"\bverl[./]trainer[./]fsdp_sft_trainer(?:\.py)?\s(.*)", re.DOTALL)
+_NAME = "fsdp_sft_trainer"
+_START = re.compile(r"\bverl[./]trainer[./]fsdp_sft_trainer(?:\.py)?\s(?P<settings>.*)", re.DOTALL)
+_OWN_PROGRAM = re.compile(
+    r"(?:-m\s+|(?<=\s))(?P<program>(?!torch\.)[\w./-]*sft[\w./-]*)\s(?P<settings>(?:.*\s)?\+*model\.partial_pretrain=.*)",
+    re.DOTALL,
+)
+"""A program of a team's own that takes the same settings."""
 _FILE = "verl/trainer/config/sft_trainer.yaml"
 _MODEL, _LENGTH, _DTYPE, _RANK = (
     "model.partial_pretrain", "data.max_length", "model.fsdp_config.model_dtype", "model.lora_rank",
@@ -33,7 +39,7 @@ _HALF = ("bf16", "bfloat16")
 
 def is_verl_script(text: str) -> bool:
     """Whether a script starts verl's fine-tuning."""
-    return "fsdp_sft_trainer" in text and any(_is_start(command) for command in read_commands(text))
+    return (_NAME in text or f"{_MODEL}=" in text) and any(map(_is_start, read_commands(text)))
 
 
 def is_verl_file(values: Mapping[str, Any]) -> bool:
@@ -58,11 +64,14 @@ def read_verl_script(
     """
     starts = [command for command in read_commands(with_sources(text, path.parent, brought)) if _is_start(command)]
     start = starts[0]
-    found = _START.search(start.text)
-    said = words(found[1]) if found else []
+    found = _start_of(start)
+    said = words(found["settings"]) if found else []
     values = dotted(_base(said, path, brought))
     values |= {given[1]: given[2].strip("\"'") for word in said if (given := _ASSIGNED.fullmatch(word))}
     read = _read(values, path, overrides, with_processes(start, experiment))
+    if found and (own := found.groupdict().get("program")):
+        note = f"{plain(own, 60)} has the settings of verl's {_NAME}, and is taken to train as that does"
+        read = read.model_copy(update={"notes": (*read.notes, note)})
     return with_note_on_others(read, path, len(starts), start.line)
 
 
@@ -121,4 +130,9 @@ def _is_null(value: Any) -> bool:
 
 
 def _is_start(command: Command) -> bool:
-    return not command.assigns and command.certain and _START.search(command.text) is not None
+    return not command.assigns and command.certain and _start_of(command) is not None
+
+
+def _start_of(command: Command) -> re.Match[str] | None:
+    """verl's own program, or another one with its settings."""
+    return _START.search(command.text) or _OWN_PROGRAM.search(command.text)

@@ -1,12 +1,16 @@
 """Values of a Python file as far as they are literal: parsed, never run."""
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError
 
 _DEEPEST = 64
+_DEEPEST_TREE = 150
+_MOST_F_STRINGS = 64
+_IN_BRACES = re.compile(r"\{[^{}]+\}")
 
 
 class NotLiteralError(ValueError):
@@ -24,11 +28,41 @@ def parse_python(text: str, where: str) -> ast.Module:
         ConfigError: it is no Python.
     """
     try:
-        return ast.parse(text)
+        tree = _parsed(text)
     except SyntaxError as error:
         raise ConfigError(f"is not Python: {error.msg}", where=f"{where}:{error.lineno or 1}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ConfigError("cannot be read as Python", where=where) from error
+    if _is_deep(tree):
+        raise ConfigError("is nested too deeply to be read", where=where)
+    return tree
+
+
+def _is_deep(tree: ast.Module) -> bool:
+    """Whether parts of a tree lie within each other more often than in what people write."""
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST_TREE):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return False
+    return True
+
+
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree; what stands in braces of an f-string that only a later Python takes is unknown in it."""
+    lines = text.splitlines()
+    for _ in range(_MOST_F_STRINGS):
+        try:
+            return ast.parse("\n".join(lines))
+        except SyntaxError as error:
+            place = (error.lineno or 0) - 1
+            if not error.msg.startswith("f-string") or not 0 <= place < len(lines):
+                raise
+            changed = _IN_BRACES.sub("{_}", lines[place])
+            if changed == lines[place]:
+                raise
+            lines[place] = changed
+    return ast.parse("\n".join(lines))
 
 
 def module_values(tree: ast.Module, lookup: Lookup) -> dict[str, Any]:

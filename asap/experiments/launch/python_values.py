@@ -2,35 +2,50 @@
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.text import plain
+from asap.experiments.launch.python_conditions import truth
+from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
 
-CLASS, ARGUMENTS, CHANGED = "()", "*", "!"
-"""Of a call: the name that is called, without ``.Config``, its arguments without a name, and the function of another
-file that was handed what it made, and may have changed it."""
-_DEEPEST = 8
+_DEEPEST, _MOST_CALLS, _LONGEST_TEXT = 8, 4_000, 4_000
 _REPLACE = ("replace", "dataclasses.replace")
 _PARTIAL = ("partial", "functools.partial")
 _WRAPPERS = ("run.Config", "run.Partial")
 """Of NeMo-Run: what they make is an object of the class that is their first argument."""
 _ONLY_LOOK = ("print", "pprint", "repr", "str", "len", "isinstance", "type", "vars", "dir", "assert_")
+_LITERAL = (str, int, float, bool)
+_TENSORS = "torch"
+"""The module whose attributes are types of numbers: ``torch.bfloat16``."""
 _LOGGERS = ("log", "logging", "logger", "warnings", "console")
 
 
-class NotLiteral:
-    """A value that only a run can tell."""
+class Functions(dict[str, ast.FunctionDef]):
+    """Functions of a file by name, and the constants that they see."""
+
+    def __init__(self, functions: Iterable[ast.FunctionDef] = ()) -> None:
+        super().__init__({function.name: function for function in functions})
+        self.constants: dict[str, Any] = {}
+        self.calls_left = _MOST_CALLS
+        """How many calls of them are still followed."""
 
 
-UNKNOWN = NotLiteral()
-Functions = Mapping[str, ast.FunctionDef]
-
-
-def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Functions of a file by name."""
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+def functions_of(tree: ast.Module) -> Functions:
+    """Functions of a file by name, with the constants of its top level: names that are set once."""
+    found = Functions(node for node in tree.body if isinstance(node, ast.FunctionDef))
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    for node in tree.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if names.count(name) == 1:
+                if isinstance(constant := value_of(value, found.constants, Functions()), _LITERAL):
+                    found.constants[name] = constant
+            case _:
+                pass
+    return found
 
 
 def returned(
@@ -41,26 +56,65 @@ def returned(
     Args:
         name: of the function.
         functions: those of its file.
-        given: its arguments by name, where they are known.
+        given: its arguments by name; without them it has its defaults.
         deeper: how many functions may call each other.
 
     Raises:
         ConfigError: it returns something else, or functions call each other without end.
     """
-    names: dict[str, Any] = dict(given or {})
-    for statement in functions[name].body if deeper else ():
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            found = value_of(statement.value, names, functions, deeper)
-            if isinstance(found, dict):
-                return found
-        else:
-            follow(statement, names, functions, deeper)
+    known = bound(functions[name], [], {}, functions) if given is None else given
+    names: dict[str, Any] = {**functions.constants, **known}
+    found = _run(functions[name].body, names, functions, deeper) if deeper else None
+    if isinstance(found, dict):
+        return found
     raise ConfigError(f"{name} returns no configuration that can be read without running it")
 
 
-def follow(statement: ast.stmt, names: dict[str, Any], functions: Functions, deeper: int = _DEEPEST) -> None:
-    """Take what a statement sets into ``names``; what hangs on a condition or a loop is unknown after it."""
+def _run(body: list[ast.stmt], names: dict[str, Any], functions: Functions, deeper: int) -> Any:
+    """What statements return: ``None`` where they return nothing, ``UNKNOWN`` where only a run can tell."""
+    for statement in body:
+        match statement:
+            case ast.Return(value=value):
+                return UNKNOWN if value is None else value_of(value, names, functions, deeper)
+            case ast.If() if (branch := _branch(statement, names, functions, deeper)) is not None:
+                found = _run(branch, names, functions, deeper)
+            case ast.With() | ast.Try():
+                found = _run(statement.body, names, functions, deeper)
+                _leave_open_after(statement, names, functions)
+            case _:
+                follow(statement, names, functions, deeper)
+                found = UNKNOWN if _returns(statement) else None
+        if found is not None:
+            return found
+    return None
+
+
+def _branch(node: ast.If, names: Mapping[str, Any], functions: Functions, deeper: int) -> list[ast.stmt] | None:
+    """The branch that is taken; ``None`` where only a run can tell."""
+    held = truth(node.test, lambda part: value_of(part, names, functions, deeper))
+    return None if held is None else node.body if held else node.orelse
+
+
+def _returns(statement: ast.stmt) -> bool:
+    """Whether a statement may return from the function that it is in."""
     match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return False
+    inner = (node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.stmt | ast.excepthandler))
+    return isinstance(statement, ast.Return) or any(_returns(node) for node in inner)  # type: ignore[arg-type]
+
+
+def follow(statement: ast.stmt, names: dict[str, Any], functions: Functions, deeper: int = _DEEPEST) -> None:
+    """Take what a statement sets into ``names``; what hangs on a loop, or on what only a run can tell, is unknown
+    after it."""
+    match statement:
+        case ast.If() if (branch := _branch(statement, names, functions, deeper)) is not None:
+            for inner in branch:
+                follow(inner, names, functions, deeper)
+        case ast.With() | ast.Try():
+            for inner in statement.body:
+                follow(inner, names, functions, deeper)
+            _leave_open_after(statement, names, functions)
         case ast.Assign(targets=[target]) | ast.AnnAssign(target=target, value=ast.expr()):
             assert statement.value is not None
             assign(target, value_of(statement.value, names, functions, deeper), names)
@@ -72,43 +126,32 @@ def follow(statement: ast.stmt, names: dict[str, Any], functions: Functions, dee
             _leave_open(statement, names, functions)
 
 
-def assign(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
-    """``name = …`` or ``config.training.steps = …``; other targets are left."""
-    path: list[str] = []
-    while isinstance(target, ast.Attribute):
-        path.insert(0, target.attr)
-        target = target.value
-    if not isinstance(target, ast.Name):
-        return
-    if not path:
-        names[target.id] = value
-        return
-    node = names.get(target.id)
-    for key in path[:-1]:
-        node = node.setdefault(key, {}) if isinstance(node, dict) else None
-    if isinstance(node, dict):
-        node[path[-1]] = value
+def _leave_open_after(statement: ast.With | ast.Try, names: dict[str, Any], functions: Functions) -> None:
+    """Take what runs only on an error, or only without one, as unknown."""
+    if isinstance(statement, ast.Try):
+        for inner in (*statement.handlers, *statement.orelse):
+            _leave_open(inner, names, functions)
 
 
 def _hand_over(call: ast.Call, names: dict[str, Any], functions: Functions, deeper: int) -> None:
     """A function that is called for what it changes: followed where it is in the file, else named in what it is
     handed."""
     called = ast.unparse(call.func)
-    if called in functions and deeper:
+    if called in functions and deeper and functions.calls_left:
+        functions.calls_left -= 1
         function = functions[called]
         given = [value_of(argument, names, functions, deeper) for argument in call.args]
-        words = {word.arg: value_of(word.value, names, functions, deeper) for word in call.keywords if word.arg}
-        inner = bound(function, given, words, functions, deeper - 1)
-        for statement in function.body:
-            follow(statement, inner, functions, deeper - 1)
+        words = _named(call.keywords, names, functions, deeper)
+        inner = functions.constants | bound(function, given, words, functions, deeper - 1)
+        _run(function.body, inner, functions, deeper - 1)
     elif called not in _ONLY_LOOK and called.partition(".")[0] not in _LOGGERS:
         for argument in (*call.args, *(word.value for word in call.keywords)):
             named = isinstance(argument, ast.Name | ast.Attribute)
             if named and isinstance(found := value_of(argument, names, functions, 0), dict):
-                found[CHANGED] = called
+                found[CHANGED] = ", ".join(dict.fromkeys([*found.get(CHANGED, called).split(", "), called]))
 
 
-def _leave_open(statement: ast.stmt, names: dict[str, Any], functions: Functions) -> None:
+def _leave_open(statement: ast.AST, names: dict[str, Any], functions: Functions) -> None:
     """Take what a condition or a loop may set as unknown."""
     for node in ast.walk(statement):
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -117,17 +160,6 @@ def _leave_open(statement: ast.stmt, names: dict[str, Any], functions: Functions
             assign(target, UNKNOWN, names)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             _hand_over(node.value, names, functions, 0)
-
-
-def handed_over(value: Any) -> tuple[str, ...]:
-    """Notes on functions of other files that a configuration, or a part of it, is handed to."""
-    if not isinstance(value, dict):
-        return ()
-    own = [plain(value[CHANGED], 60)] if CHANGED in value else []
-    notes = [
-        f"{name} may change the configuration, and is not in the file: what it changes is not known" for name in own
-    ]
-    return tuple(dict.fromkeys([*notes, *(note for inner in value.values() for note in handed_over(inner))]))
 
 
 def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, deeper: int = _DEEPEST) -> Any:
@@ -141,8 +173,13 @@ def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, dee
             return node.value
         case ast.Name():
             return names.get(node.id, UNKNOWN)
-        case ast.Attribute():
+        case ast.Attribute(value=ast.Name(id=module), attr=kind) if module == _TENSORS and module not in names:
+            return kind
+        case ast.Attribute() | ast.Subscript(slice=ast.Constant(value=str())):
             owner = inner(node.value)
+            if isinstance(node, ast.Subscript):
+                assert isinstance(node.slice, ast.Constant)
+                return owner.get(node.slice.value, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
             return owner.get(node.attr, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
         case ast.List() | ast.Tuple():
             return [inner(item) for item in node.elts]
@@ -152,7 +189,47 @@ def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, dee
             return _calculated(node.op, inner(node.left), inner(node.right))
         case ast.Call():
             return _called(node, names, functions, deeper)
+        case ast.Dict(keys=keys, values=values):
+            return _mapping(list(zip(keys, values, strict=True)), inner)
+        case ast.JoinedStr(values=parts):
+            texts = [inner(part.value if isinstance(part, ast.FormattedValue) else part) for part in parts]
+            text = "".join(map(str, texts)) if all(isinstance(text, _LITERAL) for text in texts) else UNKNOWN
+            return UNKNOWN if isinstance(text, str) and len(text) > _LONGEST_TEXT else text
+        case ast.IfExp(test=test, body=body, orelse=other):
+            held = truth(test, inner)
+            return UNKNOWN if held is None else inner(body if held else other)
+        case ast.BoolOp(op=ast.Or(), values=[first, second]):
+            held = truth(first, inner)
+            return UNKNOWN if held is None else inner(first if held else second)
     return UNKNOWN
+
+
+def _mapping(items: list[tuple[ast.expr | None, ast.expr]], inner: Callable[[ast.expr], Any]) -> Any:
+    """A mapping of literal keys, also with others laid out in it; ``UNKNOWN`` where a key is not said."""
+    found: dict[str, Any] = {}
+    for key, node in items:
+        value = inner(node)
+        if key is None and isinstance(value, dict):
+            found |= value
+        elif isinstance(key, ast.Constant) and isinstance(key.value, str):
+            found[key.value] = value
+        else:
+            return UNKNOWN
+    return found
+
+
+def _named(words: list[ast.keyword], names: Mapping[str, Any], functions: Functions, deeper: int) -> dict[str, Any]:
+    """Arguments with a name, and those of a mapping; one that only a run can tell may be any."""
+    found: dict[str, Any] = {}
+    for word in words:
+        value = value_of(word.value, names, functions, deeper)
+        if word.arg:
+            found[word.arg] = value
+        elif isinstance(value, dict):
+            found |= value
+        else:
+            found[CHANGED] = f"**{ast.unparse(word.value)}"
+    return found
 
 
 def _called(node: ast.Call, names: Mapping[str, Any], functions: Functions, deeper: int) -> Any:
@@ -163,13 +240,16 @@ def _called(node: ast.Call, names: Mapping[str, Any], functions: Functions, deep
     called = ast.unparse(function)
     if called in _WRAPPERS and positional:
         called, positional = ast.unparse(positional[0]), positional[1:]
-    arguments = {word.arg: value_of(word.value, names, functions, deeper) for word in keywords if word.arg}
+    arguments = _named(keywords, names, functions, deeper)
     given = [value_of(argument, names, functions, deeper) for argument in positional]
-    if called in functions and deeper:
+    if called in functions and deeper and functions.calls_left:
+        functions.calls_left -= 1
         return copy.deepcopy(_returned_by(functions[called], given, arguments, functions, deeper - 1))
     if called in _REPLACE and len(given) == 1:
         return {**given[0], **arguments} if isinstance(given[0], dict) else UNKNOWN
-    return {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
+    made = {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
+    owner = value_of(function.value, names, functions, deeper) if isinstance(function, ast.Attribute) else UNKNOWN
+    return {**made, OWNER: owner} if isinstance(owner, dict) else made
 
 
 def _returned_by(
@@ -193,8 +273,15 @@ def bound(
         *late,
         *((argument.arg, value) for argument, value in zip(more, said.kw_defaults, strict=True) if value),
     ]
-    found = {name: value_of(value, {}, functions, deeper) for name, value in defaults}
-    return found | dict(zip(places, given, strict=False)) | dict(arguments)
+    found = {name: value_of(value, functions.constants, functions, deeper) for name, value in defaults}
+    own = {*places, *(argument.arg for argument in more)}
+    if CHANGED in arguments:
+        found = dict.fromkeys(own, UNKNOWN)
+    found |= dict(zip(places, given, strict=False))
+    if said.kwarg is None:
+        return found | {name: value for name, value in arguments.items() if name != CHANGED}
+    rest = {name: value for name, value in arguments.items() if name not in own}
+    return found | {name: value for name, value in arguments.items() if name in own} | {said.kwarg.arg: rest}
 
 
 def _calculated(operator: ast.operator, left: Any, right: Any) -> Any:

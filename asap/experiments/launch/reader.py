@@ -1,7 +1,6 @@
 """An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,23 +18,20 @@ from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
-from asap.experiments.launch.script import find_other_program, read_benchmark, read_call, read_launch
+from asap.experiments.launch.refusal import refuse_script
+from asap.experiments.launch.script import find_other_program, read_benchmark, read_calls, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
-from asap.experiments.named_file import Brought, find_brought
+from asap.experiments.named_file import Brought, find_brought, find_named
 from asap.experiments.shell import SCRIPTS, with_sources
 
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
 _NAME = "model_name="
-_INSTEAD = (
-    "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
-)
 _DEEPEST_CALL = 4
-_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
 _MOST_STRAYS = 3
 
 
@@ -97,29 +93,26 @@ def read_started(
 
 
 def _of_script(path: Path) -> Launch:
-    first = text = with_sources(read_text(path), path.parent)
-    known: dict[str, str] = {}
-    for _ in range(_DEEPEST_CALL):
-        if (launch := read_launch(text, known)) is not None:
-            return launch
-        if (runner := read_benchmark(text)) is not None:
-            return _of_benchmark(runner, path)
-        call = read_call(text)
-        called = path.parent / Path(call.script).name if call else None
-        if call is None or called is None or not is_file(called):
-            break
-        text, known = read_text(called), dict(call.known)
+    text = with_sources(read_text(path), path.parent)
+    if (launch := _launch_of(text, {}, path, _DEEPEST_CALL)) is not None:
+        return launch
     if program := find_other_program(text):
         raise ConfigError(f"starts {plain(program, 80)}", where=str(path), hint=TRAINS)
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
-    named = (path.parent / name for name in _SCRIPT.findall(first) if name != path.name)
-    other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
-    hint = f"give {plain(other, 60)}, which it names" if other else _INSTEAD
-    raise ConfigError(
-        "has no command of MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan", where=str(path), hint=hint
-    )
+    raise refuse_script(text, path)
+
+
+def _launch_of(text: str, known: Mapping[str, str], path: Path, deeper: int) -> Launch | None:
+    """What a script starts, or one that it calls; ``None`` if that is nothing of MaxText."""
+    if (launch := read_launch(text, known)) is not None:
+        return launch
+    if (runner := read_benchmark(text)) is not None:
+        return _of_benchmark(runner, path)
+    called = ((call, find_named(call.script, path)) for call in (read_calls(text) if deeper else ()))
+    found = (_launch_of(file.text, call.known, path, deeper - 1) for call, file in called if file is not None)
+    return next(filter(None, found), None)
 
 
 def _of_benchmark(runner: Launch, script: Path) -> Launch:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from asap.experiments.experiment import Experiment
-from asap.experiments.maxtext.architecture import decides_model
+from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.models import Architecture
 from asap.plans.maxtext.axes import decides_mesh
 
@@ -34,6 +34,9 @@ def without_unsettled(experiment: Experiment, keys: Collection[str]) -> Experime
     workload, plan = experiment.workload, experiment.plan
     if hangs_on("model", {key for key in keys if decides_model(key)}):
         update["model"] = Architecture()
+        experiment = experiment.model_copy(
+            update={"notes": tuple(note for note in experiment.notes if not note.startswith(UNNAMED))}
+        )
     if hangs_on("batch", _BATCH & set(keys)):
         workload = workload.model_copy(update={"global_batch": None})
     if hangs_on("sequence length", _SEQUENCE & set(keys)):

@@ -89,11 +89,14 @@ def _differing(settings: MaxTextSettings, known: Architecture) -> list[str]:
     return [_ROW_KEYS[field] for field in fields if getattr(described, field) not in (None, getattr(known, field))]
 
 
+UNNAMED = "no model is named and no shape is said"
+
+
 def _unnamed(settings: MaxTextSettings, name: str | None) -> tuple[str, ...]:
     if name is not None or any(_is_own(settings, key) for key in _SHAPES):
         return ()
     layers, width = settings.get("base_num_decoder_layers"), settings.get("base_emb_dim")
-    return (f"no model is named and no shape is said: MaxText takes its own {layers} layers of {width}",)
+    return (f"{UNNAMED}: MaxText takes its own {layers} layers of {width}",)
 
 
 def _is_own(settings: MaxTextSettings, key: str) -> bool:

@@ -62,6 +62,8 @@ DEFAULTS: dict[str, Any] = {
 }
 """Defaults of MaxText's base.yml (commit e591f30c) for what ASAP reads; those of the mesh are in asap.plans."""
 
+EARLIER = {"base_num_heads": ("base_num_query_heads", "base_num_kv_heads")}
+"""Keys that MaxText had until the end of 2023, and those that say the same now."""
 _KEYS = Path(__file__).parent / "maxtext_keys.txt"
 
 

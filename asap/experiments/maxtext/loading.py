@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_document
-from asap.experiments.maxtext.defaults import DEFAULTS, check_key
+from asap.experiments.maxtext.defaults import DEFAULTS, EARLIER, check_key
 from asap.experiments.maxtext.model_files import find_model_file, model_name_of
 from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, MaxTextSettings, Setting, SettingLayer
 from asap.experiments.yaml_text import parse_yaml
@@ -88,14 +88,17 @@ def _file_settings(document: Document, deeper: int) -> dict[str, Setting]:
 
 def _values(document: Document, layer: SettingLayer, *, checked: bool = True) -> dict[str, Setting]:
     """Settings of one file; ``checked``: raise ConfigError at a key that MaxText does not have."""
-    settings = {}
+    settings: dict[str, Setting] = {}
     for key, value in document.values.items():
         if key != _BASE:
+            names = EARLIER.get(key, (key,))
             if checked:
-                check_key(key, document.place(key))
+                check_key(names[0], document.place(key))
             line = document.lines.get(key)
             origin = f"{document.path.name}:{line}" if line else document.path.name
-            settings[key] = Setting(value, origin, layer)
+            settings |= {
+                name: Setting(value, origin, layer) for name in names if name not in document.values or name == key
+            }
     return settings
 
 
@@ -145,9 +148,10 @@ def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting
     said: dict[str, Setting] = {}
     for text, origin in overrides:
         key, value = _override(text, origin, below)
-        if key in said and said[key].origin == origin == OVERRIDE:
-            raise UsageError("is given twice", where=key)
-        said[key] = Setting(value, origin, SettingLayer.OVERRIDE)
+        for name in EARLIER.get(key, (key,)):
+            if name in said and said[name].origin == origin == OVERRIDE:
+                raise UsageError("is given twice", where=name)
+            said[name] = Setting(value, origin, SettingLayer.OVERRIDE)
     return said
 
 
@@ -156,5 +160,5 @@ def _override(text: str, origin: str, below: Mapping[str, Setting]) -> tuple[str
     if not separator or not re.fullmatch(r"\w+", key, re.ASCII):
         raise UsageError("is not key=value", where=plain(text, 80) or "(empty)")
     if key not in below or not _AROUND_A_STEP.search(key):
-        check_key(key, origin)
+        check_key(EARLIER.get(key, (key,))[0], origin)
     return key, parse_yaml(value, f"{origin} {key}" if origin == OVERRIDE else origin)[0] if value else ""

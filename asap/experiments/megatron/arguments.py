@@ -18,6 +18,7 @@ from asap.experiments.megatron.foreign_arguments import (
     note_on_foreign,
 )
 from asap.experiments.megatron.names import FLAGS, READ
+from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.shell import Command, Option, options, read_commands
 from asap.experiments.stack_settings import StackSettings, overriding
 from asap.plans.megatron.versions import JOINT
@@ -125,6 +126,8 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     foreign = foreign_arguments(arguments_within(run.text) if run else parts)
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
+    if run and not {"world_size", "nproc_per_node"} & values.keys() and (ranks := ranks_of_mpi(run.text)):
+        values["world_size"] = str(ranks)
     _check_trains(values, str(path))
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"

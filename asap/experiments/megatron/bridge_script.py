@@ -22,6 +22,10 @@ _PRECISIONS = {"bf16": {"bf16": True}, "fp8": {"bf16": True, "fp8_format": "hybr
 _SHARDED, _FLAGS = "use_megatron_fsdp", {"0": "false", "1": "true"}
 _DECIDED = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", _SHARDED)
 _RECOMPUTATION = "recompute_granularity"
+_LENGTH = re.compile(r"_\d+k$|_low_precision$")
+"""In the name of a recipe: the sequence length, or that of its precision."""
+_POINT = re.compile(r"(?<=[_-])(\d+)p(\d+)(?=b\b|b_)")
+_MILLIONS = re.compile(r"(?<=[_-])(\d{2,4})m\b")
 _TASK = re.compile(r"_(pretrain|sft|lora|dora|peft|finetune)(?:_.*)?$")
 _ADAPTERS = ("lora", "dora", "peft")
 
@@ -74,8 +78,14 @@ def recipe_arguments(start: Start, path: Path) -> StackSettings:
 
 def model_of(recipe: str, size: str | None) -> str:
     """``llama31_405b_pretrain_config`` → ``llama3.1_405b``; earlier versions have the size as an option."""
-    name = _TASK.sub("", recipe)
-    return _VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name)
+    name = _LENGTH.sub("", _TASK.sub("", recipe))
+    return in_billions(_VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name))
+
+
+def in_billions(name: str) -> str:
+    """A name with the size of its model as others write it: ``1p5b`` → ``1.5b``, ``600m`` → ``0.6b``."""
+    name = _POINT.sub(r"\1.\2", name)
+    return _MILLIONS.sub(lambda found: f"{int(found[1]) / 1000:g}b", name)
 
 
 def hardware_of(settings: StackSettings, devices: int | None) -> str | None:

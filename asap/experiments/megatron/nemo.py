@@ -132,6 +132,9 @@ def _read_nemo(found: dict[str, Any], at: Callable[..., Any], model: Mapping[str
     found["bf16"], found["fp16"] = precision.startswith("bf16"), precision.startswith("16")
     if (longest := at("model", "data", "train_ds", "max_seq_length")) is not None:
         found["seq_length"] = longest
+    for key in ("global_batch_size", "micro_batch_size"):
+        if (said := at("model", "data", "train_ds", key)) is not None:
+            found[key] = said
     nodes, devices = at("trainer", "num_nodes"), at("trainer", "devices")
     if isinstance(nodes, int) and isinstance(devices, int) and devices > 0:
         found["nnodes"], found["nproc_per_node"] = nodes, devices

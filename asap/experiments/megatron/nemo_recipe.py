@@ -11,23 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from asap.experiments.launch.literals import parse_python
-from asap.experiments.launch.python_values import (
-    CLASS,
-    UNKNOWN,
-    Functions,
-    assign,
-    bound,
-    follow,
-    functions_of,
-    value_of,
-)
+from asap.experiments.launch.python_calls import Program
+from asap.experiments.launch.python_objects import CLASS
+from asap.experiments.launch.python_values import Functions, value_of
 
-_NAMED = re.compile(r"\b(?:pretrain|finetune)_recipe\b|\bllm\.(?:pretrain|finetune)\b")
+_NAMED = re.compile(r"\b(?:pretrain|finetune)_recipe\b|\bllm\.(?:pretrain|finetune|train)\b")
 _IMPORTS = re.compile(r"^\s*(?:from|import) nemo(?:_run|_launcher)?\b", re.MULTILINE)
 RECIPE = re.compile(r"(?:^|\.)(?P<model>\w+)\.(?P<task>pretrain|finetune)_recipe$")
-DIRECT = re.compile(r"(?:^|\.)llm\.(?P<task>pretrain|finetune)$")
-_RUNS = re.compile(r"^(?:run\.run|run\.cli\.main|(?:llm\.)?(?:pretrain|finetune)|\w+\.add)$")
-_FACTORY = "default_factory"
+DIRECT = re.compile(r"(?:^|\.)llm\.(?P<task>pretrain|finetune|train)$")
+_RUNS = re.compile(r"^(?:run\.run|run\.cli\.main|(?:llm\.)?(?:pretrain|finetune)|llm\.train|\w+\.add)$")
+_FACTORY, _RUN = "default_factory", "nemo_run"
 _RECIPES = re.compile(r"\bllm\.recipes\.(\w+)$")
 
 
@@ -38,10 +31,12 @@ class Recipe:
     Args:
         said: settings by section, as the program writes them; ``UNKNOWN`` where only a run can tell.
         looped: whether it is the first round of a loop.
+        chosen: whether only a run can tell the recipe's module, as a variable holds it.
     """
 
     said: dict[str, Any]
     looped: bool
+    chosen: bool = False
 
     @property
     def named(self) -> re.Match[str] | None:
@@ -60,19 +55,34 @@ def find_recipe(text: str, where: str) -> Recipe | None:
     Raises:
         ConfigError: it is no Python.
     """
-    tree = parse_python(text, where)
-    functions = functions_of(tree)
-    modules = _modules(tree)
-    for path in _paths(tree):
-        names: dict[str, Any] = {}
-        looped = _follow_to(path, names, functions, tree)
-        call = path[-1]
-        assert isinstance(call, ast.Call)
-        for candidate in _candidates(call, names, functions):
+    tree = _Renamed.within(parse_python(text, where))
+    program, modules = Program(tree), _modules(tree)
+    variables = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for site in program.sites(lambda call: _RUNS.search(ast.unparse(call.func)) is not None):
+        for candidate in _candidates(site.call, site.names, program.functions):
             named = _with_module(candidate, modules)
             if RECIPE.search(str(named.get(CLASS))) or DIRECT.search(str(named.get(CLASS))):
-                return Recipe(named, looped)
+                module = RECIPE.search(str(named.get(CLASS)))
+                return Recipe(named, site.looped, module is not None and module["model"] in variables)
     return None
+
+
+class _Renamed(ast.NodeTransformer):
+    """Names of NeMo-Run as most programs have them: ``import nemo_run as nr`` is ``run``."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+
+    @classmethod
+    def within(cls, tree: ast.Module) -> ast.Module:
+        """A program with the usual names."""
+        imports = (alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
+        names = frozenset(alias.asname or _RUN for alias in imports if alias.name == _RUN) - {"run"}
+        return cls(names).visit(tree) if names else tree
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """The name, renamed."""
+        return ast.copy_location(ast.Name("run", node.ctx), node) if node.id in self._names else node
 
 
 def _candidates(call: ast.Call, names: dict[str, Any], functions: Functions) -> Iterator[dict[str, Any]]:
@@ -94,57 +104,3 @@ def _modules(tree: ast.Module) -> dict[str, str]:
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
     found = ((node, _RECIPES.search(str(node.module))) for node in imports)
     return {alias.asname or alias.name: module[1] for node, module in found if module for alias in node.names}
-
-
-def _paths(tree: ast.Module) -> Iterator[list[ast.AST]]:
-    """The way from the file down to each call that runs something."""
-
-    def below(node: ast.AST, way: list[ast.AST]) -> Iterator[list[ast.AST]]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Call) and _RUNS.search(ast.unparse(child.func)):
-                yield [*way, child]
-            yield from below(child, [*way, child])
-
-    yield from below(tree, [])
-
-
-def _follow_to(path: list[ast.AST], names: dict[str, Any], functions: Functions, tree: ast.Module) -> bool:
-    """Take all that is set before a call into ``names``; whether a loop is on the way, of which it is the first
-    round."""
-    looped = False
-    block: list[ast.stmt] = tree.body
-    for node in path:
-        if not isinstance(node, ast.stmt):
-            continue
-        for statement in block:
-            if statement is node:
-                break
-            follow(statement, names, functions)
-        block = getattr(node, "body", [])
-        if isinstance(node, ast.FunctionDef):
-            names |= bound(node, *_given(node, tree, names, functions), functions)
-        elif isinstance(node, ast.For):
-            looped = True
-            _first_round(node, names, functions)
-    return looped
-
-
-def _given(
-    function: ast.FunctionDef, tree: ast.Module, names: dict[str, Any], functions: Functions
-) -> tuple[list[Any], dict[str, Any]]:
-    """What the file calls a function with."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    call = next((node for node in calls if ast.unparse(node.func) == function.name), None)
-    if call is None:
-        return [], {}
-    words = {word.arg: value_of(word.value, names, functions) for word in call.keywords if word.arg}
-    return [value_of(argument, names, functions) for argument in call.args], words
-
-
-def _first_round(loop: ast.For, names: dict[str, Any], functions: Functions) -> None:
-    over = value_of(loop.iter, names, functions)
-    first = over[0] if isinstance(over, list) and over else UNKNOWN
-    targets = loop.target.elts if isinstance(loop.target, ast.Tuple | ast.List) else [loop.target]
-    values = first if isinstance(first, list) and len(targets) > 1 else [first]
-    for place, target in enumerate(targets):
-        assign(target, values[place] if place < len(values) and values[0] is not UNKNOWN else UNKNOWN, names)

@@ -11,12 +11,14 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_values import ARGUMENTS, CLASS, UNKNOWN, handed_over
+from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
+from asap.experiments.megatron.bridge_model import check_is_decoder
 from asap.experiments.megatron.bridge_script import left_to_recipe, model_of
+from asap.experiments.megatron.changed_shapes import read_changed_model
 from asap.experiments.megatron.nemo import NEMO
 from asap.experiments.megatron.nemo_recipe import Recipe, find_recipe
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.named_model import read_named_model
+from asap.experiments.megatron.recipe_tables import PARAMETERS, recipe_settings
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS
@@ -25,20 +27,18 @@ _STRATEGY = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "sequence_parallel",
     "expert_model_parallel_size", "expert_tensor_parallel_size",
 )  # fmt: skip
+_PERFORMANCE = "performance_mode"
 _VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 _MODEL_SETTINGS = (
     "recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules", "cp_comm_type",
     "moe_expert_capacity_factor", "moe_pad_expert_input_to_capacity",
 )  # fmt: skip
-_SHAPES = {
-    "num_layers": "layers", "hidden_size": "d_model", "ffn_hidden_size": "d_ff", "num_attention_heads": "heads",
-    "num_query_groups": "kv_heads", "kv_channels": "head_dim", "vocab_size": "vocab", "num_moe_experts": "experts",
-    "moe_router_topk": "experts_per_token", "moe_ffn_hidden_size": "expert_d_ff",
-}  # fmt: skip
 _DDP = ("use_distributed_optimizer", "data_parallel_sharding_strategy", "num_distributed_optimizer_instances")
 _OPTIMIZER = ("optimizer_cpu_offload", "use_precision_aware_optimizer", "exp_avg_dtype", "exp_avg_sq_dtype")
 _CONFIG = re.compile(r"(?:^|\.)(?P<family>\w+?)_?Config(?P<size>\w+)$")
 _WHOLE = (None, "none", "None")
+_DENSE = re.compile(r"nemotron_?3(?=_?\d+b|config)", re.IGNORECASE)
+"""In names of NeMo: a decoder, unlike the Nemotron 3 of Megatron-Bridge."""
 _FAMILY = re.compile(r"(\D+?)(\d?)(\d)?$")
 
 
@@ -66,32 +66,56 @@ def read_recipe(
         of_command: the settings are those of a command, and no statements.
 
     Raises:
-        ConfigError: adapters are trained, or a value is of the wrong kind.
+        ConfigError: adapters or another model than a decoder are trained, or a value is of the wrong kind.
         UsageError: an override is not ``key=value``.
     """
     said = recipe.said
     _check_trains_all(recipe, path)
+    made_by = (place.get(CLASS) for place in (said, _at(said, "model"), _config_of(said)))
+    check_is_decoder((_DENSE.sub("", str(name or "")) for name in made_by), str(path))
     given, notes = experiment.model, list(handed_over(said))
     if given is None:
         given, more = _model(recipe)
         notes += more
     every = _settings(said)
+    if recipe.named is not None and recipe.named["task"] == "pretrain" and said.get(_PERFORMANCE, False) is False:
+        base, more = recipe_settings(NEMO, recipe.named["model"], _decided_elsewhere(said))
+        notes += more
+        if "seq_length" in base and "seq_length" not in _at(said, "data") and "seq_length" in every:
+            every, more = _of_two_lengths(every, base["seq_length"])
+            notes += more
+        every = {**base, **every}
     if recipe.named and "use_distributed_optimizer" not in every:
         every["use_distributed_optimizer"] = True
         notes.append("replicas share the optimizer's state, as in NeMo's recipes")
+    if _config_of(said).get("fp8") not in (None, False) and every.get("bf16") is True and "fp8_format" not in every:
+        notes.append(
+            "fp8 of the model's configuration has no effect: NeMo sets it as trainer.plugins says, to bf16 here"
+        )
     found = {key: value for key, value in every.items() if value is not UNKNOWN}
     settings = StackSettings(found | {RECIPE_WORDS: "command" if of_command else "python"}, str(path))
     open_ = {key for key, value in every.items() if value is UNKNOWN}
-    left = left_to_recipe(settings, given) if recipe.named else frozenset[str]()
+    left = left_to_recipe(settings, given) - every.keys() if recipe.named else frozenset[str]()
     experiment = experiment.model_copy(update={"model": given, "notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, NEMO, left | open_)
+
+
+def _of_two_lengths(every: dict[str, Any], of_data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The settings of a program that changes the length of its model and not that of the recipe's data."""
+    if every["seq_length"] in (UNKNOWN, of_data):
+        return every, ()
+    note = (
+        f"the model's configuration says sequences of {plain(every['seq_length'], 20)}, the recipe's data are of "
+        f"{of_data}: add seq_length=…"
+    )
+    return {**every, "seq_length": UNKNOWN}, (note,)
 
 
 def _check_trains_all(recipe: Recipe, path: Path) -> None:
     """Raise ConfigError where a recipe trains adapters, as one of fine-tuning does unless told otherwise."""
     finetunes = recipe.named is not None and recipe.named["task"] == "finetune"
     scheme = recipe.said.get("peft_scheme", "lora" if finetunes else None)
-    if scheme in _WHOLE and recipe.said.get("peft") in _WHOLE:
+    if scheme in _WHOLE and all(recipe.said.get(key) in _WHOLE for key in ("peft", "model_transform")):
         return
     reason = "trains adapters: training a part of the parameters is not modelled"
     raise ConfigError(reason, where=str(path), hint="give a run with peft_scheme=None, which trains all of them")
@@ -100,7 +124,8 @@ def _check_trains_all(recipe: Recipe, path: Path) -> None:
 def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     """Megatron-LM's arguments, ``UNKNOWN`` where only a run can tell."""
     strategy, data, config = _at(said, "trainer", "strategy"), _at(said, "data"), _config_of(said)
-    found = {key: strategy[key] for key in _STRATEGY if key in strategy}
+    found = {argument: said[key] for key, argument in PARAMETERS.items() if key in said}
+    found |= {key: strategy[key] for key in _STRATEGY if key in strategy}
     if (stages := strategy.get("virtual_pipeline_model_parallel_size", "unsaid")) != "unsaid":
         found[_VIRTUAL] = stages if stages is not None else 1
     sharding = strategy.get("fsdp")
@@ -116,9 +141,23 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None or key == "recompute_granularity"}
 
 
+def _decided_elsewhere(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a recipe does not decide, as a program puts other objects in the place of its own."""
+    trainer = _at(said, "trainer")
+    of_data = ("global_batch_size", "micro_batch_size", "seq_length") if _is_replaced(said, "data") else ()
+    replaced = _is_replaced(said, "trainer") or _is_replaced(trainer, "strategy")
+    return (*of_data, *(_STRATEGY if replaced else ()), *((_VIRTUAL,) if replaced else ()))
+
+
+def _is_replaced(place: Mapping[str, Any], key: str) -> bool:
+    """Whether a program puts another object there, or what only a run can tell."""
+    return place.get(key) is UNKNOWN or CLASS in _at(place, key)
+
+
 def _devices(said: Mapping[str, Any]) -> dict[str, Any]:
     trainer = _at(said, "trainer")
-    nodes, each = trainer.get("num_nodes", said.get("num_nodes")), trainer.get("devices", said.get("num_gpus_per_node"))
+    nodes = trainer.get("num_nodes", said.get("num_nodes", 1 if CLASS in trainer else None))
+    each = trainer.get("devices", said.get("num_gpus_per_node"))
     both = isinstance(nodes, int) and isinstance(each, int)
     return {"nnodes": nodes, "nproc_per_node": each} if both else {}
 
@@ -167,26 +206,11 @@ def _model(recipe: Recipe) -> tuple[Architecture, tuple[str, ...]]:
         family = _FAMILY.match(named["family"].casefold())
         version = ".".join(part for part in (family[2], family[3]) if part) if family else ""
         name = f"{family[1] if family else ''}{version}-{named['size']}".replace("_", "-")
-    elif recipe.named is not None and CLASS not in _at(recipe.said, "model"):
+    elif recipe.named is not None and not recipe.chosen and CLASS not in _at(recipe.said, "model"):
         name = model_of(re.sub(r"_\d+k$", "", recipe.named["model"]), None)
     else:
         return Architecture(), ("the model is not said by name: add model=NAME",)
-    model, notes = read_named_model(name)
-    changed = {field: config[key] for key, field in _SHAPES.items() if key in config}
-    if not changed:
-        return model, notes
-    if UNKNOWN in changed.values() or model.layers is None:
-        return Architecture(), (f"shapes of {plain(name, 60)} are changed: say the whole model",)
-    listed = ", ".join(f"{field}={plain(value, 20)}" for field, value in changed.items())
-    if "head_dim" not in changed and {"d_model", "heads"} & changed.keys():
-        width, heads = changed.get("d_model", model.d_model), changed.get("heads", model.heads)
-        changed["head_dim"] = width // heads if width and heads else None
-    if "heads" in changed and "kv_heads" not in changed and model.kv_heads == model.heads:
-        changed["kv_heads"] = changed["heads"]
-    return Architecture.model_validate({**model.model_dump(), **changed}), (
-        *notes,
-        f"the model is {plain(name, 60)} with {listed}",
-    )
+    return read_changed_model(name, config)
 
 
 def _at(said: Mapping[str, Any], *path: str) -> Mapping[str, Any]:

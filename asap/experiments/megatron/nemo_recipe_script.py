@@ -10,7 +10,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_values import CLASS, UNKNOWN, value_of
+from asap.experiments.launch.python_objects import CLASS, UNKNOWN
+from asap.experiments.launch.python_values import Functions, value_of
 from asap.experiments.megatron.nemo_recipe import Recipe
 from asap.experiments.megatron.nemo_recipe_reader import read_recipe
 from asap.experiments.named_file import Brought
@@ -71,7 +72,7 @@ def _said(start: Command, task: str, path: Path) -> dict[str, Any]:
 def _factory(text: str, path: Path) -> dict[str, Any]:
     called = text if "(" in text else f"{text}()"
     try:
-        made = value_of(ast.parse(_VARIABLE.sub("_", called), mode="eval").body, {}, {})
+        made = value_of(ast.parse(_VARIABLE.sub("_", called), mode="eval").body, {}, Functions())
     except SyntaxError:
         made = None
     if not isinstance(made, Mapping):

@@ -24,16 +24,18 @@ from asap.experiments.shell import (
 )
 from asap.experiments.training_program import check_program
 
-_PROGRAM = re.compile(r"[\w./-]*\bmegatron_\w+\.py\b")
+_PROGRAM = re.compile(r"[\w./-]*\b(?:megatron_\w+|train_gpt_sft)\.py\b")
 _SECTIONS = ("trainer", "model", "exp_manager")
 _ASSIGNED = re.compile(rf"\+{{0,2}}((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)", re.ASCII | re.DOTALL)
 _NAME, _FOLDER = "config_name", "config_path"
 _DEFAULTS = (
+    ("train_gpt_sft", "gpt_sft"),
     ("finetuning", "megatron_gpt_finetuning_config"),
     ("sft", "megatron_gpt_sft"),
     ("pretraining", "megatron_gpt_config"),
 )
-"""What a program takes where its command names no configuration (``examples/nlp/language_modeling``), by its name."""
+"""What a program takes where its command names no configuration, by its name (``examples/nlp/language_modeling`` of
+NeMo, ``examples/nlp/gpt`` of NeMo-Aligner)."""
 
 
 def is_nemo_script(text: str) -> bool:

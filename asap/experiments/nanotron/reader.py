@@ -21,6 +21,9 @@ FRAMEWORK = "nanotron"
 _SECTIONS = frozenset(("parallelism", "tokens", "model", "optimizer"))
 _DEGREES = frozenset(("dp", "tp", "pp"))
 _FAMILIES = {"is_llama_config": "llama", "is_qwen2_config": "qwen2", "is_starcoder2_config": "starcoder2"}
+_UNGATED = "starcoder2"
+_RENAMED = {"num_kv_heads": "num_key_value_heads", "n_inner": "intermediate_size"}
+"""Of Starcoder2's configuration (``src/nanotron/config/models_config.py``), which also has ``multi_query``."""
 _MODEL, _MIXTURE = "model.model_config", "model.model_config.moe_config"
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "ring": "ring", "ring_flash_triton": "ring", "llama3_ring_attention": "all_gather",
@@ -74,6 +77,11 @@ def _with_model(settings: StackSettings, path: Path, experiment: Experiment) -> 
         raise ConfigError(
             f"model.model_config is of no kind that is read: {', '.join(_FAMILIES)}", where=settings.where()
         )
+    config |= {theirs: config[own] for own, theirs in _RENAMED.items() if config.get(own) is not None}
+    if family == _UNGATED and isinstance(config.get("hidden_size"), int):
+        config.setdefault("intermediate_size", 4 * config["hidden_size"])
+    if config.get("multi_query") is True:
+        config["num_key_value_heads"] = 1
     experiment = read_huggingface(Document(path, config | {"model_type": family}, {}), experiment)
     assert experiment.model is not None
     return experiment.model_copy(update={"model": _with_experts(settings, experiment.model)})

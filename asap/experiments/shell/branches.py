@@ -8,6 +8,12 @@ from asap.experiments.shell.variables import expand, has_substitution
 
 _KEYWORD = re.compile(r"\s*(if|elif|else|fi|then|case|esac|for|while|until|do|done|select|[{}!])(?=\s|$)")
 _CASE = re.compile(r"\s*(.+?)\s+in(?:\s+(.*))?", re.DOTALL)
+_LAUNCH = re.compile(
+    r"\s*(?:!\s+)?(?P<command>(?:\w+=\S*\s+|(?:time|nohup|timeout\s+\S+)\s+)*"
+    r"(?:(?:\S*/)?(?:torchrun|deepspeed|accelerate|srun|mpirun|mpiexec)\s|\S*python3?\s+-m\s+torch\.distributed).*)",
+    re.DOTALL,
+)
+"""A condition that is itself the training: ``if torchrun …; then``, ``until srun …; do``."""
 _LOOP = re.compile(r"\s*([A-Za-z_]\w*)\s+in\s+(.*)", re.ASCII | re.DOTALL)
 
 
@@ -22,6 +28,8 @@ class _Block:
     word: str = ""
     condition: str | None = None
     """Text of a condition that is not complete."""
+    runs: bool = False
+    """Whether its condition is a command that is run for itself."""
 
     def branch(self, now: bool | None) -> None:
         """Begin the next branch, whose own condition is ``now``."""
@@ -61,6 +69,9 @@ class Branches:
     def _keyword(self, word: str, rest: str, known: dict[str, str | None]) -> str:
         block = self._open[-1] if self._open else None
         if word in ("if", "while", "until"):
+            if launch := _LAUNCH.fullmatch(rest):
+                self._open.append(_Block(word, taken=True, runs=True))
+                return launch["command"].strip()
             self._open.append(_Block(word, condition=rest))
         elif word == "case":
             self._begin_case(rest, known)
@@ -81,9 +92,10 @@ class Branches:
         return ""
 
     def _decide(self, block: _Block, known: dict[str, str | None]) -> None:
-        if block.condition is None:
+        if block.condition is None and not block.runs:
             return
-        found = holds(block.condition, known)
+        found = holds(block.condition, known) if block.condition is not None else None
+        block.runs = False
         block.condition = None
         if block.kind == "if":
             block.branch(found)

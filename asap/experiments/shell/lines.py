@@ -7,6 +7,8 @@ from dataclasses import dataclass
 LONGEST_LINE = 60_000
 _DIRECTIVE = re.compile(r"\s*#SBATCH\s+")
 _DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1", re.ASCII)
+_SHELL = re.compile(r"\s*(?:sudo\s+)?(?:ssh|bash|sh|zsh|srun|pdsh|clush)\b[^;&|]*<<")
+"""What runs its here-document: those lines are commands."""
 _QUOTES = "'\""
 
 
@@ -46,7 +48,7 @@ def logical_lines(script: str) -> Iterator[Line]:
         arrays = arrays and closed
         found = _DOCUMENT.search(text)
         until = end
-        if found and ends.get(found[2], -1) >= end:
+        if found and ends.get(found[2], -1) >= end and not _SHELL.match(text):
             until = next(place for place in range(end, len(lines)) if lines[place].strip() == found[2])
         yield Line(start + 1, text, "\n".join(lines[end:until]))
         start = until + (until > end)

@@ -10,15 +10,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.literals import parse_python
-from asap.experiments.launch.python_values import (
-    ARGUMENTS,
-    CHANGED,
-    CLASS,
-    UNKNOWN,
-    functions_of,
-    handed_over,
-    returned,
-)
+from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, handed_over
+from asap.experiments.launch.python_values import functions_of, returned
 from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
 from asap.experiments.torchtitan.reader import read_torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
@@ -152,7 +145,7 @@ def _literal(config: Mapping[str, Any], section: str, path: Path) -> dict[str, A
     said = config.get(section, {})
     if not isinstance(said, dict) or not str(said.get(CLASS, _CONFIGURATION)).endswith(_CONFIGURATION):
         raise ConfigError(f"{section} cannot be told without running it", where=str(path))
-    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, CHANGED, _STEPS)}
+    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, CHANGED, OWNER, _STEPS)}
     if unknown := [key for key, value in known.items() if value is UNKNOWN or isinstance(value, dict)]:
         hint = f"say it: {section}.{unknown[0]}=…"
         raise ConfigError(f"{section}.{unknown[0]} cannot be told without running it", where=str(path), hint=hint)

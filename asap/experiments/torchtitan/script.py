@@ -18,7 +18,7 @@ from asap.experiments.torchtitan.registry import read_registry
 
 _START = re.compile(
     r"\btorchtitan[./]train(?:\.py)?(?=\s|$)|(?<=[\s/])run_(?:llama_)?train\.sh\b|"
-    r"(?:\.py|-m\s+[\w.]+)\s(?:.*\s)?--job\.config[_-]file\b"
+    r"(?:\.py|-m\s+[\w.]+)\s(?:[\s\S]*\s)?--job\.config[_-]file\b"
 )
 _OPTION = re.compile(r"--([a-z_]+\.[\w.]+)(?:[=\s]+([^\s-][^\s]*))?")
 _CONFIG = ("job.config_file", "job.config-file")

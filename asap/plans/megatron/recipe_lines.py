@@ -1,6 +1,7 @@
 """Megatron-LM's arguments as settings of a recipe of NeMo 2: statements of Python, or words of ``nemo llm pretrain``
 (``nemo/lightning/pytorch/strategies/megatron_strategy.py``, ``nemo/collections/llm/recipes``)."""
 
+import re
 from collections.abc import Mapping
 
 from asap.plans.megatron.arguments import FSDP, GLOBAL_BATCH, INSTANCES, MICRO_BATCH, OFFLOAD, STRATEGY
@@ -10,6 +11,7 @@ from asap.plans.megatron.sections import VIRTUAL_SIZE, is_of_stages, yaml_values
 RECIPE_WORDS = "words_of_recipe"
 """Among settings: whether a recipe is changed by a ``command``, or in ``python``."""
 _RECIPE = "recipe."
+_STATEMENT = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+ = ", re.ASCII)
 _SECTIONS = {
     **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "data"),
     **dict.fromkeys((OFFLOAD, "use_distributed_optimizer"), "optim.config"),
@@ -27,14 +29,17 @@ def recipe_lines(arguments: Mapping[str, str | bool], form: object) -> str:
 
 
 def is_python(text: str) -> bool:
-    """Whether lines are statements that change a recipe."""
-    return text.startswith(_RECIPE)
+    """Whether lines are statements that change a recipe, or the configuration of a program."""
+    return _STATEMENT.match(text) is not None
 
 
 def as_words(text: str) -> str:
-    """Statements as words of a command, which programs of ``run.cli.main`` take."""
-    pairs = (line.removeprefix(_RECIPE).partition(" = ") for line in text.splitlines())
-    return " ".join(f"{key}={value.strip(chr(39))}" for key, _, value in pairs)
+    """Statements as words of a command, which programs of ``run.cli.main`` take, and those that lay Hydra's overrides
+    over a configuration."""
+    pairs = (line.partition(".")[2].partition(" = ") for line in text.splitlines())
+    nothing = "None" if text.startswith(_RECIPE) else "null"
+    said = ((key, nothing if value == "None" else value.strip("'")) for key, _, value in pairs)
+    return " ".join(f"{key}={value}" for key, value in said)
 
 
 def _setting(key: str, value: str | bool | None) -> tuple[str, str | bool | None]:

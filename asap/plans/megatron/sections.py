@@ -38,7 +38,7 @@ _WITHOUT_VALUE = (
     VIRTUAL, LAYERS_EACH, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES, *FIRST_AND_LAST,
 )  # fmt: skip
 """Arguments with a value, which YAML takes back by ``null``; others are flags."""
-_SECTIONS_OF_BRIDGE = {
+SECTIONS_OF_BRIDGE = {
     **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "train"),
     **dict.fromkeys((OFFLOAD, OPTIMIZER, PRECISION_AWARE, *MOMENTS.values()), "optimizer"),
     **dict.fromkeys((INSTANCES, FSDP, STRATEGY, "use_distributed_optimizer"), "ddp"),
@@ -79,7 +79,7 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
             RECOMPUTED_LAYERS: "activations_checkpoint_num_layers",
         }
     }.get(kind, {})
-    sections = {} if kind == "NeMo" else _SECTIONS_OF_BRIDGE
+    sections = {} if kind == "NeMo" else SECTIONS_OF_BRIDGE
     terms = []
     arguments = _with_fsdp_of_nemo(arguments) if kind == "NeMo" else arguments
     for key, value in yaml_values(arguments).items():
@@ -118,5 +118,5 @@ def primus_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool |
     if any(key.startswith("recompute") for key in arguments):
         raise PlanError("Primus hands no recomputation on to a recipe of Megatron-Bridge")
     named = {VIRTUAL_SIZE if key in _OF_STAGES else key: value for key, value in yaml_values(arguments).items()}
-    sections = {key: f"{_SECTIONS_OF_BRIDGE.get(key, 'model')}.{key}" for key in named if key not in PARAMETERS}
+    sections = {key: f"{SECTIONS_OF_BRIDGE.get(key, 'model')}.{key}" for key in named if key not in PARAMETERS}
     return {sections.get(key, key): value for key, value in named.items()}

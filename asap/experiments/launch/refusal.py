@@ -1,0 +1,70 @@
+"""What to give instead of a script that starts nothing that is read: what it hands over to, or the program that it
+starts."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from asap.core.errors import ConfigError
+from asap.core.files import is_file
+from asap.core.text import plain
+from asap.experiments.documents import read_text
+from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
+
+_READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
+_INSTEAD = (
+    "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
+)
+_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
+_SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+_LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
+_PROGRAM = re.compile(
+    r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.]+)"
+)
+_TRAINS = re.compile(r"train|tune|sft|cpt|recipe|bench|llama|gpt|qwen")
+
+
+def refuse_script(text: str, path: Path) -> ConfigError:
+    """Why a script is not read, and what to give.
+
+    Args:
+        text: of the script.
+        path: its file.
+    """
+    commands = list(_commands(text))
+    named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
+    other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
+    calls = [name for name in map(_called, commands) if name]
+    missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
+    program = next(filter(None, map(_program, commands)), None)
+    reason, hint = f"has no command of {_READ}", _INSTEAD
+    if other:
+        hint = f"give {plain(other, 60)}, which it names"
+    elif program:
+        reason += f": it starts {plain(program, 60)}, whose settings are not known"
+    elif missing:
+        hint = f"give {plain(missing, 60)}, which it hands over to and which is not beside it"
+    return ConfigError(reason, where=str(path), hint=hint)
+
+
+def _commands(text: str) -> Iterator[Command]:
+    for command in read_commands(text):
+        if not command.assigns:
+            yield command
+            yield from commands_within(command)
+
+
+def _called(command: Command) -> str | None:
+    """The script that a command hands over to."""
+    said = iter(words(command.text))
+    first = next((word for word in said if not _ASSIGNED.match(word) and word not in _SHELLS and word[:1] != "-"), "")
+    name = first.rpartition("/")[2]
+    return name if name.endswith(SCRIPTS) and not has_substitution(name) else None
+
+
+def _program(command: Command) -> str | None:
+    """The program that a command starts on several devices, or that trains by its name."""
+    found = _PROGRAM.search(command.text)
+    name = (found["file"] or found["module"]) if found else None
+    return name if name and (_LAUNCHER.search(command.text) or _TRAINS.search(name)) else None

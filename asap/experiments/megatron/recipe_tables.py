@@ -1,0 +1,49 @@
+"""What recipes of Megatron-Bridge and NeMo 2 say, by their names, read out of the libraries' releases
+(``bridge_recipes.jsonl``: ``src/megatron/bridge/recipes``; ``nemo_recipes.jsonl``: ``nemo/collections/llm/recipes``).
+
+A line has the recipe, the releases that have it, what all of them say (``settings``, in Megatron-LM's arguments), and
+what differs between them (``differs``), which is asked for.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asap.core.text import plain
+from asap.experiments.megatron.nemo import BRIDGE, NEMO
+
+_FILES = {BRIDGE: "bridge_recipes.jsonl", NEMO: "nemo_recipes.jsonl"}
+
+PARAMETERS = {
+    "tensor_parallelism": "tensor_model_parallel_size", "pipeline_parallelism": "pipeline_model_parallel_size",
+    "context_parallelism": "context_parallel_size", "sequence_parallelism": "sequence_parallel",
+    "expert_parallelism": "expert_model_parallel_size", "global_batch_size": "global_batch_size",
+    "micro_batch_size": "micro_batch_size", "seq_length": "seq_length",
+    "virtual_pipeline_parallelism": "num_virtual_stages_per_pipeline_rank",
+}  # fmt: skip
+"""What functions of recipes take, of NeMo 2 and of Megatron-Bridge 0.1."""
+
+
+def recipe_settings(library: str, recipe: str, without: Collection[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments that a recipe sets, with a note on where they are from; none where it is not known.
+
+    Args:
+        library: ``BRIDGE`` or ``NEMO``.
+        recipe: its name.
+        without: arguments that it does not decide here.
+    """
+    known = _table(library).get(recipe)
+    if known is None:
+        return {}, ()
+    settings = {key: value for key, value in known["settings"].items() if key not in without}
+    where = f"what {plain(recipe, 80)} does not change is that of {library} {known['releases']}"
+    return settings, (where,) if settings else ()
+
+
+@cache
+def _table(library: str) -> Mapping[str, Mapping[str, Any]]:
+    text = (Path(__file__).parent / _FILES[library]).read_text(encoding="utf-8")
+    entries = [json.loads(line) for line in text.splitlines()]
+    return {entry["recipe"]: entry for entry in entries}
