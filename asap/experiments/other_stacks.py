@@ -20,25 +20,23 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.hydra_defaults import with_defaults
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import (
-    bridge_recipe_file,
-    bridge_recipe_script,
-    bridge_script,
-    nemo,
-    nemo_launcher,
-    nemo_recipe_script,
-    nemo_script,
-    yaml_file,
-)
-from asap.experiments.megatron.bridge_program import is_bridge_program
-from asap.experiments.megatron.bridge_program_reader import is_setting as is_bridge_setting
-from asap.experiments.megatron.bridge_program_reader import read_bridge_program
-from asap.experiments.megatron.bridge_reader import read_bridge_script
+from asap.experiments.megatron import yaml_file
+from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
+from asap.experiments.megatron.bridge import recipe_script as bridge_recipe_script
+from asap.experiments.megatron.bridge import script as bridge_script
+from asap.experiments.megatron.bridge.program import is_bridge_program
+from asap.experiments.megatron.bridge.program_reader import is_setting as is_bridge_setting
+from asap.experiments.megatron.bridge.program_reader import read_bridge_program
+from asap.experiments.megatron.bridge.reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
-from asap.experiments.megatron.nemo_recipe import is_nemo_program
-from asap.experiments.megatron.nemo_recipe_reader import read_nemo_program
+from asap.experiments.megatron.nemo import launcher as nemo_launcher
+from asap.experiments.megatron.nemo import recipe_script as nemo_recipe_script
+from asap.experiments.megatron.nemo import script as nemo_script
+from asap.experiments.megatron.nemo.recipe import is_nemo_program
+from asap.experiments.megatron.nemo.recipe_reader import read_nemo_program
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
+from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
@@ -202,7 +200,7 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if bridge_recipe_file.is_recipe_file(values):
         return partial(bridge_recipe_file.read_recipe_file, values, path), partial(_is_nemo_setting, values)
-    if kind := nemo.dialect(values):
+    if kind := dialect(values):
         return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if yaml_file.is_megatron_yaml(values):
         return partial(yaml_file.read_megatron_yaml, document), megatron.is_argument

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.megatron import nemo
+from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.named_model import SHAPES
 
 _INSTEAD = (
@@ -83,9 +83,7 @@ _MAPPINGS = (
         "NeMo configuration of another model than a decoder",
         "give the configuration of a language model (model.num_layers, model.hidden_size …)",
         lambda v: (
-            "trainer" in v
-            and bool({"exp_manager", "model", "init_from_nemo_model"} & v.keys())
-            and nemo.dialect(v) is None
+            "trainer" in v and bool({"exp_manager", "model", "init_from_nemo_model"} & v.keys()) and dialect(v) is None
         ),
     ),
     Unread(

@@ -14,8 +14,8 @@ from asap.experiments.megatron.deepspeed_configuration import with_configuration
 from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.names import CORE, DEEPSPEED, READ
-from asap.experiments.megatron.nemo import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.megatron.workload import PRECISION, workload_of
+from asap.experiments.megatron.yaml_dialects import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.shell import with_sources

@@ -1,5 +1,5 @@
 """What recipes of Megatron-Bridge and NeMo 2 say, by their names, read out of the libraries' releases
-(``bridge_recipes.jsonl``: ``src/megatron/bridge/recipes``; ``nemo_recipes.jsonl``: ``nemo/collections/llm/recipes``).
+(``bridge/recipes.jsonl``: ``src/megatron/bridge/recipes``; ``nemo/recipes.jsonl``: ``nemo/collections/llm/recipes``).
 
 A line has the recipe, the releases that have it, what all of them say (``settings``, in Megatron-LM's arguments), and
 what differs between them (``differs``), which is asked for.
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.text import plain
-from asap.experiments.megatron.nemo import BRIDGE, NEMO
+from asap.experiments.megatron.yaml_dialects import BRIDGE, NEMO
 
-_FILES = {BRIDGE: "bridge_recipes.jsonl", NEMO: "nemo_recipes.jsonl"}
+_FILES = {BRIDGE: "bridge/recipes.jsonl", NEMO: "nemo/recipes.jsonl"}
 
 PARAMETERS = {
     "tensor_parallelism": "tensor_model_parallel_size", "pipeline_parallelism": "pipeline_model_parallel_size",

@@ -14,9 +14,9 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron.bridge_script import left_to_recipe
-from asap.experiments.megatron.nemo import BRIDGE
+from asap.experiments.megatron.bridge.script import left_to_recipe
 from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings
 from asap.plans.megatron.sections import PARAMETERS, VIRTUAL_SIZE

@@ -8,8 +8,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, OWNER, UNKNOWN
 from asap.experiments.megatron.architecture import architecture_of
-from asap.experiments.megatron.bridge_program import FUNCTION, recipe_of
-from asap.experiments.megatron.bridge_script import in_billions, model_of
+from asap.experiments.megatron.bridge.program import FUNCTION, recipe_of
+from asap.experiments.megatron.bridge.script import in_billions, model_of
 from asap.experiments.megatron.changed_shapes import SHAPES, read_changed_model
 from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.megatron.bridge_script import Start, hardware_of, left_to_recipe, recipe_arguments
-from asap.experiments.megatron.nemo import BRIDGE
+from asap.experiments.megatron.bridge.script import Start, hardware_of, left_to_recipe, recipe_arguments
 from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings
 

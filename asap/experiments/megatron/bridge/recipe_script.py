@@ -10,7 +10,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.python_objects import CLASS, UNKNOWN
-from asap.experiments.megatron.bridge_program_reader import read_recipe
+from asap.experiments.megatron.bridge.program_reader import read_recipe
 from asap.experiments.named_file import Brought
 from asap.experiments.processes import processes_of, with_processes
 from asap.experiments.several_runs import with_note_on_others

@@ -12,13 +12,13 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
-from asap.experiments.megatron.bridge_model import check_is_decoder
-from asap.experiments.megatron.bridge_script import left_to_recipe, model_of
+from asap.experiments.megatron.bridge.model import check_is_decoder
+from asap.experiments.megatron.bridge.script import left_to_recipe, model_of
 from asap.experiments.megatron.changed_shapes import read_changed_model
-from asap.experiments.megatron.nemo import NEMO
-from asap.experiments.megatron.nemo_recipe import Recipe, find_recipe
+from asap.experiments.megatron.nemo.recipe import Recipe, find_recipe
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.recipe_tables import PARAMETERS, recipe_settings
+from asap.experiments.megatron.yaml_dialects import NEMO
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS

@@ -13,15 +13,15 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.launch.python_objects import CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron.bridge_model import read_model
-from asap.experiments.megatron.bridge_precision import precision_of
-from asap.experiments.megatron.bridge_program import CHOSEN, CONTAINER, recipe_of, trained_configuration
-from asap.experiments.megatron.bridge_program import VARIABLE as CALLED
-from asap.experiments.megatron.bridge_script import left_to_recipe
-from asap.experiments.megatron.nemo import BRIDGE
+from asap.experiments.megatron.bridge.model import read_model
+from asap.experiments.megatron.bridge.precision import precision_of
+from asap.experiments.megatron.bridge.program import CHOSEN, CONTAINER, recipe_of, trained_configuration
+from asap.experiments.megatron.bridge.program import VARIABLE as CALLED
+from asap.experiments.megatron.bridge.script import left_to_recipe
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.recipe_tables import PARAMETERS as EARLIER
 from asap.experiments.megatron.recipe_tables import recipe_settings
+from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.stack_settings import StackSettings
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.program_lines import VARIABLE
