@@ -70,3 +70,9 @@ def test_nemo_shards_by_its_own_words():
     assert "ckpt_format" not in line
     with pytest.raises(PlanError, match="shards over all"):
         lines("data=8 replica=2 remat=full", {}, "nemo")
+
+
+def test_a_pipeline_that_stays_whole_is_not_written():
+    whole = {"tensor_model_parallel_size": 4, "num_virtual_stages_per_pipeline_rank": 1, "micro_batch_size": 1}
+    assert "virtual" not in lines("replica=64 model=2 microbatches=2", whole)
+    assert "virtual" in lines("replica=32 model=2 stage=2 microbatches=4 pipeline_repeats=2", whole)

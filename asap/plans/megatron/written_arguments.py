@@ -145,6 +145,8 @@ def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> di
         if rest:
             raise PlanError(f"{layers} layers do not divide into {stages} stages x {repeats}")
         return {LAYERS_EACH: str(each) if repeats > 1 else False}
+    if repeats == 1 and str(current.get(VIRTUAL)) == "1":
+        return {}
     return {VIRTUAL: str(repeats) if repeats > 1 else False}
 
 
