@@ -6,6 +6,7 @@ from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack
 from asap.plans.primus import is_primus
 from asap.proposals.proposal import Overrides
 from asap.study.flags import flags_for
+from asap.study.start import is_start
 from asap.study.study import Study
 
 
@@ -29,7 +30,7 @@ def launcher_line(study: Study, plan: Plan) -> str:
     configured = _is_configured(study)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
     current = experiment.hyperparameters if configured else None
-    if current is None and study.plan is not None:
+    if current is None and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over = experiment.workload.experts_over
         current = settings_of(
@@ -42,7 +43,7 @@ def launcher_line(study: Study, plan: Plan) -> str:
 
 def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
     """Degrees above one that a plan shares with what runs now, as the run's own launcher writes them."""
-    if study.plan is None:
+    if study.plan is None or is_start(study.experiment):
         return ()
     stack = stack_of(study.experiment.workload.framework)
     over = study.experiment.workload.experts_over

@@ -8,7 +8,6 @@ from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.trials import OfferedTrial
 
-_NEEDS = "It needs other numerics, a smaller batch or more chips."
 _OFFLOAD_LESS = (
     "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
     " cheaper than its copy. Give architecture, batch and sequence to learn which tensors."
@@ -34,7 +33,10 @@ def recommend(
     if situation is not None and situation.name in TOO_TIGHT:
         return _make_fit(proposals, considered, TOO_TIGHT[situation.name], first)
     if not proposals and considered and situation is not None and situation.name == "no_plan":
-        statement = f"No proposal: none of {considered:,} plans of this model and batch on these chips fits. {_NEEDS}"
+        statement = (
+            f"No proposal: none of {considered:,} plans fits with the settings at hand. Give the plan that runs with"
+            " --plan: rematerialisation, microbatches and offload are then searched too."
+        )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     if not proposals and bottleneck is Bottleneck.HOST_TRANSFER:
         return Recommendation(first=None, keep_incumbent=False, statement=_OFFLOAD_LESS)
@@ -78,7 +80,7 @@ def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, fi
     if not proposals:
         statement = (
             f"What runs now {verdict}, and none of {considered:,} other configurations of this model and batch on "
-            f"these chips is predicted to fit into HBM. {_NEEDS}"
+            "these chips is predicted to fit into HBM. It needs other numerics, a smaller batch or more chips."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     best = proposals[0]

@@ -5,6 +5,7 @@ from asap.experiments import HardwareReference
 from asap.models import Architecture
 from asap.reports.analysis import ExperimentSummary
 from asap.reports.phrases import UNKNOWN
+from asap.study.start import ASSUMED
 
 
 def experiment_facts(experiment: ExperimentSummary) -> list[tuple[str, str]]:
@@ -13,9 +14,15 @@ def experiment_facts(experiment: ExperimentSummary) -> list[tuple[str, str]]:
         ("hardware", describe_hardware(experiment.hardware, experiment.devices)),
         ("model", describe_model(experiment.model)),
         ("batch", _batch(experiment)),
-        ("plan", str(experiment.plan) if experiment.plan else UNKNOWN),
+        ("plan", _plan(experiment)),
         ("facts", _origin(experiment)),
     ]
+
+
+def _plan(experiment: ExperimentSummary) -> str:
+    if experiment.plan is None:
+        return UNKNOWN
+    return f"{experiment.plan}, {ASSUMED}" if experiment.provenance.get("plan") == ASSUMED else str(experiment.plan)
 
 
 def describe_hardware(hardware: HardwareReference, devices: int | None) -> str:

@@ -17,6 +17,7 @@ from asap.plans.microbatches import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
+from asap.study.start import with_start
 from asap.study.wishes import NO_WISHES, Wishes
 from asap.traces.analysis.report import ReplayReport
 
@@ -106,13 +107,15 @@ def study_of(experiment: Experiment, profile: Profile | None = None, recording: 
         PlanError: the plan does not fit the number of devices.
     """
     hardware, notes = _hardware(experiment.hardware)
+    constraints = _constraints(experiment, hardware)
+    if profile is None:
+        experiment = with_start(experiment, hardware, constraints)
     if profile is None and experiment.measured is not None:
         profile = stated_profile(experiment.measured)
     if profile is not None and profile.kpis.goodput is None and experiment.goodput is not None:
         kpis = profile.kpis.model_copy(update={"goodput": experiment.goodput})
         profile = profile.model_copy(update={"kpis": kpis})
     warnings = dict.fromkeys((*notes, *experiment.notes, *(profile.warnings if profile else ())))
-    constraints = _constraints(experiment, hardware)
     study = Study(experiment, profile, hardware, constraints, tuple(warnings), recording=recording)
     doubts = (*check_measurements(experiment, profile, hardware), *_check_stack(experiment, hardware))
     return replace(study, warnings=(*doubts, *study.warnings, *_check_incumbent(study)))

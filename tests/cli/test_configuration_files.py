@@ -101,6 +101,43 @@ def test_a_file_of_no_known_kind_is_named(asap, tmp_path):
     assert "colour" in done.err
 
 
+MODEL = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+}  # fmt: skip
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(MODEL))
+    return str(path)
+
+
+@pytest.mark.slow
+def test_a_model_alone_is_laid_out_from_a_start_that_is_said(asap, model):
+    said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--format", "json"]
+    found = analysis(asap("analyze", *said))
+    assert found["situation"] == "does_not_fit"
+    assert found["experiment"]["provenance"]["plan"] == "assumed, as a start"
+    assert any("no plan is on record: data=32" in note for note in found["warnings"])
+    assert all(one["prediction"]["memory"]["fits"] for one in found["proposals"])
+    assert all("ici_fsdp_parallelism=32" in one["overrides"]["maxtext"] for one in found["proposals"])
+
+
+@pytest.mark.slow
+def test_a_stated_plan_takes_the_place_of_the_start(asap, model):
+    said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--plan", "data=8 model=4"]
+    found = analysis(asap("analyze", *said, "--format", "json"))
+    assert found["experiment"]["plan"]["ici"]["model"] == 4
+    assert not any("no plan is on record" in note for note in found["warnings"])
+
+
+def test_a_batch_that_the_chips_do_not_divide_has_no_start(asap, model):
+    said = [model, "--hardware", "h100-32", "--batch", "12", "--sequence", "4096", "--format", "json"]
+    assert json.loads(asap("predict", *said).out)["incumbent"] is None
+
+
 MIXTURE = """\
 torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
   --num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 4096 --swiglu \\
@@ -117,5 +154,5 @@ def test_a_model_that_no_plan_can_hold_is_not_told_to_stay(asap, tmp_path):
     found = analysis(asap("analyze", str(path), "--hardware", "h100-8", "--format", "json"))
     assert found["proposals"] == []
     assert not found["recommendation"]["keep_incumbent"]
-    assert "more chips" in found["recommendation"]["statement"]
+    assert "--plan" in found["recommendation"]["statement"]
     assert any("does not divide the 2 devices of a pipeline stage" in note for note in found["warnings"])
