@@ -29,6 +29,7 @@ from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.torchtitan.requirements import check as check_torchtitan
+from asap.plans.torchtitan.requirements import required as required_by_torchtitan
 from asap.plans.yaml_lines import yaml_lines
 
 Stack = Literal[
@@ -132,6 +133,7 @@ def launch_lines(
     if stack == "torchtitan":
         check_torchtitan(plan, current)
         settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
+        settings |= required_by_torchtitan(settings, current)
         if primus.is_primus(current):
             return primus.lines_to_paste(settings, current)
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)

@@ -67,3 +67,31 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) or "").endswith(reason or "")
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) is None) == (reason is None)
+
+
+GRAPHS = {"training.num_tokens_per_microbatch_per_dp_rank": 16384, "training.max_context_length": 2048}
+
+
+@pytest.mark.parametrize(
+    ("current", "plan", "needed"),
+    [
+        (GRAPHS, "data=4 stage=2 microbatches=4", True),
+        (GRAPHS, "data=4 expert=2", True),
+        (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=8", False),
+        (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=4 stage=2 microbatches=4", True),
+        (GRAPHS | {"training.disable_cuda_graphs": True}, "data=4 stage=2 microbatches=4", False),
+        (GRAPHS, "data=8", False),
+        (TOML, "data=4 stage=2 microbatches=4", False),
+    ],
+)
+def test_cuda_graphs_go_where_a_plan_does_not_take_them(current, plan, needed):
+    line = launch_lines(Plan.parse(plan), "torchtitan", current, layers=32)
+    assert ("disable_cuda_graphs = true" in line) == needed
+
+
+def test_attention_of_variable_length_has_no_context_parallelism():
+    plan = Plan.parse("data=4 seq=2")
+    for said in ({"model.attn_backend": "varlen"}, {"model.name": "gpt_oss"}):
+        assert "no context parallelism of varlen" in (inexpressible(plan, "torchtitan", GRAPHS | said) or "")
+    asked = {"model.name": "gpt_oss", "model.attn_backend": "flex"}
+    assert inexpressible(plan, "torchtitan", GRAPHS | asked) is None

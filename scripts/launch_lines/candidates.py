@@ -1,0 +1,70 @@
+"""Lines of the candidates for configurations that launchers hold themselves, and what is to come of them."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from asap.core.errors import AsapError
+from asap.experiments.create import Statement, create_experiment
+from asap.plans import Plan, Remat
+from asap.proposals.launch import launcher_line
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.study.study import Study, study_of
+from launch_lines.line import Line
+from real_configurations import with_batch
+
+BATCHES = (1, 2, 4)
+SIZES = (16, 64, 256)
+MOST = 3
+"""Candidates of each batch, from the best to the worst: a launcher that builds the model takes its time."""
+
+
+def torchtitan_lines(checkout: Path) -> Iterator[Line]:
+    """Of all candidates for the configurations of torchtitan's models, with larger batches too."""
+    for registry in sorted(checkout.glob("torchtitan/models/*/config_registry.py")):
+        for name in re.findall(r"^def ([a-z]\w*)\(\) -> Trainer.Config:", registry.read_text(encoding="utf-8"), re.M):
+            for devices in SIZES:
+                words = registry.parent.name, name
+                yield from candidate_lines(f"{name} on {devices}", registry, [f"config={name}"], devices, words)
+
+
+def bridge_lines(folder: Path) -> Iterator[Line]:
+    """Of all candidates for recipes of Megatron-Bridge that it has written into a folder."""
+    for file in sorted(folder.glob("*.yaml")):
+        module, _, name = file.stem.partition("@")
+        devices = re.search(r"_(\d+)gpu_", name)
+        if devices is not None:
+            yield from candidate_lines(name, file, [], int(devices[1]), (module, name))
+
+
+def candidate_lines(
+    run: str, config: Path, overrides: list[str], devices: int, words: tuple[str, ...]
+) -> Iterator[Line]:
+    """Of all candidates for a configuration on H100s, as it is and with larger batches; none where it is not read."""
+    try:
+        study = study_of(
+            create_experiment("run", Statement(hardware=f"h100-{devices}"), config=config, overrides=overrides)
+        )
+        yield Line(run, words, "", devices)
+        for times in BATCHES:
+            larger = study if times == 1 else with_batch(study, times)
+            candidates = rank_candidates(larger, {}).candidates
+            for each in candidates[:: max(len(candidates) // MOST, 1)]:
+                yield Line(run, words, launcher_line(larger, each.plan), devices, meant=meaning_of(larger, each.plan))
+    except AsapError as error:
+        print(f"{run}: {error.message}", file=sys.stderr)
+
+
+def meaning_of(study: Study, plan: Plan) -> dict[str, int | str]:
+    """What a launcher is to make of a plan; sharded data parallelism counts together with the experts'."""
+    batch = plan.global_batch or study.experiment.workload.global_batch or 0
+    degrees = {axis: plan.degree(axis) for axis in ("replica", "seq", "model", "stage")}
+    meant: dict[str, int | str] = {
+        **degrees,
+        "data": plan.degree("data") * plan.degree("expert"),
+        "pipeline_repeats": plan.pipeline_repeats,
+    }
+    if plan.microbatches:
+        meant |= {"microbatches": plan.microbatches, "sequences": batch // plan.batch_shards // plan.microbatches}
+    return meant | ({"remat": plan.remat.value} if isinstance(plan.remat, Remat) else {})
