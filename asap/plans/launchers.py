@@ -15,7 +15,7 @@ from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.plans.megatron.bridge_options import as_options, is_started_by_script
+from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.megatron.dependents import connections
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
@@ -167,8 +167,10 @@ def launch_lines(
     if stack == "megatron":
         also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
         return command_line(arguments, str(current.get(JOINT, "-"))) + also
-    overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
-    return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
+    if stack == "bridge" and is_started_by_script(current):
+        arguments = with_batch(arguments, current, global_batch)
+        return as_options(hydra_overrides(arguments, "Megatron-Bridge", current))
+    return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge", current)
 
 
 def inexpressible(

@@ -12,12 +12,15 @@ import logging
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [str(Path(__file__).parent), sys.argv[1]]
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
+from meaning import differences  # noqa: E402
+
 _REMAT = {"FullAC": "full", "SelectiveAC": "minimal", "NoneType": "none"}
 
 
@@ -81,6 +84,7 @@ def meaning_of(trainer: Any) -> dict[str, int | str]:
         "replica": dims.dp_replicate,
         "data": dims.dp_shard,
         "seq": dims.cp,
+        "experts_over": dims.ep,
         "model": dims.tp,
         "stage": dims.pp,
         "pipeline_repeats": len(trainer.model_parts) if staged else 1,
@@ -88,11 +92,6 @@ def meaning_of(trainer: Any) -> dict[str, int | str]:
         "sequences": config.training.num_tokens_per_microbatch_per_dp_rank // config.training.max_context_length,
         "remat": _REMAT.get(type(config.activation_checkpoint).__qualname__.partition(".")[0], "?"),
     }
-
-
-def differences(meant: dict[str, int | str], made: dict[str, int | str]) -> str | None:
-    found = [f"{key}={made[key]}, meant {value}" for key, value in meant.items() if made.get(key, value) != value]
-    return ", ".join(found) or None
 
 
 if __name__ == "__main__":

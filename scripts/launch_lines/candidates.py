@@ -8,6 +8,7 @@ from pathlib import Path
 from asap.core.errors import AsapError
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan, Remat
+from asap.plans.validity import Degrees
 from asap.proposals.launch import launcher_line
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study, study_of
@@ -16,17 +17,17 @@ from real_configurations import with_batch
 
 BATCHES = (1, 2, 4)
 SIZES = (16, 64, 256)
-MOST = 3
-"""Candidates of each batch, from the best to the worst: a launcher that builds the model takes its time."""
+FEW = 3
+"""Candidates of each batch, from the best to the worst, for a launcher that builds the model, which takes its time."""
 
 
 def torchtitan_lines(checkout: Path) -> Iterator[Line]:
-    """Of all candidates for the configurations of torchtitan's models, with larger batches too."""
+    """Of some candidates for the configurations of torchtitan's models, with larger batches too."""
     for registry in sorted(checkout.glob("torchtitan/models/*/config_registry.py")):
         for name in re.findall(r"^def ([a-z]\w*)\(\) -> Trainer.Config:", registry.read_text(encoding="utf-8"), re.M):
             for devices in SIZES:
                 words = registry.parent.name, name
-                yield from candidate_lines(f"{name} on {devices}", registry, [f"config={name}"], devices, words)
+                yield from candidate_lines(f"{name} on {devices}", registry, [f"config={name}"], devices, words, FEW)
 
 
 def bridge_lines(folder: Path) -> Iterator[Line]:
@@ -39,9 +40,9 @@ def bridge_lines(folder: Path) -> Iterator[Line]:
 
 
 def candidate_lines(
-    run: str, config: Path, overrides: list[str], devices: int, words: tuple[str, ...]
+    run: str, config: Path, overrides: list[str], devices: int, words: tuple[str, ...], most: int | None = None
 ) -> Iterator[Line]:
-    """Of all candidates for a configuration on H100s, as it is and with larger batches; none where it is not read."""
+    """Of candidates for a configuration on H100s, as it is and with larger batches; none where it is not read."""
     try:
         study = study_of(
             create_experiment("run", Statement(hardware=f"h100-{devices}"), config=config, overrides=overrides)
@@ -50,7 +51,7 @@ def candidate_lines(
         for times in BATCHES:
             larger = study if times == 1 else with_batch(study, times)
             candidates = rank_candidates(larger, {}).candidates
-            for each in candidates[:: max(len(candidates) // MOST, 1)]:
+            for each in candidates[:: max(len(candidates) // most, 1) if most else 1]:
                 yield Line(run, words, launcher_line(larger, each.plan), devices, meant=meaning_of(larger, each.plan))
     except AsapError as error:
         print(f"{run}: {error.message}", file=sys.stderr)
@@ -62,7 +63,10 @@ def meaning_of(study: Study, plan: Plan) -> dict[str, int | str]:
     degrees = {axis: plan.degree(axis) for axis in ("replica", "seq", "model", "stage")}
     meant: dict[str, int | str] = {
         **degrees,
+        "batch": batch,
         "data": plan.degree("data") * plan.degree("expert"),
+        "sharded": int(plan.degree("data") > 1),
+        "experts_over": Degrees.of(plan, study.experiment.workload.experts_over).expert_devices,
         "pipeline_repeats": plan.pipeline_repeats,
     }
     if plan.microbatches:

@@ -53,6 +53,14 @@ def test_experts_are_not_exchanged_beside_computing_where_that_is_refused():
     assert word in lines("replica=16 microbatches=8", overlapped).partition("# without")[2]
 
 
+@pytest.mark.parametrize(
+    ("said", "written"), [({}, True), ({"disable_bias_linear": True}, False), ({"add_bias_linear": False}, False)]
+)
+def test_experts_with_biases_are_not_split_by_tensor_parallelism(said, written):
+    line = lines("replica=4 model=2 expert=4 remat=none", {"num_experts": 8} | said)
+    assert ("--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line) == written
+
+
 def test_sharded_parameters_are_saved_in_a_format_of_their_own():
     line = lines("data=16 remat=full", {"ckpt_format": "torch_dist"})
     assert "--ckpt-format fsdp_dtensor" in line

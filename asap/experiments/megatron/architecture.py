@@ -60,7 +60,7 @@ def architecture_of(settings: StackSettings) -> tuple[Architecture, dict[str, st
     Raises:
         ConfigError: the arguments make no decoder that is read.
     """
-    if hybrid := next((key for key in _HYBRID if key in settings), None):
+    if hybrid := next((key for key in _HYBRID if settings.get(key) not in (None, False)), None):
         reason = f"{hybrid}: layers that are not attention and MLP are not modelled"
         raise ConfigError(reason, where=settings.where(hybrid))
     if other := next((key for key in OTHER_MODELS if settings.get(key) not in (None, False)), None):

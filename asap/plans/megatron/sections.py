@@ -19,7 +19,7 @@ from asap.plans.megatron.arguments import (
     STRATEGY,
     VIRTUAL,
 )
-from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST
+from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST, OVERLAP
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.requirements import PRECISION_AWARE
 
@@ -43,8 +43,13 @@ _SECTIONS_OF_BRIDGE = {
     **dict.fromkeys((OFFLOAD, OPTIMIZER, PRECISION_AWARE, *MOMENTS.values()), "optimizer"),
     **dict.fromkeys((INSTANCES, FSDP, STRATEGY, "use_distributed_optimizer"), "ddp"),
     CHECKPOINTS: "checkpoint",
+    **dict.fromkeys(("tp_comm_overlap", *OVERLAP), "comm_overlap"),
 }
 """Where Megatron-Bridge has an argument that is none of the model."""
+CORE_SECTION = "section_of_core"
+"""Among settings: where a configuration of Megatron-Bridge has what Megatron's core knows. Since July 2026 recipes of
+Llama have it in ``model.transformer``: an override of ``model.…`` has to be forced there, and may be elsewhere."""
+_ANY_CORE_SECTION = "++model"
 
 
 def is_of_stages(key: str) -> bool:
@@ -70,8 +75,15 @@ def _section_of_own(key: str) -> str:
     return "model_parallel." if of_core else ""
 
 
-def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
-    """Arguments that change for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``."""
+def hydra_overrides(arguments: Mapping[str, str | bool], kind: str, current: Mapping[str, object] | None = None) -> str:
+    """Arguments that change for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``.
+
+    Args:
+        arguments: to be written; ``False`` is one to leave out.
+        kind: which of the two.
+        current: the settings as they are.
+    """
+    of_core = "model" if kind == "NeMo" else (current or {}).get(CORE_SECTION, _ANY_CORE_SECTION)
     renamed = {
         "NeMo": {
             GRANULARITY: "activations_checkpoint_granularity",
@@ -85,7 +97,7 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
     for key, value in yaml_values(arguments).items():
         name = VIRTUAL_SIZE if key in _OF_STAGES else renamed.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
-        terms.append(f"{sections.get(key, 'model')}.{name}={text}")
+        terms.append(f"{sections.get(key, of_core)}.{name}={text}")
     return " ".join(terms)
 
 
