@@ -16,9 +16,10 @@ from launch_lines.line import Line
 from real_configurations import with_batch
 
 BATCHES = (1, 2, 4)
-SIZES = (16, 64, 256)
-FEW = 3
-"""Candidates of each batch, from the best to the worst, for a launcher that builds the model, which takes its time."""
+SIZES, SIZES_OF_TUNING = (16, 64, 256), (8, 32)
+DEEPSPEED = "\ndeepspeed:"
+FEW, MANY = 3, 12
+"""Candidates of each batch, from the best to the worst: few for a launcher that builds the model, which takes long."""
 
 
 def torchtitan_lines(checkout: Path) -> Iterator[Line]:
@@ -37,6 +38,14 @@ def bridge_lines(folder: Path) -> Iterator[Line]:
         devices = re.search(r"_(\d+)gpu_", name)
         if devices is not None:
             yield from candidate_lines(name, file, [], int(devices[1]), (module, name))
+
+
+def axolotl_lines(checkout: Path) -> Iterator[Line]:
+    """Of candidates for the examples of Axolotl that train all weights by FSDP or by replicas."""
+    for file in sorted(checkout.glob("examples/**/*.y*ml")):
+        for devices in SIZES_OF_TUNING:
+            found = candidate_lines(f"{file.relative_to(checkout)} on {devices}", file, [], devices, (str(file),), MANY)
+            yield from (line for line in found if DEEPSPEED not in file.read_text(encoding="utf-8"))
 
 
 def candidate_lines(
