@@ -236,12 +236,14 @@ def _kv_heads(architecture: Architecture) -> int | None:
 
 
 def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
-    """KV heads that tensor parallelism has to divide (torchtitan's ``models/common/decoder.py``, August 2026)."""
-    return (architecture.kv_heads or 0) if stack_of(framework) == "torchtitan" and not architecture.is_mla else 0
+    """KV heads that tensor parallelism has to divide: of torchtitan (``models/common/decoder.py``, August 2026) and of
+    nanotron (``config/config.py``, April 2026)."""
+    repeats = stack_of(framework) not in ("torchtitan", "nanotron")
+    return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
 
 
 def _most_stages(architecture: Architecture, framework: str | None) -> int:
-    """Of a pipeline; the same file of torchtitan has none for tied embeddings."""
+    """Of a pipeline; torchtitan has none for tied embeddings (the same file)."""
     return 1 if stack_of(framework) == "torchtitan" and architecture.tied_embeddings else 0
 
 
