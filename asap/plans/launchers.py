@@ -17,7 +17,7 @@ from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
-from asap.plans.megatron.dependents import connections
+from asap.plans.megatron.dependents import connections, unsplit
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import required
@@ -157,6 +157,7 @@ def launch_lines(
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron" and not is_megatron_deepspeed(current):
         arguments |= required(plan, current)
+    arguments |= unsplit(plan, current) if stack == "nemo" else {}
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)

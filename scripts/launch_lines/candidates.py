@@ -76,7 +76,7 @@ def meaning_of(study: Study, plan: Plan) -> dict[str, int | str]:
         "data": plan.degree("data") * plan.degree("expert"),
         "sharded": int(plan.degree("data") > 1),
         "experts_over": Degrees.of(plan, study.experiment.workload.experts_over).expert_devices,
-        "pipeline_repeats": plan.pipeline_repeats,
+        "pipeline_repeats": plan.pipeline_repeats if plan.degree("stage") > 1 else 1,
     }
     if plan.microbatches:
         meant |= {"microbatches": plan.microbatches, "sequences": batch // plan.batch_shards // plan.microbatches}

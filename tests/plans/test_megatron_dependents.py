@@ -78,3 +78,22 @@ def test_nemo_shards_by_its_own_words():
     assert "ckpt_format" not in line
     with pytest.raises(PlanError, match="shards over all"):
         lines("data=8 replica=2 remat=full", {}, "nemo")
+
+
+def test_a_setting_that_nemos_yaml_lacks_is_forced_into_it():
+    words = lines("replica=4 model=2 seq=2 remat=none", {"tensor_model_parallel_size": 1}, "nemo").split()
+    assert {"model.tensor_model_parallel_size=2", "++model.context_parallel_size=2"} <= {*words}
+    with pytest.raises(PlanError, match="offloads no optimizer"):
+        lines("replica=8 offload=optimizer", {"tensor_model_parallel_size": 1}, "nemo")
+
+
+def test_nemo_has_sequence_parallelism_with_tensors_split_alone():
+    split = {"tensor_model_parallel_size": 2, "sequence_parallel": True}
+    assert "model.sequence_parallel=false" in lines("replica=16 remat=none", split, "nemo").split()
+    assert "sequence_parallel" not in lines("replica=4 model=4 remat=none", split, "nemo")
+
+
+def test_a_recipe_of_nemo_has_its_optimizer_in_a_section_of_its_own():
+    line = lines("replica=8 offload=optimizer", {"words_of_recipe": "python"}, "nemo")
+    for key in ("optimizer_cpu_offload", "use_precision_aware_optimizer"):
+        assert f"recipe.optim.config.{key} = True" in line.splitlines()

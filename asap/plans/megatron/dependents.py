@@ -16,6 +16,7 @@ _OF_STAGES = ("pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_r
 FSDP, CHECKPOINTS, _OF_FSDP, _USUAL = "use_megatron_fsdp", "ckpt_format", "fsdp_dtensor", "torch_dist"
 _CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
 _EACH = "num_layers_per_virtual_pipeline_stage"
+_SEQUENCE = "sequence_parallel"
 _EXPERT = "expert_model_parallel_size"
 
 
@@ -45,6 +46,11 @@ def invalidated(
     if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
         found.append("overlap_param_gather_with_optimizer_step")
     return {key: False for key in found if is_set(current, key)}
+
+
+def unsplit(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
+    """Sequence parallelism, to be left out without tensor parallelism; Megatron-LM does so itself, NeMo does not."""
+    return {_SEQUENCE: False} if plan.degree("model") == 1 and is_set(current, _SEQUENCE) else {}
 
 
 def checkpoints(wanted: Mapping[str, str | bool], current: Mapping[str, object]) -> dict[str, str | bool]:

@@ -49,7 +49,9 @@ _SECTIONS_OF_BRIDGE = {
 CORE_SECTION = "section_of_core"
 """Among settings: where a configuration of Megatron-Bridge has what Megatron's core knows. Since July 2026 recipes of
 Llama have it in ``model.transformer``: an override of ``model.…`` has to be forced there, and may be elsewhere."""
-_ANY_CORE_SECTION = "++model"
+_FORCED = "++"
+"""Before a setting that a configuration may not have, which Hydra refuses otherwise."""
+_ANY_CORE_SECTION = f"{_FORCED}model"
 
 
 def is_of_stages(key: str) -> bool:
@@ -83,7 +85,8 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str, current: Map
         kind: which of the two.
         current: the settings as they are.
     """
-    of_core = "model" if kind == "NeMo" else (current or {}).get(CORE_SECTION, _ANY_CORE_SECTION)
+    current = current or {}
+    of_core = "model" if kind == "NeMo" else current.get(CORE_SECTION, _ANY_CORE_SECTION)
     renamed = {
         "NeMo": {
             GRANULARITY: "activations_checkpoint_granularity",
@@ -97,7 +100,8 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str, current: Map
     for key, value in yaml_values(arguments).items():
         name = VIRTUAL_SIZE if key in _OF_STAGES else renamed.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
-        terms.append(f"{sections.get(key, of_core)}.{name}={text}")
+        said = kind != "NeMo" or not current or not {key, name, name.partition(".")[0]}.isdisjoint(current)
+        terms.append(f"{'' if said else _FORCED}{sections.get(key, of_core)}.{name}={text}")
     return " ".join(terms)
 
 
@@ -105,8 +109,10 @@ def _with_fsdp_of_nemo(arguments: Mapping[str, str | bool]) -> dict[str, str | b
     """NeMo has PyTorch's FSDP, with another optimizer (``nlp/parts/megatron_trainer_builder.py``).
 
     Raises:
-        PlanError: groups of replicas are sharded each for themselves.
+        PlanError: groups of replicas are sharded each for themselves, or the optimizer is offloaded.
     """
+    if arguments.get(OFFLOAD) is True:
+        raise PlanError("a YAML of NeMo offloads no optimizer")
     rest = {key: value for key, value in arguments.items() if key not in _OF_FSDP}
     shards = arguments.get(FSDP)
     if shards is None:
