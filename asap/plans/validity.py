@@ -236,9 +236,13 @@ def _kv_heads(architecture: Architecture) -> int | None:
 
 
 def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
-    """KV heads that tensor parallelism has to divide: of torchtitan (``models/common/decoder.py``, August 2026), of
-    nanotron (``config/config.py``, April 2026) and of NeMo (``TransformerConfig`` of Megatron-Core until 0.15)."""
-    repeats = stack_of(framework) not in ("torchtitan", "nanotron", "nemo")
+    """KV heads that tensor parallelism has to divide.
+
+    Of torchtitan (``models/common/decoder.py``, August 2026), nanotron (``config/config.py``, April 2026) and NeMo
+    (``TransformerConfig`` of Megatron-Core until 0.15); DeepSpeed leaves devices beyond them without attention
+    (``runtime/engine.py``, 0.19).
+    """
+    repeats = stack_of(framework) not in ("torchtitan", "nanotron", "nemo", "deepspeed")
     return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
 
 
