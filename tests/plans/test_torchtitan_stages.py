@@ -13,6 +13,7 @@ from asap.plans.launchers import inexpressible, launch_lines
 from asap.plans.torchtitan import settings as titan
 
 TOML = {"model.flavor": "8B", "parallelism.data_parallel_shard_degree": 8, "training.local_batch_size": 8}
+GRAPHS = {"training.num_tokens_per_microbatch_per_dp_rank": 16384, "training.max_context_length": 2048}
 EACH = "parallelism.pipeline_parallel_layers_per_stage"
 
 
@@ -60,6 +61,10 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
         (TOML, "replica=4 model=2", "with FSDP only"),
         (TOML, "replica=4 data=2 model=2", None),
         (TOML | {"configured_in_python": True}, "replica=4 model=2", None),
+        (TOML | {"model.name": "qwen3"}, "data=4 stage=2 microbatches=4", "no pipeline for qwen3"),
+        (TOML | {"model.name": "llama3"}, "data=4 stage=2 microbatches=4", None),
+        (TOML | {"model.name": "deepseek_v3"}, "data=4 seq=2", "no context parallelism for deepseek_v3"),
+        (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
         (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", "needs another backend"),
         (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
     ],
@@ -67,9 +72,6 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) or "").endswith(reason or "")
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) is None) == (reason is None)
-
-
-GRAPHS = {"training.num_tokens_per_microbatch_per_dp_rank": 16384, "training.max_context_length": 2048}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ ATTENTION = "model.attn_backend"
 _NAME, _VARLEN = "model.name", "varlen"
 _WITH_VARLEN = ("gpt_oss",)
 """Models whose attention it is by default."""
+_UNSTAGED, _UNSHARED = ("qwen3", "gpt_oss"), ("deepseek_v3", "llama4", "gpt_oss")
+"""Models that had no pipeline, and no context parallelism, until February 2026 (``models/*/__init__.py``)."""
 
 
 def check(plan: Plan, current: Mapping[str, object]) -> None:
@@ -23,8 +25,10 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
     Raises:
         PlanError: replicas without FSDP beside tensor parallelism or stages, which ``parallelize_llama`` and its like
             refused until March 2026; or context parallelism by DTensor, which is gone since August, or of attention
-            that has none.
+            that has none; or what a model did not have in TOML's days.
     """
+    if _is_of_2025(current):
+        _check_model(plan, str(current.get(_NAME)))
     sharded = plan.degree("data") * plan.degree("expert") * plan.degree("seq")
     others = plan.degree("model") * plan.degree("stage")
     if _is_of_2025(current) and plan.degree("replica") > 1 == sharded and others > 1:
@@ -34,6 +38,13 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
         raise PlanError("torchtitan's context parallelism needs another backend", hint=f'{_BACKEND} = "spmd_types"')
     if plan.degree("seq") > 1 and _attention(current) == _VARLEN:
         raise PlanError(f"torchtitan has no context parallelism of {_VARLEN} attention", hint=f"{ATTENTION}=flex")
+
+
+def _check_model(plan: Plan, name: str) -> None:
+    lacking = {"pipeline": (_UNSTAGED, "stage"), "context parallelism": (_UNSHARED, "seq")}
+    for what, (models, axis) in lacking.items():
+        if name in models and plan.degree(axis) > 1:  # pyright: ignore[reportArgumentType]
+            raise PlanError(f"torchtitan until February 2026 has no {what} for {name}")
 
 
 def required(changed: Mapping[str, str], current: Mapping[str, object]) -> dict[str, str]:
