@@ -15,9 +15,9 @@ from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.plans.megatron.bridge_options import as_options, is_started_by_script
+from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
-from asap.plans.megatron.dependents import connections
+from asap.plans.megatron.dependents import connections, unsplit
 from asap.plans.megatron.program_lines import VARIABLE, program_lines
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
@@ -30,6 +30,7 @@ from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.torchtitan.requirements import check as check_torchtitan
+from asap.plans.torchtitan.requirements import required as required_by_torchtitan
 from asap.plans.yaml_lines import yaml_lines
 
 Stack = Literal[
@@ -133,6 +134,7 @@ def launch_lines(
     if stack == "torchtitan":
         check_torchtitan(plan, current)
         settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
+        settings |= required_by_torchtitan(settings, current)
         if primus.is_primus(current):
             return primus.lines_to_paste(settings, current)
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
@@ -156,6 +158,7 @@ def launch_lines(
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron" and not is_megatron_deepspeed(current):
         arguments |= required(plan, current)
+    arguments |= unsplit(plan, current) if stack == "nemo" else {}
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
@@ -168,8 +171,10 @@ def launch_lines(
     if stack == "megatron":
         also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
         return command_line(arguments, str(current.get(JOINT, "-"))) + also
-    overrides = hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge")
-    return as_options(overrides) if stack == "bridge" and is_started_by_script(current) else overrides
+    if stack == "bridge" and is_started_by_script(current):
+        arguments = with_batch(arguments, current, global_batch)
+        return as_options(hydra_overrides(arguments, "Megatron-Bridge", current))
+    return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge", current)
 
 
 def inexpressible(

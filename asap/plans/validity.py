@@ -17,7 +17,8 @@ from asap.plans.plan import AXES, Plan
 
 @dataclass(frozen=True)
 class Constraints:
-    """The facts that limit a plan; ``None`` is unknown. A ``sharded_width`` of 0 divides over any shards."""
+    """The facts that limit a plan; ``None`` is unknown. A ``sharded_width`` or ``whole_kv_heads`` of 0 divides over any
+    devices, and ``most_stages`` of 0 is no limit."""
 
     devices_per_slice: int | None = None
     slices: int | None = None
@@ -25,6 +26,8 @@ class Constraints:
     sequence_length: int | None = None
     heads: int | None = None
     kv_heads: int | None = None
+    whole_kv_heads: int = 0
+    most_stages: int = 0
     experts: int | None = None
     layers: int | None = None
     sharded_width: int | None = None
@@ -46,6 +49,8 @@ class Constraints:
             sequence_length=workload.sequence_length,
             heads=architecture.heads if architecture else None,
             kv_heads=_kv_heads(architecture) if architecture else None,
+            whole_kv_heads=_whole_kv_heads(architecture, workload.framework) if architecture else 0,
+            most_stages=_most_stages(architecture, workload.framework) if architecture else 0,
             experts=architecture.experts if architecture else None,
             layers=workload.pipelined_layers or (architecture.layers if architecture else None),
             sharded_width=_sharded_width(architecture, workload.framework) if architecture else None,
@@ -162,6 +167,18 @@ RULES = (
         "{fact} KV heads neither divide over model={model} nor repeat evenly on it",
     ),
     Rule(
+        "whole_kv_heads",
+        "whole_kv_heads",
+        lambda d, n: n % d.model == 0,
+        "{fact} KV heads do not divide over model={model}, and this launcher repeats none",
+    ),
+    Rule(
+        "stages",
+        "most_stages",
+        lambda d, n: (d.stage <= n) | (n == 0),
+        "this launcher splits no model with tied embeddings into stages",
+    ),
+    Rule(
         "experts",
         "experts",
         lambda d, n: (n % d.expert_devices == 0) & ((n > 0) | (d.expert == 1)),
@@ -216,6 +233,22 @@ def unchecked(constraints: Constraints) -> tuple[str, ...]:
 def _kv_heads(architecture: Architecture) -> int | None:
     """Of MLA there is one latent for all heads, which every device of a model axis holds."""
     return 1 if architecture.is_mla else architecture.kv_heads
+
+
+def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
+    """KV heads that tensor parallelism has to divide.
+
+    Of torchtitan (``models/common/decoder.py``, August 2026), nanotron (``config/config.py``, April 2026) and NeMo
+    (``TransformerConfig`` of Megatron-Core until 0.15); DeepSpeed leaves devices beyond them without attention
+    (``runtime/engine.py``, 0.19).
+    """
+    repeats = stack_of(framework) not in ("torchtitan", "nanotron", "nemo", "deepspeed")
+    return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
+
+
+def _most_stages(architecture: Architecture, framework: str | None) -> int:
+    """Of a pipeline; torchtitan has none for tied embeddings (the same file)."""
+    return 1 if stack_of(framework) == "torchtitan" and architecture.tied_embeddings else 0
 
 
 def _sharded_width(architecture: Architecture, framework: str | None) -> int | None:

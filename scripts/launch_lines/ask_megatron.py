@@ -16,6 +16,7 @@ from typing import Any
 
 sys.path.insert(0, sys.argv[1])
 warnings.simplefilter("ignore")
+typing.__dict__.setdefault("override", lambda function: function)  # of Python 3.12
 _DATA = ("--mock-data", "--lr", "1e-4", "--train-iters", "10", "--tokenizer-type", "NullTokenizer")
 _H100 = SimpleNamespace(major=9, minor=0, total_memory=80 << 30, name="NVIDIA H100", multi_processor_count=132)
 
@@ -24,7 +25,6 @@ def pretend_gpu() -> None:
     """What Megatron-LM asks of the GPU when it is imported and checks arguments."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    typing.__dict__.setdefault("override", lambda function: function)  # of Python 3.12
     torch.cuda.is_available = lambda: True
     torch.cuda.current_device = lambda: 0
     torch.cuda.get_device_capability = lambda *_: (_H100.major, _H100.minor)

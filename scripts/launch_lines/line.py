@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class Line:
         devices: of the run.
         slices: of TPUs.
         hardware: of the run.
+        meant: what the launcher is to make of the line, where it is asked: degrees, batches, recomputation.
     """
 
     run: str
@@ -39,6 +40,7 @@ class Line:
     devices: int
     slices: int = 1
     hardware: str = ""
+    meant: dict[str, int | str] = field(default_factory=dict, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """For the interpreter that has the launcher's packages."""

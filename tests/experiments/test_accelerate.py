@@ -1,6 +1,7 @@
 """Accelerate's configuration with the arguments of a program, in files and in scripts."""
 
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -105,6 +106,8 @@ def test_version_2_has_sizes(read):
             "parallelism_config_tp_size": 1,
         },
     }  # fmt: skip
+    with pytest.raises(PlanError, match="nothing to shard beside tensors"):
+        line(run, "model=16")
     with pytest.raises(ConfigError, match="the other sizes leave 16 devices"):
         read("fsdp2.yaml", SECOND.replace("num_processes: 16", "num_processes: 32"), *ARGUMENTS)
     with pytest.raises(ConfigError, match="fsdp_config is not a mapping"):
@@ -243,8 +246,11 @@ def test_a_plan_is_found_again_in_its_own_settings(replica, data, tensor, contex
     try:
         changed = accelerate.to_settings(plan, current, global_batch=batch)
     except PlanError:
-        assert data == 1 < replica
+        assert data == 1
+        assert replica > 1 or context == 1 < tensor
         return
+    sizes = [int(value) for key, value in (current | changed).items() if key.startswith("parallelism_config")]
+    assert math.prod(sizes) in (1, plan.devices)  # Accelerate takes no others where one is above one
     assert accelerate.from_settings(current | changed, plan.devices) == plan
     assert accelerate.global_batch_of(current | changed, plan) == batch
 

@@ -11,7 +11,7 @@ from asap.experiments.stack_settings import dotted
 from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.axolotl import settings as axolotl
-from asap.plans.launchers import launch_lines
+from asap.plans.launchers import inexpressible, launch_lines
 from asap.prediction.predict_study import expect
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import read
@@ -46,6 +46,7 @@ STAGE_2 = {
     "zero_optimization": {"stage": 2}, "bf16": {"enabled": True},
     "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto",
 }  # fmt: skip
+NEW = {"fsdp_version": 2, "flash_attention": True}
 POWERS = st.sampled_from((1, 2, 4))
 
 
@@ -149,6 +150,9 @@ def test_eight_billion_weights_in_bf16_with_moments_of_a_byte_fit(read):
     assert prediction.memory.fits
 
 
+SECOND = {"fsdp_config.offload_params": False} | NEW
+
+
 @given(
     st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS),
     st.booleans(),
@@ -156,7 +160,7 @@ def test_eight_billion_weights_in_bf16_with_moments_of_a_byte_fit(read):
 )
 def test_settings_read_back_are_the_plan(mesh, recomputes, on):
     plan = Plan(ici=mesh, microbatches=2, remat=Remat.FULL if recomputes else Remat.NONE)
-    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1, **dict.fromkeys(on, True)}
+    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1, **dict.fromkeys(on, True)} | NEW
     line = launch_lines(plan, "axolotl", present, global_batch=1024)
     pasted = present | dotted(parse_yaml(line, "line")[0])
     assert axolotl.from_settings(pasted, plan.devices) == plan
@@ -168,3 +172,39 @@ def test_what_axolotl_cannot_run_is_refused():
     for text in ("data=2 stage=2", "data=2 expert=2", "replica=4", "data=4 offload=optimizer", "data=4 remat=minimal"):
         with pytest.raises(PlanError, match="Axolotl"):
             launch_lines(Plan.parse(text), "axolotl", {"fsdp_config.a": 1}, global_batch=8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "plan", "said"),
+    [
+        ({}, "replica=4 model=2", "under FSDP alone"),
+        ({}, "model=8", None),
+        (SECOND, "data=4 model=2", None),
+        (SECOND, "model=8", "nothing to shard"),
+        (SECOND | {"fsdp_version": 1}, "data=4 model=2", "from fsdp_version: 2"),
+        (SECOND | {"fsdp_version": 1}, "replica=2 data=4", "from fsdp_version: 2"),
+        (SECOND | {"fsdp_version": 1}, "data=8", None),
+        (SECOND | {"flash_attention": False}, "data=4 seq=2", "needs attn_implementation"),
+        (SECOND | {"attn_implementation": "flex_attention"}, "data=4 seq=2", "needs attn_implementation"),
+        (SECOND | {"attn_implementation": "flash_attention_3"}, "data=4 seq=2", None),
+        (SECOND | {"sample_packing": True}, "data=4 seq=2 microbatches=2", "one sequence at once"),
+        (SECOND | {"sample_packing": True}, "data=4 seq=2 microbatches=4", None),
+        (SECOND | {"optimizer": "adamw_8bit"}, "data=4 model=2", "an optimizer of 8 bits"),
+    ],
+)
+def test_what_axolotl_refuses_beside_what_is_set(settings, plan, said):
+    reason = inexpressible(Plan.parse(plan), "axolotl", settings, 16)
+    assert reason is None if said is None else said in (reason or "")
+
+
+def test_sizes_beside_others_are_all_said():
+    assert "dp_shard_size: 4" in launch_lines(Plan.parse("data=4 model=2"), "axolotl", SECOND)
+    assert "dp_shard_size" not in launch_lines(Plan.parse("data=8"), "axolotl", SECOND)
+
+
+def test_what_is_recomputed_no_more_is_not_offloaded(read, tmp_path):
+    (tmp_path / "zero2.json").write_text(json.dumps(STAGE_2))
+    text = f"{TUNING}deepspeed: zero2.json\nactivation_offloading: true"
+    run = read("run.yaml", text, hardware="h100-8")
+    line = launch_lines(Plan.parse("replica=8 microbatches=4 remat=none"), "deepspeed", run.hyperparameters)
+    assert parse_yaml(line, "line")[0] == {"gradient_checkpointing": False, "activation_offloading": False}

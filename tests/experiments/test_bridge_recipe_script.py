@@ -54,4 +54,4 @@ def test_plans_are_written_back_as_overrides(read):
     run = read("run.sh", START)
     plan = Plan.parse("replica=4 model=8 microbatches=8 remat=none")
     words = launch_lines(plan, "bridge", run.hyperparameters, global_batch=64, layers=80).split()
-    assert {"model.tensor_model_parallel_size=8", "model.pipeline_model_parallel_size=1"} <= {*words}
+    assert {"++model.tensor_model_parallel_size=8", "++model.pipeline_model_parallel_size=1"} <= {*words}

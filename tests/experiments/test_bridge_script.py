@@ -38,6 +38,16 @@ def test_what_the_command_says_is_read_and_the_rest_left_to_the_recipe(read):
     assert "model.tensor_model_parallel_size" not in line
 
 
+def test_a_line_holds_for_recipes_of_either_form_and_keeps_the_batch(read):
+    run = read("launch.sh", START.replace("--global_batch_size 128", ""), "recompute_granularity=none")
+    plan = Plan.parse("replica=8 microbatches=8 remat=full")
+    words = launch_lines(plan, "bridge", run.hyperparameters, global_batch=128).split()
+    assert "++model.recompute_granularity=full" in words
+    assert words[words.index("--global_batch_size") + 1] == "128"
+    said = read("launch.sh", START, "recompute_granularity=none")
+    assert "--global_batch_size" not in launch_lines(plan, "bridge", said.hyperparameters, global_batch=128)
+
+
 def test_a_plan_that_hangs_on_the_recipe_is_unknown_until_it_is_said(read):
     silent = START.replace(" --use_megatron_fsdp 0", "")
     run = read("launch.sh", silent)

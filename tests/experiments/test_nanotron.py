@@ -3,6 +3,8 @@
 import pytest
 
 from asap.core.errors import ConfigError
+from asap.plans import Plan
+from asap.plans.launchers import inexpressible
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -63,3 +65,13 @@ def test_starcoder_has_names_of_its_own(read):
 def test_what_cannot_be_read_is_refused(read, before, after, said):
     with pytest.raises(ConfigError, match=said):
         read("config.yaml", CONFIG.replace(before, after), hardware="h100-16")
+
+
+def test_what_nanotron_refuses_is_no_proposal(read):
+    dense = read("config.yaml", CONFIG).hyperparameters
+    ring = CONFIG.replace("is_llama_config: true", "is_qwen2_config: true, _attn_implementation: llama3_ring_attention")
+    context, few = Plan.parse("replica=8 seq=2"), Plan.parse("replica=2 stage=8 microbatches=4")
+    assert "in its Qwen alone" in (inexpressible(context, "nanotron", dense) or "")
+    assert inexpressible(context, "nanotron", read("config.yaml", ring).hyperparameters) is None
+    assert "too few for 8 stages" in (inexpressible(few, "nanotron", dense) or "")
+    assert inexpressible(few.model_copy(update={"microbatches": 8}), "nanotron", dense) is None

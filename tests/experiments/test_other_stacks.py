@@ -5,7 +5,9 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
-from asap.plans import Remat
+from asap.experiments.yaml_text import parse_yaml
+from asap.plans import Plan, Remat
+from asap.plans.launchers import inexpressible, launch_lines
 from tests.experiments.stack_configurations import BRIDGE, DEEPSPEED, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size
 
 __all__ = ["read"]
@@ -23,6 +25,37 @@ def test_megatron_bridge(read):
     assert size(run) == pytest.approx(LLAMA3_8B, rel=0.01)
     assert str(run.plan) == "data=32 model=2 microbatches=4 remat=none"
     assert (run.workload.framework, run.workload.precision) == ("Megatron-Bridge", "fp8")
+
+
+def test_a_model_of_megatron_bridge_that_holds_its_transformer_is_changed_there(read):
+    values = parse_yaml(BRIDGE, "bridge")[0]
+    own = {key: values["model"].pop(key) for key in ("_target_", "vocab_size", "seq_length")}
+    held = values | {"model": own | {"is_hybrid_model": False, "transformer": values["model"]}}
+    run, nested = read("run.yaml", BRIDGE, hardware="h100-64"), read("run.yaml", json.dumps(held), hardware="h100-64")
+    assert (nested.plan, size(nested)) == (run.plan, size(run))
+    line = launch_lines(Plan.parse("data=16 model=4 remat=full"), "bridge", nested.hyperparameters)
+    for word in ("model.transformer.tensor_model_parallel_size=4", "model.transformer.recompute_granularity=full"):
+        assert word in line.split()
+    assert "model.tensor_model_parallel_size=4" in launch_lines(
+        Plan.parse("data=16 model=4"), "bridge", run.hyperparameters
+    )
+
+
+def test_overlapped_experts_of_megatron_bridge_go_with_their_plan(read):
+    experts = "num_moe_experts: 8, moe_router_topk: 2, expert_model_parallel_size: 8, hidden_size: 4096"
+    overlap = "comm_overlap: {overlap_moe_expert_parallel_comm: true, delay_wgrad_compute: true}"
+    run = read("run.yaml", BRIDGE.replace("hidden_size: 4096", experts, 1) + overlap, hardware="h100-64")
+    line = launch_lines(Plan.parse("data=32 model=2"), "bridge", run.hyperparameters)
+    for key in ("overlap_moe_expert_parallel_comm", "delay_wgrad_compute"):
+        assert f"comm_overlap.{key}=false" in line
+    assert inexpressible(Plan.parse("expert=8 stage=4 data=2"), "bridge", run.hyperparameters) is not None
+
+
+def test_a_layout_of_megatron_bridge_lists_the_layers_of_each_part(read):
+    parts = [["embedding", *["decoder"] * 4], *[["decoder"] * 4] * 6, [*["decoder"] * 4, "loss"]]
+    stages = f"pipeline_model_parallel_size: 4, pipeline_model_parallel_layout: {json.dumps(parts)}"
+    run = read("run.yaml", BRIDGE.replace("pipeline_model_parallel_size: 1", stages), hardware="h100-64")
+    assert (run.plan.degree("stage"), run.plan.pipeline_repeats) == (4, 2)
 
 
 def test_what_the_overrides_of_a_bridge_recipe_leave_to_it_is_unknown(read):

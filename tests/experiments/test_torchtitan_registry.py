@@ -93,9 +93,9 @@ def test_what_cannot_be_told_is_one_line(read, chosen, said):
 
 
 def test_statements_are_flags_except_for_what_is_recomputed():
-    assert (
-        words(Overrides(torchtitan="config.training.steps = 5\nconfig.a.b = True")) == "--training.steps=5 --a.b=True"
-    )
+    statements = "config.training.steps = 5\nconfig.a.b = True\nconfig.a.c = False"
+    assert words(Overrides(torchtitan=statements)) == "--training.steps=5 --a.b --a.no_c"
+    assert words(Overrides(torchtitan="[training]\nenable_cpu_offload = false")) == "--training.no_enable_cpu_offload"
     with pytest.raises(PlanError, match="which no flag says"):
         words(Overrides(torchtitan="config.activation_checkpoint = None"))
 

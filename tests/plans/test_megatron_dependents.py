@@ -53,6 +53,14 @@ def test_experts_are_not_exchanged_beside_computing_where_that_is_refused():
     assert word in lines("replica=16 microbatches=8", overlapped).partition("# without")[2]
 
 
+@pytest.mark.parametrize(
+    ("said", "written"), [({}, True), ({"disable_bias_linear": True}, False), ({"add_bias_linear": False}, False)]
+)
+def test_experts_with_biases_are_not_split_by_tensor_parallelism(said, written):
+    line = lines("replica=4 model=2 expert=4 remat=none", {"num_experts": 8} | said)
+    assert ("--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line) == written
+
+
 def test_sharded_parameters_are_saved_in_a_format_of_their_own():
     line = lines("data=16 remat=full", {"ckpt_format": "torch_dist"})
     assert "--ckpt-format fsdp_dtensor" in line
@@ -76,3 +84,22 @@ def test_a_pipeline_that_stays_whole_is_not_written():
     whole = {"tensor_model_parallel_size": 4, "num_virtual_stages_per_pipeline_rank": 1, "micro_batch_size": 1}
     assert "virtual" not in lines("replica=64 model=2 microbatches=2", whole)
     assert "virtual" in lines("replica=32 model=2 stage=2 microbatches=4 pipeline_repeats=2", whole)
+
+
+def test_a_setting_that_nemos_yaml_lacks_is_forced_into_it():
+    words = lines("replica=4 model=2 seq=2 remat=none", {"tensor_model_parallel_size": 1}, "nemo").split()
+    assert {"model.tensor_model_parallel_size=2", "++model.context_parallel_size=2"} <= {*words}
+    with pytest.raises(PlanError, match="offloads no optimizer"):
+        lines("replica=8 offload=optimizer", {"tensor_model_parallel_size": 1}, "nemo")
+
+
+def test_nemo_has_sequence_parallelism_with_tensors_split_alone():
+    split = {"tensor_model_parallel_size": 2, "sequence_parallel": True}
+    assert "model.sequence_parallel=false" in lines("replica=16 remat=none", split, "nemo").split()
+    assert "sequence_parallel" not in lines("replica=4 model=4 remat=none", split, "nemo")
+
+
+def test_a_recipe_of_nemo_has_its_optimizer_in_a_section_of_its_own():
+    line = lines("replica=8 offload=optimizer", {"words_of_recipe": "python"}, "nemo")
+    for key in ("optimizer_cpu_offload", "use_precision_aware_optimizer"):
+        assert f"recipe.optim.config.{key} = True" in line.splitlines()

@@ -13,6 +13,7 @@ from asap.plans.launchers import inexpressible, launch_lines
 from asap.plans.torchtitan import settings as titan
 
 TOML = {"model.flavor": "8B", "parallelism.data_parallel_shard_degree": 8, "training.local_batch_size": 8}
+GRAPHS = {"training.num_tokens_per_microbatch_per_dp_rank": 16384, "training.max_context_length": 2048}
 EACH = "parallelism.pipeline_parallel_layers_per_stage"
 
 
@@ -60,6 +61,10 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
         (TOML, "replica=4 model=2", "with FSDP only"),
         (TOML, "replica=4 data=2 model=2", None),
         (TOML | {"configured_in_python": True}, "replica=4 model=2", None),
+        (TOML | {"model.name": "qwen3"}, "data=4 stage=2 microbatches=4", "no pipeline for qwen3"),
+        (TOML | {"model.name": "llama3"}, "data=4 stage=2 microbatches=4", None),
+        (TOML | {"model.name": "deepseek_v3"}, "data=4 seq=2", "no context parallelism for deepseek_v3"),
+        (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
         (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", "needs another backend"),
         (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
     ],
@@ -67,3 +72,28 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) or "").endswith(reason or "")
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) is None) == (reason is None)
+
+
+@pytest.mark.parametrize(
+    ("current", "plan", "needed"),
+    [
+        (GRAPHS, "data=4 stage=2 microbatches=4", True),
+        (GRAPHS, "data=4 expert=2", True),
+        (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=8", False),
+        (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=4 stage=2 microbatches=4", True),
+        (GRAPHS | {"training.disable_cuda_graphs": True}, "data=4 stage=2 microbatches=4", False),
+        (GRAPHS, "data=8", False),
+        (TOML, "data=4 stage=2 microbatches=4", False),
+    ],
+)
+def test_cuda_graphs_go_where_a_plan_does_not_take_them(current, plan, needed):
+    line = launch_lines(Plan.parse(plan), "torchtitan", current, layers=32)
+    assert ("disable_cuda_graphs = true" in line) == needed
+
+
+def test_attention_of_variable_length_has_no_context_parallelism():
+    plan = Plan.parse("data=4 seq=2")
+    for said in ({"model.attn_backend": "varlen"}, {"model.name": "gpt_oss"}):
+        assert "no context parallelism of varlen" in (inexpressible(plan, "torchtitan", GRAPHS | said) or "")
+    asked = {"model.name": "gpt_oss", "model.attn_backend": "flex"}
+    assert inexpressible(plan, "torchtitan", GRAPHS | asked) is None

@@ -88,6 +88,26 @@ def test_the_width_divides_over_fsdp_where_jax_shards_it(framework, valid):
     assert not violations(Plan.parse("replica=2 data=64"), constraints)
 
 
+@pytest.mark.parametrize(
+    ("model", "plan", "rules"),
+    [
+        ({}, "model=16", ["whole_kv_heads"]),
+        ({"kv_lora_rank": 512}, "model=16", []),
+        ({"tied_embeddings": True}, "stage=2", ["stages"]),
+        ({}, "stage=2", []),
+    ],
+)
+def test_what_torchtitan_cannot_split_and_others_can(model, plan, rules):
+    shapes = {"layers": 32, "d_model": 4096, "d_ff": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocab": 1000}
+    architecture = Architecture.model_validate(shapes | model)
+    of_heads = [rule for rule in rules if rule == "whole_kv_heads"]
+    found = dict.fromkeys(("nanotron", "NeMo", "DeepSpeed"), of_heads) | {"torchtitan": rules, "Megatron-LM": []}
+    for framework, wanted in found.items():
+        workload = Workload(global_batch=64, framework=framework)
+        broken = violations(Plan.parse(plan), Constraints.of(architecture, workload, Plan.parse(plan).devices))
+        assert [violation.rule for violation in broken] == wanted
+
+
 def test_microbatches_divide_the_batch_too():
     constraints = Constraints(global_batch=16)
     assert not violations(Plan.parse("data=4 microbatches=4"), constraints)

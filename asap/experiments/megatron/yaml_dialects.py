@@ -14,6 +14,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.megatron.tuning_methods import check_method
 from asap.experiments.stack_settings import StackSettings
+from asap.plans.megatron.sections import CORE_SECTION
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
 
@@ -43,7 +44,9 @@ _OTHER_MODELS = (
 """Keys of a model that is no decoder."""
 _SHAPES = frozenset(("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"))
 _GATED = ("swiglu", "geglu", "reglu")
+_OVERLAP = ("tp_comm_overlap", "overlap_moe_expert_parallel_comm", "delay_wgrad_compute")
 _ARCHIVE = ".nemo"
+_TRANSFORMER = "transformer"
 _GPT2_TOKENIZER = "GPT2BPETokenizer"
 
 
@@ -75,7 +78,9 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
         ConfigError: it describes something else than a decoder, or trains otherwise than all of it on tokens.
     """
     check_method(values, path)
-    model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in values["model"].items()}
+    of_core = values["model"].get(_TRANSFORMER) if kind == BRIDGE else None
+    own = (of_core if isinstance(of_core, dict) else {}) | values["model"]
+    model: dict[str, Any] = {str(key): _resolved(value, values, ("model",)) for key, value in own.items()}
     other = next((name for marks, name in _OTHER_MODELS if any(map(marks.fullmatch, model))), None)
     if other:
         raise ConfigError(f"describes {other}; only decoders are read", where=str(path))
@@ -93,6 +98,8 @@ def nemo_arguments(values: Mapping[str, Any], kind: str, path: Path) -> tuple[St
         notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
     _read_model(found, model)
     (_read_nemo if kind == NEMO else _read_bridge)(found, _reader(values), model)
+    if kind == BRIDGE and (isinstance(of_core, dict) or "_target_" in values["model"]):
+        found[CORE_SECTION] = f"model.{_TRANSFORMER}" if isinstance(of_core, dict) else "model"
     return StackSettings(found, str(path)), tuple(notes)
 
 
@@ -166,6 +173,7 @@ def _read_bridge(found: dict[str, Any], at: Callable[..., Any], model: Mapping[s
         ]
         if said:
             found[key] = said[0] if isinstance(said[0], str) else any(value is True for value in said)
+    found |= {key: value for key in _OVERLAP if (value := at("comm_overlap", key)) is not None}
     found["optimizer"] = at("optimizer", "optimizer")
     found["optimizer_cpu_offload"] = at("optimizer", "optimizer_cpu_offload")
     precision = at("mixed_precision")

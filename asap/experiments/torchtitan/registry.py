@@ -165,7 +165,9 @@ def _model(spec: Any, container: Any, package: str, path: Path) -> dict[str, Any
     if any("lora" in kind for kind in kinds):
         hint = "name a configuration that trains all weights"
         raise ConfigError("trains adapters, which are not modelled", where=str(path), hint=hint)
-    named = {"name": package, "flavor": flavor if isinstance(flavor, str) else None} if said else {}
+    words = {"flavor": flavor, "attn_backend": said.get("attn_backend")}
+    known = {key: word if isinstance(word, str) else None for key, word in words.items()}
+    named = {"name": package, **known} if said else {}
     return {**named, "converters": converters}
 
 

@@ -180,16 +180,19 @@ def _mesh(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
         return {} if not shards(current) else {KIND: "MULTI_GPU"}
     if data == 1 < replica:
         raise PlanError("Accelerate replicates no model that is split otherwise", hint="a data degree of two or more")
+    if data == 1 == plan.degree("seq"):
+        raise PlanError("FSDP has nothing to shard beside tensors split over all devices")
     if not is_fsdp(current):
         return {KIND: "FSDP"} | {f"{FSDP}.{key}": value for key, value in _NEW.items()} | _sizes(plan, current)
     return _sizes(plan, current) if version(current) == "2" else _of_first(plan, current)
 
 
 def _sizes(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
-    """Sizes for version 2, which shards over all processes where none is said."""
+    """Sizes for version 2, which shards over all processes where none is above one; else they multiply to them."""
     sizes = {size_key(current, name): str(plan.degree(axis)) for name, axis in _AXES.items()}
     said = [key for key in sizes if key in current]
-    wanted = sizes if plan.degree("replica") > 1 else {key: sizes[key] for key in said}
+    alone = all(plan.degree(axis) == 1 for axis in ("replica", "model", "seq"))
+    wanted = {key: sizes[key] for key in said} if alone else sizes
     return {key: value for key, value in wanted.items() if key in said or value != "1"}
 
 

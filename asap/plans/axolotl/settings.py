@@ -8,6 +8,7 @@ without it every group of devices has a replica. Settings go by dotted key: ``fs
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
+from asap.plans.axolotl.requirements import check
 from asap.plans.degrees import InexpressiblePlanError, degree, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
@@ -96,6 +97,8 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         PlanError: Axolotl cannot express the plan.
     """
     _check(plan, current)
+    batch, sharded = _batch(plan, global_batch), is_sharded(current)
+    check(plan, current, sharded, int(batch[MICRO_BATCH]) if batch else None)
     wanted = {
         SHARD: str(plan.degree("data")),
         REPLICATE: str(plan.degree("replica")),
@@ -103,14 +106,12 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         CONTEXT: str(plan.degree("seq")),
         EXPERT: str(plan.degree("expert")),
         **_recompute(plan, current),
-        **_batch(plan, global_batch),
+        **batch,
     }
-    sharded = is_sharded(current)
     if sharded:
         wanted[fsdp_key(current, "offload_params")] = str("parameters" in plan.offload).lower()
-    unsaid = (
-        [REPLICATE] if not sharded else [SHARD] if current.get(SHARD) is None and plan.degree("replica") == 1 else []
-    )
+    alone = all(plan.degree(axis) == 1 for axis in ("replica", "model", "seq", "expert"))
+    unsaid = [REPLICATE] if not sharded else [SHARD] if current.get(SHARD) is None and alone else []
     return {key: value for key, value in wanted.items() if key not in unsaid and not _same(current, key, value)}
 
 

@@ -23,7 +23,9 @@ _OF_AXOLOTL = {
     "sequence_parallel_size": "context_parallel_size",
 }
 """What Axolotl calls otherwise, whose YAML fills DeepSpeed's configuration."""
-OF_YAML = frozenset((TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION, RECOMPUTE, KEEP, *_OF_AXOLOTL.values()))
+_OFFLOAD = "activation_offloading"
+"""Axolotl's, which goes with recomputation alone."""
+OF_YAML = frozenset((TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION, RECOMPUTE, KEEP, _OFFLOAD, *_OF_AXOLOTL.values()))
 """What a YAML file of arguments says, and DeepSpeed's configuration does not."""
 
 
@@ -78,4 +80,5 @@ def recomputation(remat: Policy | None, settings: Mapping[str, object]) -> dict[
         return {}
     if remat not in (Remat.NONE, Remat.FULL):
         raise PlanError(f"Hugging Face's Trainer has no recomputation like remat={remat.value}", hint="full or none")
-    return {key: (remat is Remat.FULL) != key.endswith(KEEP)}
+    offloads = remat is Remat.NONE and str(settings.get(_OFFLOAD)).casefold() == "true"
+    return {key: (remat is Remat.FULL) != key.endswith(KEEP), **({_OFFLOAD: False} if offloads else {})}

@@ -15,6 +15,7 @@ from asap.plans.megatron.deepspeed import (
 )
 from asap.plans.megatron.dependents import counted_layers
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
+from asap.plans.megatron.requirements import has_biased_experts
 from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
@@ -87,9 +88,10 @@ def experts_over(arguments: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
     if isinstance(said := arguments.get(FOLDED), tuple):
         return said
     expert, split, tensor, context = _expert_degrees(arguments)
+    whole: tuple[FoldedAxis, ...] = ("model",) if tensor == 1 and has_biased_experts(arguments) else ()
     if expert == 1:
-        return ("seq",) if context == 1 and arguments.get("num_experts") else ()
-    return folded_axes(expert, split, tensor, context)
+        return (*whole, *(("seq",) if context == 1 and arguments.get("num_experts") else ()))
+    return tuple(dict.fromkeys((*whole, *folded_axes(expert, split, tensor, context))))
 
 
 def is_fully_sharded(arguments: Mapping[str, object]) -> bool:

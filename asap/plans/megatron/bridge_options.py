@@ -3,6 +3,8 @@ recipe after Hydra's overrides (``utils/overrides.py``, ``set_user_overrides``),
 
 from collections.abc import Mapping
 
+from asap.plans.megatron.arguments import GLOBAL_BATCH
+
 _MARKS = ("model_recipe_name", "model_family_name", "model_size")
 _OPTIONS = frozenset(
     [
@@ -16,6 +18,14 @@ _OPTIONS = frozenset(
 def is_started_by_script(settings: Mapping[str, object]) -> bool:
     """Whether options of such a script are on record."""
     return any(mark in settings for mark in _MARKS)
+
+
+def with_batch(
+    arguments: Mapping[str, str | bool], settings: Mapping[str, object], global_batch: int | None
+) -> dict[str, str | bool]:
+    """Arguments that change, with the batch where the script is not told it: it scales a recipe's with the groups."""
+    unsaid = arguments and global_batch is not None and GLOBAL_BATCH not in settings
+    return {**arguments, GLOBAL_BATCH: str(global_batch)} if unsaid else dict(arguments)
 
 
 def as_options(overrides: str) -> str:

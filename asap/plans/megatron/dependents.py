@@ -11,11 +11,12 @@ FIRST_AND_LAST = (
     "num_layers_in_last_pipeline_stage",
 )  # fmt: skip
 _COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
-_OVERLAP = (OVERLAPPED_EXPERTS, "delay_wgrad_compute")
+OVERLAP = (OVERLAPPED_EXPERTS, "delay_wgrad_compute")
 _OF_STAGES = ("pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank")
 FSDP, CHECKPOINTS, _OF_FSDP, _USUAL = "use_megatron_fsdp", "ckpt_format", "fsdp_dtensor", "torch_dist"
 _CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
 _EACH = "num_layers_per_virtual_pipeline_stage"
+_SEQUENCE = "sequence_parallel"
 _EXPERT = "expert_model_parallel_size"
 
 
@@ -38,13 +39,18 @@ def invalidated(
     split, in_rounds = plan.degree("model") > 1, plan.degree("stage") == 1 or plan.pipeline_repeats > 1
     overlaps = str(wanted.get(_EXPERT, 1)) != "1" and plan.remat is not Remat.FULL and in_rounds
     found = [*FIRST_AND_LAST, *_COUNTED] if any(key in changed for key in (*_OF_STAGES, _EACH)) else []
-    found += [] if overlaps else _OVERLAP
+    found += [] if overlaps else OVERLAP
     found += [] if split else ["tp_comm_overlap"]
     if not split or plan.remat not in (None, Remat.FULL):
         found.append("distribute_saved_activations")
     if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
         found.append("overlap_param_gather_with_optimizer_step")
     return {key: False for key in found if is_set(current, key)}
+
+
+def unsplit(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
+    """Sequence parallelism, to be left out without tensor parallelism; Megatron-LM does so itself, NeMo does not."""
+    return {_SEQUENCE: False} if plan.degree("model") == 1 and is_set(current, _SEQUENCE) else {}
 
 
 def checkpoints(wanted: Mapping[str, str | bool], current: Mapping[str, object]) -> dict[str, str | bool]:

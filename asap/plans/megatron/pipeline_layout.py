@@ -1,5 +1,5 @@
 """Parts of a pipeline as Megatron-LM writes them: ``Et*3|(tt|)*29,m|L``
-(``core/transformer/pipeline_parallel_layer_layout.py``)."""
+(``core/transformer/pipeline_parallel_layer_layout.py``), or as Megatron-Bridge does, a list of layers for each part."""
 
 import re
 
@@ -18,6 +18,8 @@ def parts_of(layout: object) -> int:
     Raises:
         PlanError: it is not one.
     """
+    if isinstance(layout, list):
+        return len(layout)
     text = str(layout).replace(",", "").replace("\\", "").replace(" ", "")
     if len(text) <= _LONGEST:
         text = _REPEATED.sub(lambda found: found[1] * int(found[2]), text)

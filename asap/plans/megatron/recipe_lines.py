@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping
 
 from asap.plans.megatron.arguments import FSDP, GLOBAL_BATCH, INSTANCES, MICRO_BATCH, OFFLOAD, STRATEGY
-from asap.plans.megatron.dependents import CHECKPOINTS
+from asap.plans.megatron.dependents import CHECKPOINTS, OVERLAP
+from asap.plans.megatron.requirements import PRECISION_AWARE
 from asap.plans.megatron.sections import VIRTUAL_SIZE, is_of_stages, yaml_values
 
 RECIPE_WORDS = "words_of_recipe"
@@ -14,7 +15,11 @@ _RECIPE = "recipe."
 _STATEMENT = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+ = ", re.ASCII)
 _SECTIONS = {
     **dict.fromkeys((MICRO_BATCH, GLOBAL_BATCH), "data"),
-    **dict.fromkeys((OFFLOAD, "use_distributed_optimizer"), "optim.config"),
+    **dict.fromkeys(
+        (OFFLOAD, PRECISION_AWARE, "use_distributed_optimizer", "overlap_param_gather_with_optimizer_step"),
+        "optim.config",
+    ),
+    **dict.fromkeys(("tp_comm_overlap", "distribute_saved_activations", *OVERLAP), "model.config"),
     **dict.fromkeys((STRATEGY, INSTANCES), "trainer.strategy.ddp"),
 }
 _SHARDING = {FSDP: "megatron", "use_torch_fsdp2": "pytorch"}

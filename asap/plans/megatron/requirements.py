@@ -14,6 +14,7 @@ from asap.plans.plan import Plan, Remat
 PRECISION_AWARE = "use_precision_aware_optimizer"
 _DISTRIBUTED, _SEQUENCE = "use_distributed_optimizer", "sequence_parallel"
 _OF_LEVELS, OVERLAPPED_EXPERTS = "hierarchical_context_parallel_sizes", "overlap_moe_expert_parallel_comm"
+_BIAS, _NO_BIAS = "add_bias_linear", "disable_bias_linear"
 _DROPOUT = 0.1
 
 
@@ -70,6 +71,12 @@ def _refusals(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
 def has_attention_dropout(current: Mapping[str, object]) -> bool:
     """Whether attention has dropout, as it has by default."""
     return str(current.get("attention_dropout", _DROPOUT)) not in ("0", "0.0")
+
+
+def has_biased_experts(current: Mapping[str, object]) -> bool:
+    """Whether experts have biases, as they do by default: tensor parallelism does not split these."""
+    biased = is_set(current, _BIAS) if _BIAS in current else not is_set(current, _NO_BIAS)
+    return biased and is_set(current, "num_experts")
 
 
 def _is_precision_aware(plan: Plan) -> bool:

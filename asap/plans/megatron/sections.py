@@ -19,7 +19,7 @@ from asap.plans.megatron.arguments import (
     STRATEGY,
     VIRTUAL,
 )
-from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST
+from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST, OVERLAP
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.requirements import PRECISION_AWARE
 
@@ -43,8 +43,15 @@ SECTIONS_OF_BRIDGE = {
     **dict.fromkeys((OFFLOAD, OPTIMIZER, PRECISION_AWARE, *MOMENTS.values()), "optimizer"),
     **dict.fromkeys((INSTANCES, FSDP, STRATEGY, "use_distributed_optimizer"), "ddp"),
     CHECKPOINTS: "checkpoint",
+    **dict.fromkeys(("tp_comm_overlap", *OVERLAP), "comm_overlap"),
 }
 """Where Megatron-Bridge has an argument that is none of the model."""
+CORE_SECTION = "section_of_core"
+"""Among settings: where a configuration of Megatron-Bridge has what Megatron's core knows. Since July 2026 recipes of
+Llama have it in ``model.transformer``: an override of ``model.…`` has to be forced there, and may be elsewhere."""
+_FORCED = "++"
+"""Before a setting that a configuration may not have, which Hydra refuses otherwise."""
+_ANY_CORE_SECTION = f"{_FORCED}model"
 
 
 def is_of_stages(key: str) -> bool:
@@ -70,8 +77,16 @@ def _section_of_own(key: str) -> str:
     return "model_parallel." if of_core else ""
 
 
-def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
-    """Arguments that change for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``."""
+def hydra_overrides(arguments: Mapping[str, str | bool], kind: str, current: Mapping[str, object] | None = None) -> str:
+    """Arguments that change for NeMo and Megatron-Bridge: ``model.tensor_model_parallel_size=4``.
+
+    Args:
+        arguments: to be written; ``False`` is one to leave out.
+        kind: which of the two.
+        current: the settings as they are.
+    """
+    current = current or {}
+    of_core = "model" if kind == "NeMo" else current.get(CORE_SECTION, _ANY_CORE_SECTION)
     renamed = {
         "NeMo": {
             GRANULARITY: "activations_checkpoint_granularity",
@@ -85,7 +100,8 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str) -> str:
     for key, value in yaml_values(arguments).items():
         name = VIRTUAL_SIZE if key in _OF_STAGES else renamed.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
-        terms.append(f"{sections.get(key, 'model')}.{name}={text}")
+        said = kind != "NeMo" or not current or not {key, name, name.partition(".")[0]}.isdisjoint(current)
+        terms.append(f"{'' if said else _FORCED}{sections.get(key, of_core)}.{name}={text}")
     return " ".join(terms)
 
 
@@ -93,8 +109,10 @@ def _with_fsdp_of_nemo(arguments: Mapping[str, str | bool]) -> dict[str, str | b
     """NeMo has PyTorch's FSDP, with another optimizer (``nlp/parts/megatron_trainer_builder.py``).
 
     Raises:
-        PlanError: groups of replicas are sharded each for themselves.
+        PlanError: groups of replicas are sharded each for themselves, or the optimizer is offloaded.
     """
+    if arguments.get(OFFLOAD) is True:
+        raise PlanError("a YAML of NeMo offloads no optimizer")
     rest = {key: value for key, value in arguments.items() if key not in _OF_FSDP}
     shards = arguments.get(FSDP)
     if shards is None:

@@ -34,7 +34,7 @@ from asap.plans.megatron.arguments import (
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.megatron.dependents import checkpoints, invalidated
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
-from asap.plans.megatron.requirements import PRECISION_AWARE
+from asap.plans.megatron.requirements import PRECISION_AWARE, has_biased_experts
 from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
 from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.plan import Plan, Remat
@@ -99,7 +99,7 @@ def _expert(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool]:
     over = experts_over(current)
     if "seq" in over:
         expert *= plan.degree("seq")
-    if FOLDED in current and "model" in over:
+    if "model" in over and (FOLDED in current or (tensor > 1 and has_biased_experts(current))):
         return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
     if EXPERT_TENSOR in current and str(current[EXPERT_TENSOR]) != str(current.get(TENSOR, 1)):
         kept = degree(current, EXPERT_TENSOR)

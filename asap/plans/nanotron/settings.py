@@ -13,6 +13,9 @@ DATA, TENSOR, PIPELINE = "parallelism.dp", "parallelism.tp", "parallelism.pp"
 CONTEXT, EXPERT = "parallelism.context_parallel_size", "parallelism.expert_parallel_size"
 RECOMPUTE = "parallelism.recompute_layer"
 MICRO_BATCH, ACCUMULATION = "tokens.micro_batch_size", "tokens.batch_accumulation_per_replica"
+_ENGINE, _MODEL = "parallelism.pp_engine", "model.model_config."
+_IN_TURN = "1f1b"
+_QWEN, _ATTENTION = f"{_MODEL}is_qwen2_config", f"{_MODEL}_attn_implementation"
 _DEFAULTS = {CONTEXT: "1", EXPERT: "1", RECOMPUTE: "false"}
 
 
@@ -47,6 +50,12 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         raise PlanError(f"nanotron has no degree for {' and '.join(missing)}")
     if plan.offload or plan.pipeline_repeats > 1:
         raise PlanError("nanotron has neither offloading nor virtual pipeline stages")
+    if plan.degree("seq") > 1 and not _passes_context(current):
+        hint = f"{_ATTENTION}: llama3_ring_attention"
+        raise PlanError("nanotron has context parallelism in its Qwen alone, with ring attention", hint=hint)
+    stages, microbatches = plan.degree("stage"), plan.microbatches
+    if str(current.get(_ENGINE)).casefold() == _IN_TURN and microbatches is not None and microbatches < stages - 1:
+        raise PlanError(f"{microbatches} microbatches are too few for {stages} stages with {_ENGINE}: {_IN_TURN}")
     wanted = {
         DATA: str(plan.degree("replica")),
         TENSOR: str(plan.degree("model")),
@@ -56,6 +65,12 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         **_batch(plan, global_batch),
     }
     return {key: value for key, value in wanted.items() if str(current.get(key, _DEFAULTS.get(key))).lower() != value}
+
+
+def _passes_context(current: Mapping[str, object]) -> bool:
+    """Whether the model that is configured, if one is, takes a part of a sequence (``models/qwen.py``)."""
+    configured = any(key.startswith(_MODEL) for key in current)
+    return not configured or (current.get(_QWEN) is True and "ring" in str(current.get(_ATTENTION)))
 
 
 def _recompute(plan: Plan) -> dict[str, str]:

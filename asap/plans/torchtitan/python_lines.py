@@ -36,16 +36,27 @@ def read_lines(text: str) -> dict[str, str]:
     return {key: value.strip('"') for key, _, value in pairs}
 
 
-def flags(text: str) -> dict[str, str]:
-    """The same as flags of its command line, which has none for what is recomputed.
+def plain_values(text: str) -> dict[str, str]:
+    """The same without Python, as a file or a command line says them.
 
     Raises:
-        PlanError: recomputation is among them.
+        PlanError: recomputation is among them, which is a class.
     """
     said = read_lines(text)
     if _RECOMPUTATION in said:
         raise PlanError("what torchtitan recomputes is a class in its Python, which no flag says", where=_RECOMPUTATION)
     return said
+
+
+def flags(settings: Mapping[str, str]) -> list[str]:
+    """Settings as flags of its command line, where a switch has no value: ``--training.no_enable_cpu_offload``."""
+    return [_flag(key, value) for key, value in settings.items()]
+
+
+def _flag(key: str, value: str) -> str:
+    section, dot, name = key.rpartition(".")
+    switches = {"true": f"--{key}", "false": f"--{section}{dot}no_{name}"}
+    return switches.get(value.casefold(), f"--{key}={value}")
 
 
 def _without_option(settings: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,13 +1,22 @@
-"""Plans that torchtitan refuses beside what is set."""
+"""What torchtitan checks before it trains: settings that a plan needs, and plans that it refuses."""
 
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
+from asap.plans.degrees import degree
 from asap.plans.plan import Plan
 from asap.plans.torchtitan.python_lines import PYTHON
-from asap.plans.torchtitan.token_batches import TOKENS
+from asap.plans.torchtitan.settings import EXPERT
+from asap.plans.torchtitan.token_batches import PIPELINE, TOKENS
 
 _BACKEND, _FLAVOR = "parallelism.spmd_backend", "model.flavor"
+_NO_GRAPHS = "training.disable_cuda_graphs"
+ATTENTION = "model.attn_backend"
+_NAME, _VARLEN = "model.name", "varlen"
+_WITH_VARLEN = ("gpt_oss",)
+"""Models whose attention it is by default."""
+_UNSTAGED, _UNSHARED = ("qwen3", "gpt_oss"), ("deepseek_v3", "llama4", "gpt_oss")
+"""Models that had no pipeline, and no context parallelism, until February 2026 (``models/*/__init__.py``)."""
 
 
 def check(plan: Plan, current: Mapping[str, object]) -> None:
@@ -15,8 +24,11 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
 
     Raises:
         PlanError: replicas without FSDP beside tensor parallelism or stages, which ``parallelize_llama`` and its like
-            refused until March 2026; or context parallelism by DTensor, which is gone since August.
+            refused until March 2026; or context parallelism by DTensor, which is gone since August, or of attention
+            that has none; or what a model did not have in TOML's days.
     """
+    if _is_of_2025(current):
+        _check_model(plan, str(current.get(_NAME)))
     sharded = plan.degree("data") * plan.degree("expert") * plan.degree("seq")
     others = plan.degree("model") * plan.degree("stage")
     if _is_of_2025(current) and plan.degree("replica") > 1 == sharded and others > 1:
@@ -24,6 +36,35 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
         raise PlanError(reason, hint="shard over 2 devices or more")
     if plan.degree("seq") > 1 and current.get(_BACKEND) == "partial_dtensor":
         raise PlanError("torchtitan's context parallelism needs another backend", hint=f'{_BACKEND} = "spmd_types"')
+    if plan.degree("seq") > 1 and _attention(current) == _VARLEN:
+        raise PlanError(f"torchtitan has no context parallelism of {_VARLEN} attention", hint=f"{ATTENTION}=flex")
+
+
+def _check_model(plan: Plan, name: str) -> None:
+    lacking = {"pipeline": (_UNSTAGED, "stage"), "context parallelism": (_UNSHARED, "seq")}
+    for what, (models, axis) in lacking.items():
+        if name in models and plan.degree(axis) > 1:  # pyright: ignore[reportArgumentType]
+            raise PlanError(f"torchtitan until February 2026 has no {what} for {name}")
+
+
+def required(changed: Mapping[str, str], current: Mapping[str, object]) -> dict[str, str]:
+    """Settings that others need: CUDA graphs, on by default since August 2026, take neither stages nor most experts.
+
+    Args:
+        changed: settings that change for a plan.
+        current: the settings as they are; experts that they lay out go with graphs if graphs are on.
+    """
+    if TOKENS not in current or str(current.get(_NO_GRAPHS)).casefold() == "true":
+        return {}
+    new = {**current, **changed}
+    experts = degree(new, EXPERT) > 1 == degree(current, EXPERT)
+    return {_NO_GRAPHS: "true"} if degree(new, PIPELINE) > 1 or experts else {}
+
+
+def _attention(current: Mapping[str, object]) -> object:
+    """How a configuration of August 2026 computes attention; earlier ones had context parallelism of other kinds."""
+    default = _VARLEN if current.get(_NAME) in _WITH_VARLEN else "flex"
+    return current.get(ATTENTION, default) if TOKENS in current else None
 
 
 def _is_of_2025(current: Mapping[str, object]) -> bool:

@@ -12,7 +12,7 @@ from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, setti
 from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.megatron.recipe_lines import as_words
 from asap.plans.megatron.recipe_lines import is_python as is_recipe
-from asap.plans.torchtitan.python_lines import flags, is_python
+from asap.plans.torchtitan.python_lines import flags, is_python, plain_values
 from asap.proposals.proposal import Overrides
 
 OVERRIDES, CONFIG = "{overrides}", "{config}"
@@ -78,8 +78,8 @@ class Command:
 def words(overrides: Overrides) -> str:
     """The launcher's words as arguments of a shell command: flags where they are TOML, JSON or YAML in one word."""
     if overrides.stack == "torchtitan":
-        said = flags(overrides.text) if is_python(overrides.text) else asked_settings(overrides)
-        return " ".join(shlex.quote(f"--{key}={value}") for key, value in said.items())
+        python = is_python(overrides.text)
+        return shlex.join(flags(plain_values(overrides.text) if python else asked_settings(overrides)))
     if overrides.stack == "accelerate" and overrides.text.startswith(OF_PROGRAM):
         return overrides.text.partition("\n")[2]
     if overrides.stack in ("deepspeed", "megatron") and overrides.text.startswith(("--", "# ")):

@@ -13,7 +13,7 @@ from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.deepspeed.settings import OF_JSON
 from asap.plans.megatron.recipe_lines import as_words
 from asap.plans.megatron.recipe_lines import is_python as is_recipe
-from asap.plans.torchtitan.python_lines import flags, is_python, read_lines
+from asap.plans.torchtitan.python_lines import is_python, plain_values, read_lines
 from asap.proposals.proposal import Overrides
 
 
@@ -25,7 +25,7 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
     """
     match overrides.stack:
         case "torchtitan":
-            return _nested(flags(overrides.text)) if is_python(overrides.text) else tomllib.loads(overrides.text)
+            return _nested(plain_values(overrides.text)) if is_python(overrides.text) else tomllib.loads(overrides.text)
         case "deepspeed":
             of_yaml, of_json = _of_deepspeed(overrides.text)
             if of_yaml and of_json:
