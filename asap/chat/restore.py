@@ -17,7 +17,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
 from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_wishes
-from asap.study.open_study import experiment_id, reopen_study
+from asap.study.open_study import experiment_id, opened_path, reopen_study
 from asap.study.wishes import Wishes
 
 EVIDENCE = "evidence"
@@ -37,7 +37,7 @@ def open_conversation(
     Raises:
         AsapError: what :func:`asap.agents.workflow.analyze.analyze` or :func:`restore` raises.
     """
-    found = session or latest_session(experiment_id(target, store))
+    found = session or latest_session(experiment_id(target, store), opened_path(target, store))
     if found is None:
         from asap.agents.workflow.analyze import analyze
 

@@ -56,11 +56,12 @@ def stored_analyses() -> Iterator[StoredAnalysis]:
             continue
 
 
-def latest_session(experiment: str) -> str | None:
-    """The newest session that analysed an experiment to its end."""
+def latest_session(experiment: str, path: str | None = None) -> str | None:
+    """The newest session that analysed an experiment to its end; of what is no record, that of its path."""
     for name in reversed(sessions()):
         records = read_session(name)
-        if analysis_index(records, experiment) is not None and not is_replay(records):
+        known = analysis_index(records, experiment) is not None and _opened(records).get("path") == path
+        if known and not is_replay(records):
             return name
     return None
 

@@ -101,6 +101,13 @@ def _is_configuration(target: str, store: ExperimentStore) -> bool:
     return True
 
 
+def opened_path(target: str, store: ExperimentStore) -> str | None:
+    """The whole path of a target that is one: files in two folders may be opened under one ID."""
+    if store.has(target) or is_tracked(target) or is_remote(target) or not exists(path := user_path(target)):
+        return None
+    return str(path.resolve())
+
+
 class _Found(NamedTuple):
     """What a target means: the record, its profile, and what both the profile and a replay are read from."""
 

@@ -47,6 +47,16 @@ def test_the_report_of_a_file_is_of_its_latest_analysis(asap, script):
     assert asap("memory", "list").out == sessions
 
 
+@pytest.mark.slow
+def test_files_of_one_name_in_two_folders_are_two_runs(asap, script, tmp_path):
+    analysis(asap("analyze", script, *ON, "--format", "json"))
+    other = tmp_path / "other" / "train.sh"
+    other.parent.mkdir()
+    other.write_text(SCRIPT.replace("llama2-7b", "llama2-13b"))
+    assert asap("report", str(other), "--html", f"{other}.html").code == 0
+    assert "llama2-13b" in other.with_suffix(".sh.html").read_text()
+
+
 def test_predict_takes_a_file_with_overrides(asap, script):
     done = asap("predict", script, "ici_tensor_parallelism=2", *ON, "--plan", "data=64", "--format", "json")
     assert json.loads(done.out)["incumbent"]["plan"]["ici"]["model"] == 2, done.err

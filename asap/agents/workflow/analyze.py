@@ -15,7 +15,7 @@ from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
-from asap.study.open_study import open_study
+from asap.study.open_study import open_study, opened_path
 from asap.study.study import Study
 from asap.study.wishes import NO_WISHES, Wishes
 
@@ -95,7 +95,9 @@ def _open(
     opened = open_study(target, studies.store, amend, overrides=overrides, progress=progress)
     study = replace(opened, wishes=wishes)
     wished = {} if wishes == NO_WISHES else {"wishes": wishes.to_record()}
-    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **wished})
+    path = opened_path(target, studies.store)
+    named = {} if path is None else {"path": path}
+    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **named, **wished})
     studies.add(study)
     return study
 

@@ -22,11 +22,11 @@ def report(
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
     from asap.sharding_memory.analyses import latest_session
-    from asap.study.open_study import experiment_id
+    from asap.study.open_study import experiment_id, opened_path
 
     store = ExperimentStore()
     name = experiment_id(experiment, store)
-    found = session or latest_session(name)
+    found = session or latest_session(name, opened_path(experiment, store))
     if found is None:
         with progress() as show:
             settings = read_settings(model="builtin/planner")

@@ -64,7 +64,7 @@ def verify(
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
     from asap.mapping.plan_program import plan_of
-    from asap.study.open_study import open_record
+    from asap.study.open_study import open_record, opened_path
 
     said = Statement(hardware=hardware, topology=topology)
     record = open_record(experiment, ExperimentStore(), lambda known: amend(known, said))
@@ -72,7 +72,11 @@ def verify(
     limits = CompileLimits(time_limit, memory_limit * GIB)
     options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()), program)
     with progress() as show:
-        plans = [plan_of(program)] if program else _plans(record, plan or [], proposal, all)
+        plans = (
+            [plan_of(program)]
+            if program
+            else _plans(record, plan or [], proposal, all, opened_path(experiment, ExperimentStore()))
+        )
         found = run_verification(record, plans, options, show)
     if format is Plain.JSON:
         print_json(found)
@@ -104,7 +108,7 @@ _BAD_INPUT = 4
 _EXIT_CODES = {"compiled": 0, "sharded": 5, "crashed": 6, "timed_out": 6, "out_of_host_memory": 6}
 
 
-def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bool) -> "list[Plan]":
+def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bool, path: str | None) -> "list[Plan]":
     from asap.core.errors import InsufficientEvidenceError, NotFoundError
     from asap.plans import Plan
 
@@ -113,7 +117,7 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
     if (all or not (plans or proposal)) and record.plan is not None:
         plans.append(record.plan)
     if proposal is not None or all:
-        proposed = _proposed(record)
+        proposed = _proposed(record, path)
         if proposal is not None and proposal > len(proposed):
             raise NotFoundError(f"no proposal {proposal}: the analysis has {len(proposed)}", where="--proposal")
         plans += proposed if all else proposed[(proposal or 1) - 1 : proposal]
@@ -122,14 +126,14 @@ def _plans(record: "Experiment", texts: list[str], proposal: int | None, all: bo
     return list(dict.fromkeys(plans))
 
 
-def _proposed(record: "Experiment") -> "list[Plan]":
+def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
     """The proposals of the latest session, as evidence has left them; without one, those of the engine."""
     from asap.chat.restore import restore
     from asap.core.errors import AsapError
     from asap.experiments import ExperimentStore
     from asap.sharding_memory.analyses import latest_session
 
-    store, session = ExperimentStore(), latest_session(record.id)
+    store, session = ExperimentStore(), latest_session(record.id, path)
     if session is None:
         return _of_engine(record, "no session has analysed it yet")
     try:
