@@ -42,10 +42,7 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
             "the plan that runs is not known", where=study.experiment.id, hint='give it: --plan "data=8 model=4"'
         )
     if constraints.devices_per_slice is None:
-        raise InsufficientEvidenceError(
-            "the hardware is missing: neither it nor a plan says how many devices there are", where=study.experiment.id,
-            hint="give it: --hardware NAME",
-        )  # fmt: skip
+        raise _insufficient(study)
     if incumbent is not None:
         constraints = constraints.proven_by(incumbent)
     batch = study.experiment.workload.global_batch
@@ -77,12 +74,7 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
 
         split = MeasuredSplit.of(study.profile, study.shares)
         return [predict_from_profile(plan, study.plan, study.profile, split) for plan in plans]
-    missing = _missing(study)
-    raise InsufficientEvidenceError(
-        f"a prediction needs {' and '.join(missing)}, or a profile together with the plan that it shows",
-        where=experiment.id,
-        hint=f"asap analyze FILE {' '.join(missing.values())}, or --profile PATH",
-    )
+    raise _insufficient(study)
 
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
@@ -119,6 +111,17 @@ def usual_axes(study: Study) -> tuple[str, ...]:
     added = {"expert": model is not None and model.is_moe, "stage": stack in STAGED}
     known = [axis for axis in KNOWN_AXES if axis != "data" or stack not in REPLICATED]
     return tuple(a for a in AXES if a in known or added.get(a) or incumbent.degree(a) > 1)
+
+
+def _insufficient(study: Study) -> InsufficientEvidenceError:
+    missing = _missing(study)
+    needed = list(missing)
+    listed = ", ".join(needed[:-1]) + " and " * (len(needed) > 1) + "".join(needed[-1:])
+    return InsufficientEvidenceError(
+        f"a prediction needs {listed}, or a profile together with the plan that it shows",
+        where=study.experiment.id,
+        hint=f"asap analyze FILE {' '.join(missing.values())}, or --profile PATH",
+    )
 
 
 def _missing(study: Study) -> dict[str, str]:
