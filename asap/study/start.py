@@ -4,9 +4,12 @@ from asap.core.errors import PlanError
 from asap.experiments import Experiment
 from asap.hardware import Slice
 from asap.plans import Plan
+from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints, violations
 
 ASSUMED = "assumed, as a start"
+_SHARDING = ("maxtext", "torchtitan")
+"""Stacks that shard parameters by default; what names no stack is taken for MaxText's."""
 
 
 def is_start(experiment: Experiment) -> bool:
@@ -18,19 +21,21 @@ def with_start(experiment: Experiment, hardware: Slice | None, constraints: Cons
     """The record with FSDP over all chips and full rematerialisation, where it has a model, a batch and hardware alone,
     such as one of a ``config.json``; else as it is."""
     model, workload = experiment.model, experiment.workload
-    if experiment.plan is not None or experiment.hyperparameters or workload.framework is not None:
+    if experiment.plan is not None or experiment.hyperparameters or stack_of(workload.framework) not in _SHARDING:
         return experiment
     if hardware is None or model is None or model.missing() or not workload.tokens:
         return experiment
     plan = _fully_sharded(hardware)
     if plan is None or violations(plan, constraints):
         return experiment
-    note = f"no plan is on record: {plan} is taken as the start; --plan says another"
+    notes = [f"no plan is on record: {plan} is taken as the start; --plan says another"]
+    if workload.framework is None:
+        notes.append("what trains it is not on record: add workload.framework=MaxText or torchtitan")
     return experiment.model_copy(
         update={
             "plan": plan,
             "provenance": experiment.provenance | {"plan": ASSUMED},
-            "notes": (*experiment.notes, note),
+            "notes": (*experiment.notes, *notes),
         }
     )
 

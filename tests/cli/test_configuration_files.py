@@ -135,6 +135,17 @@ def test_a_model_alone_is_laid_out_from_a_start_that_is_said(asap, model):
     assert all("ici_fsdp_parallelism=32" in one["overrides"]["maxtext"] for one in found["proposals"])
 
 
+def test_the_start_is_that_of_what_trains_it(asap, model):
+    said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--format", "json"]
+
+    def now(*more):
+        return json.loads(asap("predict", *said[:1], *more, *said[1:]).out)["incumbent"]
+
+    assert now("workload.framework=MaxText")["memory"]["fits"]
+    assert not now()["memory"]["fits"]
+    assert json.loads(asap("predict", model, "workload.framework=Megatron-Core", *said[1:]).out)["incumbent"] is None
+
+
 @pytest.mark.slow
 def test_a_stated_plan_takes_the_place_of_the_start(asap, model):
     said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--plan", "data=8 model=4"]
