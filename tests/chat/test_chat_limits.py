@@ -148,3 +148,17 @@ def test_a_proposal_is_out_by_a_limit_that_was_asked_for(dense):
 
 def test_nothing_is_ruled_out_before_a_limit_is_stated(dense):
     assert "Nothing is ruled out" in ask(dense, "did anything get eliminated?").text
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("keep tp8, no pp for us", ["model=8 stays", "no stage axis"]),
+        ("no offloading, leave the batch", ["nothing is kept in host memory", "the batch stays as it is"]),
+        ("tp at most 8 and gbs unchanged", ["model is at most 8", "the batch stays as it is"]),
+        ("sequence fixed please", ["the sequence stays as it is"]),
+        ("cpu memory must not be touched", ["nothing is kept in host memory"]),
+    ],
+)
+def test_every_limit_of_a_line_is_kept_with_or_without_a_verb(text, stated, dense):
+    assert [str(fact) for fact in ask(dense, text).evidence] == [f"constraint: {one}" for one in stated]

@@ -46,7 +46,8 @@ _TRIED = re.compile(
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed"."""
 
-_SPARES = re.compile(r"\W*(?:(?:and|or|also|but|please)\W+)*(?:no|without|nor)\b", re.I)
+_SPARES = re.compile(r"\W*(?:(?:and|or|also|but|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I)
+"""Begins a part that needs no verb of its own beside a constraint: "tp must stay 2, no offload"."""
 _NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
 """Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
@@ -134,12 +135,11 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     now = scene.study.plan
     parts = [read_clause(part, scene) for part in _PART.split(clause.text)]
     each = [_constraints(part, scene, sought=sought) for part in parts]
-    if any(each):
+    whole = _constraints(clause, scene, sought=sought)
+    if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
     of_parts = [constraints for constraints in each if constraints]
-    if len(of_parts) > 1:
-        return [one for constraints in of_parts for one in constraints]
-    return _constraints(clause, scene, sought=sought)
+    return [one for constraints in of_parts for one in constraints] if len(of_parts) > 1 else whole
 
 
 def _another_count(text: str, clause: Clause, study: Study, kept: Sequence[StatedFact]) -> list[StatedFact | str]:
@@ -160,7 +160,7 @@ def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact
 
 
 def _spared(part: Clause, now: Plan | None) -> list[StatedFact]:
-    """What a part rules out that stands beside another constraint: "tp must stay 2, no offload"."""
+    """What a part rules out or keeps that stands beside another constraint."""
     return constraints_in(part.text, part.refs, now, sought=True) if _SPARES.match(part.text) else []
 
 

@@ -40,9 +40,13 @@ _FIXED = re.compile(
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
     r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
     r"|\b(?:must|ha(?:ve|s) to|need(?:s)? to) keep\b|\b(?:stuck|locked) (?:with|at|on|into)\b|\bbound to\b"
-    r"|\bstays (?:(?:at|on) )?\d|\bstays(?: put| the same| unchanged| as (?:it )?is)?\W*$",
+    r"|\bstays (?:(?:at|on) )?\d|\bstays(?: put| the same| unchanged| as (?:it )?is)?\W*$"
+    r"|^\W*(?:(?:and|but|with|please)\W+)*(?:(?:the|our|my)\s+)?[a-z]+(?:[- ][a-z]+)?\s+"
+    r"(?:fixed|pinned|unchanged|untouched|constant|the same|as[- ]is)(?:\W+(?:please|pls|plz|thanks|thx))?\W*$",
     re.I,
 )
+_HOST_MEMORY = re.compile(r"\b(?:host|cpu)(?:'s)? (?:memory|mem|ram|dram)\b", re.I)
+"""What is used or not, and never changed."""
 _AS_VERBS = r"(?:offload|accumulat|interleav)\w*(?! (?:\w+ )?(?:much|more|a lot|everything|all)\b)"
 """Techniques that are verbs: "we can't offload", and not "we can't offload more"."""
 _RULED_OUT = re.compile(
@@ -136,6 +140,8 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
     if excludes and (named := _degree(clause)) is not None:
         return [stated.model_copy(update={"about": named[0], "value": float(named[1])})]
+    if fixed and not sought and _HOST_MEMORY.search(clause):
+        return [stated.model_copy(update={"about": NO_OFFLOAD})]
     if excludes and not fixed and (technique := _technique(clause)) is not None:
         return [stated.model_copy(update={"about": technique})]
     if (size := memory_limit_in(clause, sought=sought)) is not None:
