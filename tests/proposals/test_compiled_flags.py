@@ -46,5 +46,5 @@ def test_what_missing_flags_change_is_said(study):
 def test_an_answer_that_failed_is_said_and_nothing_is_asked_where_nothing_is_missing(study):
     failed = try_missing_flags(study, lambda flags: answer("timed_out" if flags else "compiled", 12, 0.5))
     assert failed == "The missing flags were not compared: it broke"
-    bare = study_of(study.experiment.model_copy(update={"plan": None}))
+    bare = study_of(study.experiment.model_copy(update={"plan": None, "model": None}))
     assert try_missing_flags(bare, lambda flags: pytest.fail("compiled")) is None
