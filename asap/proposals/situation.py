@@ -58,9 +58,10 @@ def situation_of(
     if study.profile is None:
         also.append("no_profile")
     if incumbent is None:
-        name: SituationName = "no_plan" if study.plan is None and (best is not None or considered) else "unknown"
-        statement = _NOTHING[name] if best is not None or not considered else _none_fits(considered)
-        return Situation(name=name, also=tuple(also), statement=statement)
+        if study.plan is None and best is None and considered:
+            return Situation(name="no_plan", also=tuple(also), statement=_none_fits(considered))
+        name: SituationName = "no_plan" if study.plan is None and best is not None else "unknown"
+        return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
     memory = incumbent.memory
     if memory is not None and not memory.fits:
         tight: SituationName = "may_not_fit" if memory.verdict == "may not fit" else "does_not_fit"

@@ -48,10 +48,8 @@ def open_study(
         UsageError: overrides of what is no configuration.
     """
     amend = amend or (lambda experiment: experiment)
-    if _is_configuration(target, store):
+    if overrides or _is_configuration(target, store):
         return study_of(open_record(target, store, amend, overrides))
-    if overrides:
-        raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
     experiment, profile, recording = _look_up(target, store, amend, progress)
     return study_of(amend(experiment), profile, recording)
 
@@ -64,6 +62,8 @@ def open_record(
 ) -> Experiment:
     """The record of an ID or a configuration alone; raises like :func:`open_study`."""
     if not _is_configuration(target, store):
+        if overrides:
+            raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
         return amend(store.get(target))
     stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
     return amend(read_configuration(user_path(target), overrides, stated))

@@ -19,9 +19,11 @@ def is_start(experiment: Experiment) -> bool:
 
 def with_start(experiment: Experiment, hardware: Slice | None, constraints: Constraints) -> Experiment:
     """The record with FSDP over all chips and full rematerialisation, where it has a model, a batch and hardware alone,
-    such as one of a ``config.json``; else as it is."""
+    such as one of a ``config.json``; else as it is. A step that was measured is of a plan that has to be given."""
     model, workload = experiment.model, experiment.workload
-    if experiment.plan is not None or experiment.hyperparameters or stack_of(workload.framework) not in _SHARDING:
+    if experiment.plan is not None or experiment.hyperparameters or experiment.measured is not None:
+        return experiment
+    if stack_of(workload.framework) not in _SHARDING:
         return experiment
     if hardware is None or model is None or model.missing() or not workload.tokens:
         return experiment

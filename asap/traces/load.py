@@ -143,8 +143,11 @@ def is_recording(file: Path) -> bool:
         return file.suffix == ".pb"
     if file.suffix != ".json":
         return True
-    with file.open("rb") as stream:
-        beginning = stream.read(_BEGINNING_BYTES)
+    try:
+        with file.open("rb") as stream:
+            beginning = stream.read(_BEGINNING_BYTES)
+    except OSError:
+        return False
     return beginning.lstrip().startswith(b"[") or b'"traceEvents"' in beginning
 
 

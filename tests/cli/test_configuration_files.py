@@ -69,7 +69,8 @@ def test_optimize_takes_a_file(asap, script):
 
 
 def test_verify_takes_a_file(asap, script):
-    done = asap("verify", script, *ON, "--plan", "data=3", "--effort", "least")
+    said = ("--plan", "data=3", "--batch", "256", "--effort", "least")
+    done = asap("verify", script, "max_target_length=2048", *ON, *said)
     assert done.code == 4
     assert "multiply to 3 devices, not to 64" in done.err
 
@@ -152,6 +153,18 @@ def test_a_stated_plan_takes_the_place_of_the_start(asap, model):
     found = analysis(asap("analyze", *said, "--format", "json"))
     assert found["experiment"]["plan"]["ici"]["model"] == 4
     assert not any("no plan is on record" in note for note in found["warnings"])
+
+
+def test_a_measured_step_is_of_no_plan_that_was_assumed(asap, model):
+    said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--step-time", "9.5s"]
+    assert json.loads(asap("predict", *said, "--format", "json").out)["incumbent"] is None
+
+
+def test_optimize_takes_all_that_a_model_alone_needs(asap, model):
+    said = ["workload.framework=MaxText", "--hardware", "h100-32", "--batch", "256", "--sequence", "8192"]
+    done = asap("optimize", model, *said)
+    assert done.code == 0, done.err
+    assert "ici_fsdp_parallelism" in done.out
 
 
 def test_a_batch_that_the_chips_do_not_divide_has_no_start(asap, model):

@@ -98,4 +98,4 @@ ROLES: dict[str, Callable[[AgentTurn], Action]] = {"coordinator": coordinate, "a
 
 def _refusal(answer: dict[str, Any]) -> str:
     hint = f" ({answer['hint']})" if answer.get("hint") else ""
-    return f"{answer.get('error', '')}{hint}"
+    return f"{answer['error']}{hint}" if answer.get("error") else ""

@@ -43,7 +43,12 @@ def run(
     experiment: Annotated[
         str, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
     ],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
     hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
+    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
     evaluate: Annotated[
         Literal["model", "compiler", "run"],
         typer.Option(help="What evaluates a configuration: the model, the TPU compiler, or runs of your command."),
@@ -112,8 +117,10 @@ def run(
         raise UsageError("an evaluation costs something: say how much may be spent", where="--budget", hint=hint)
     with progress() as show:
         show("searching configurations")
-        stated = Statement(hardware=hardware, step_time=step_time)
-        opened = open_study(experiment, ExperimentStore(), lambda record: amend(record, stated))
+        said = Statement(hardware=hardware, global_batch=batch, sequence_length=sequence, step_time=step_time)
+        opened = open_study(
+            experiment, ExperimentStore(), lambda record: amend(record, said), overrides=overrides or ()
+        )
         study = replace(opened, wishes=wishes)
         if evaluate == "model":
             from asap.optimize.by_model import optimize_by_model

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def verify(
     experiment: Annotated[str, typer.Argument(help="An experiment ID or a configuration.", autocompletion=experiments)],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
     plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,
     proposal: Annotated[
         int | None,
@@ -47,6 +50,8 @@ def verify(
         str | None, typer.Option(help="Compile for another slice than the one on record, e.g. v5e-256.")
     ] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis, e.g. 16x16.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
+    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
@@ -66,17 +71,15 @@ def verify(
     from asap.mapping.plan_program import plan_of
     from asap.study.open_study import open_record, opened_path
 
-    said = Statement(hardware=hardware, topology=topology)
-    record = open_record(experiment, ExperimentStore(), lambda known: amend(known, said))
+    store = ExperimentStore()
+    said = Statement(hardware=hardware, topology=topology, global_batch=batch, sequence_length=sequence)
+    record = open_record(experiment, store, lambda known: amend(known, said), overrides or ())
+    path = opened_path(experiment, store)
     program = _program(mapping, record, bool(plan or proposal or all)) if mapping else None
     limits = CompileLimits(time_limit, memory_limit * GIB)
     options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()), program)
     with progress() as show:
-        plans = (
-            [plan_of(program)]
-            if program
-            else _plans(record, plan or [], proposal, all, opened_path(experiment, ExperimentStore()))
-        )
+        plans = [plan_of(program)] if program else _plans(record, plan or [], proposal, all, path)
         found = run_verification(record, plans, options, show)
     if format is Plain.JSON:
         print_json(found)

@@ -95,13 +95,12 @@ def _branch(node: ast.If, names: Mapping[str, Any], functions: Functions, deeper
     return None if held is None else node.body if held else node.orelse
 
 
-def _returns(statement: ast.stmt) -> bool:
+def _returns(node: ast.AST) -> bool:
     """Whether a statement may return from the function that it is in."""
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return False
-    inner = (node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.stmt | ast.excepthandler))
-    return isinstance(statement, ast.Return) or any(_returns(node) for node in inner)  # type: ignore[arg-type]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    inner = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt | ast.excepthandler))
+    return isinstance(node, ast.Return) or any(map(_returns, inner))
 
 
 def follow(statement: ast.stmt, names: dict[str, Any], functions: Functions, deeper: int = _DEEPEST) -> None:
