@@ -78,7 +78,10 @@ def modelled_facts(analysis: Analysis) -> str:
 
 
 def axis_legend(plans: Iterable[Plan]) -> str:
-    """What the axes of these plans mean: ``data`` is FSDP here, and plain data parallelism in MaxText."""
+    """What the axes of these plans mean: ``data`` is FSDP here, and plain data parallelism in MaxText.
+
+    Empty where no plan has an axis.
+    """
     plans = list(plans)
     used = [axis for axis in get_args(Axis) if any(plan.degree(axis) > 1 for plan in plans)]
     return ", ".join(f"{axis} = {MEANINGS[axis]}" for axis in used)

@@ -42,7 +42,8 @@ def print_predictions(
         if now is None or prediction.plan != now.plan:
             table.add_row(*_cells(prediction, study.plan), *(_number(read(prediction)) for read in distances.values()))
     console.print(table)
-    console.print(Text(f"axes: {phrases.axis_legend(prediction.plan for prediction in predictions)}", style="dim"))
+    if legend := phrases.axis_legend(prediction.plan for prediction in predictions):
+        console.print(Text(f"axes: {legend}", style="dim"))
     if distances:
         console.print(Text("; ".join(f"{name}: {_LEGEND[name]}" for name in distances), style="dim"))
     if len(predictions) <= IN_FULL:

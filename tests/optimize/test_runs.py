@@ -149,6 +149,34 @@ def test_the_end_of_a_log_that_grew_faster_than_it_was_read_is_read(tmp_path):
     assert log.tail[-1] == "RuntimeError: the moon is full"
 
 
+TITAN = """\
+[rank0]:[titan] 2026-11-26 04:30:07,801 - root - INFO - Trainer is initialized with local batch size 4, \
+global batch size 8, gradient accumulation steps 2, sequence length 64, total steps 12 (warmup 200)
+[rank0]:[titan] 2026-11-26 04:30:07,901 - root - INFO - Applied selective activation checkpointing to the model
+[rank0]:[titan] 2026-11-26 04:30:19,685 - root - INFO - Building device mesh with parallelism: \
+pp=1, dp_replicate=1, dp_shard=8, cp=1, tp=1, ep=1, etp=1
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "ignored"),
+    [
+        ({"training.local_batch_size": "4", "training.seq_len": "64"}, {}),
+        ({"parallelism.data_parallel_shard_degree": "-1", "training.global_batch_size": "8"}, {}),
+        ({"training.local_batch_size": "8"}, {"training.local_batch_size": ("8", "4")}),
+        ({"parallelism.tensor_parallel_degree": "2"}, {"parallelism.tensor_parallel_degree": ("2", "1")}),
+        ({"activation_checkpoint.mode": "none"}, {"activation_checkpoint.mode": ("none", "selective")}),
+    ],
+)
+def test_what_torchtitan_says_in_sentences_is_compared_with_what_was_asked(tmp_path, asked, ignored):
+    path = tmp_path / "log"
+    path.write_text(TITAN)
+    log = RunLog(path, asked, None)
+    log.read(to_end=True)
+    assert log.shown.keys() == asked.keys()
+    assert log.ignored() == ignored
+
+
 def test_a_hang_ends_with_everything_that_was_started(tmp_path):
     outcome = evaluator("hangs", seconds=1.0).evaluate(PLAN, tmp_path)
     assert outcome.status == "failed"

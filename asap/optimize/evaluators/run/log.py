@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from asap.experiments.step_log import LONGEST_LINE, StepLog
+from asap.optimize.evaluators.run.torchtitan_log import said_settings
 
 _SETTING = re.compile(
     r"(?:Config param |^\s*|[\s{,]\"?|--)([A-Za-z_][\w.]{0,80})\"?(?: ?\.{3,} ?|\s*[:=]\s*)\"?([^\s,\"{}\[\]]{1,80})"
@@ -16,6 +17,7 @@ _RESERVED = (
     (re.compile(r"\bmax reserved: ([\d.]{1,20})"), 2.0**20),  # Megatron-LM, report_memory, MB
     (re.compile(r"\bmemory: *([\d.]{1,20})GiB\("), 2.0**30),  # torchtitan
 )
+_LEFT_TO_THE_LAUNCHER = "-1"
 _TAIL = 200
 _CHUNK = 1 << 20
 _MOST_AT_END = 32 << 20
@@ -101,7 +103,7 @@ class RunLog:
             if found := pattern.search(line):
                 self.reserved_bytes = max(self.reserved_bytes or 0.0, _number(found[1]) * unit)
         if not completed and not self.times:
-            for name, value in _SETTING.findall(line):
+            for name, value in (*_SETTING.findall(line), *said_settings(line)):
                 if (key := self._key(name)) is not None:
                     self.shown[key] = value
 
@@ -115,6 +117,8 @@ class RunLog:
 
 
 def _same(asked: str, shown: str) -> bool:
+    if asked == _LEFT_TO_THE_LAUNCHER:
+        return True
     try:
         return math.isclose(float(asked), float(shown))
     except ValueError:
