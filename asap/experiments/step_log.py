@@ -31,7 +31,7 @@ class StepLog:
 
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
-        text = _COLOUR.sub("", line[:LONGEST_LINE])
+        text = without_colour(line[:LONGEST_LINE])
         if counted := _TOKENS.search(text):
             self._counted.append(_number(counted[1]) * _number(counted[2]))
         for times, (pattern, unit) in zip(self._found, _TIMES, strict=False):
@@ -51,6 +51,11 @@ class StepLog:
     def tokens_per_device(self) -> float | None:
         """Tokens of a device in a step, as the log counts them: rate times seconds, the median."""
         return median(self._counted) or None if self._counted else None
+
+
+def without_colour(line: str) -> str:
+    """The line without a terminal's colours: torchtitan writes them into files too."""
+    return _COLOUR.sub("", line)
 
 
 def _keep(times: list[float], seconds: float) -> bool:

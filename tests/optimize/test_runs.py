@@ -43,7 +43,7 @@ def evaluator(
     ("mode", "status", "code", "says"),
     [
         ("memory", "rejected", Code.OUT_OF_MEMORY, "needs 22.2 GiB of 15.8 GiB"),
-        ("refuses", "rejected", Code.INVALID, "ValueError: batch [31m512 is not divisible by 3"),
+        ("refuses", "rejected", Code.INVALID, "ValueError: batch 512 is not divisible by 3"),
         ("crashes", "failed", Code.CRASHED, "exit code 3: RuntimeError: the moon is full"),
         ("preempted", "lost", Code.PREEMPTED, "DUE TO PREEMPTION"),
         ("nothing", "failed", Code.NO_STEP_TIME, "no step time that can be read"),
@@ -149,32 +149,41 @@ def test_the_end_of_a_log_that_grew_faster_than_it_was_read_is_read(tmp_path):
     assert log.tail[-1] == "RuntimeError: the moon is full"
 
 
-TITAN = """\
-[rank0]:[titan] 2026-11-26 04:30:07,801 - root - INFO - Trainer is initialized with local batch size 4, \
-global batch size 8, gradient accumulation steps 2, sequence length 64, total steps 12 (warmup 200)
-[rank0]:[titan] 2026-11-26 04:30:07,901 - root - INFO - Applied selective activation checkpointing to the model
-[rank0]:[titan] 2026-11-26 04:30:19,685 - root - INFO - Building device mesh with parallelism: \
-pp=1, dp_replicate=1, dp_shard=8, cp=1, tp=1, ep=1, etp=1
-"""
+LOGS = Path(__file__).parents[1] / "data" / "logs"
+"""Of runs on one H100: parts of their logs, as the trainers wrote them."""
+AC = "activation_checkpoint.mode"
 
 
 @pytest.mark.parametrize(
-    ("asked", "ignored"),
+    ("name", "asked", "ignored"),
     [
-        ({"training.local_batch_size": "4", "training.seq_len": "64"}, {}),
-        ({"parallelism.data_parallel_shard_degree": "-1", "training.global_batch_size": "8"}, {}),
-        ({"training.local_batch_size": "8"}, {"training.local_batch_size": ("8", "4")}),
-        ({"parallelism.tensor_parallel_degree": "2"}, {"parallelism.tensor_parallel_degree": ("2", "1")}),
-        ({"activation_checkpoint.mode": "none"}, {"activation_checkpoint.mode": ("none", "selective")}),
+        ("torchtitan_h100", {"training.local_batch_size": "2", "training.seq_len": "4096"}, {}),
+        ("torchtitan_h100", {"parallelism.data_parallel_shard_degree": "-1"}, {}),
+        ("torchtitan_h100", {"training.local_batch_size": "4"}, {"training.local_batch_size": ("4", "2")}),
+        ("torchtitan_h100", {"training.seq_len": "8192"}, {"training.seq_len": ("8192", "4096")}),
+        ("torchtitan_h100", {"parallelism.context_parallel_degree": "1"}, {}),
+        ("torchtitan_h100", {AC: "none"}, {AC: ("none", "full")}),
+        ("torchtitan_h100_none", {AC: "none"}, {}),
+        ("torchtitan_h100_none", {AC: "full"}, {AC: ("full", "none")}),
+        ("maxtext_h100", {"per_device_batch_size": "2", "remat_policy": "full"}, {}),
+        ("maxtext_h100", {"remat_policy": "minimal"}, {"remat_policy": ("minimal", "full")}),
     ],
-)
-def test_what_torchtitan_says_in_sentences_is_compared_with_what_was_asked(tmp_path, asked, ignored):
-    path = tmp_path / "log"
-    path.write_text(TITAN)
-    log = RunLog(path, asked, None)
+)  # fmt: skip
+def test_what_a_real_log_shows_is_compared_with_what_was_asked(name, asked, ignored):
+    log = RunLog(LOGS / f"{name}.log", asked, None)
     log.read(to_end=True)
     assert log.shown.keys() == asked.keys()
     assert log.ignored() == ignored
+
+
+@pytest.mark.parametrize(
+    ("name", "gibibytes"), [("torchtitan_h100", 47.14), ("torchtitan_h100_none", 71.68), ("maxtext_h100", 41.9)]
+)
+def test_the_memory_that_a_real_log_shows_is_read(name, gibibytes):
+    log = RunLog(LOGS / f"{name}.log", {}, 8 * 4096)
+    log.read(to_end=True)
+    assert log.hbm_bytes == pytest.approx(gibibytes * 2**30)
+    assert len(log.times) >= 7
 
 
 def test_a_hang_ends_with_everything_that_was_started(tmp_path):

@@ -154,7 +154,7 @@ class RunEvaluator:
             said.append(feedback(Code.UNCHECKED))
         return Outcome(
             status=status, step_time_s=timed.seconds if timed else None, standard_error_s=error,
-            steps=timed.steps if timed else None, hbm_bytes=log.reserved_bytes, provenance=Provenance.MEASURED,
+            steps=timed.steps if timed else None, hbm_bytes=log.hbm_bytes, provenance=Provenance.MEASURED,
             feedback=tuple(said), seconds=seconds,
         )  # fmt: skip
 

@@ -6,16 +6,20 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
-from asap.experiments.step_log import LONGEST_LINE, StepLog
-from asap.optimize.evaluators.run.torchtitan_log import said_settings
+from asap.experiments.step_log import LONGEST_LINE, StepLog, without_colour
+from asap.optimize.evaluators.run.torchtitan_log import TorchtitanLog
 
 _SETTING = re.compile(
     r"(?:Config param |^\s*|[\s{,]\"?|--)([A-Za-z_][\w.]{0,80})\"?(?: ?\.{3,} ?|\s*[:=]\s*)\"?([^\s,\"{}\[\]]{1,80})"
 )  # MaxText, pyconfig.py; Megatron-LM, arguments.py; torchtitan's configuration as JSON
 _NOT_A_NUMBER = re.compile(r"\bloss:? *(?:nan|inf)\b", re.IGNORECASE)
-_RESERVED = (
+_HBM = (
     (re.compile(r"\bmax reserved: ([\d.]{1,20})"), 2.0**20),  # Megatron-LM, report_memory, MB
     (re.compile(r"\bmemory: *([\d.]{1,20})GiB\("), 2.0**30),  # torchtitan
+    (
+        re.compile(r"\bTotal (?:estimated )?memory size: ([\d.]{1,20}) GB\b"),
+        2.0**30,
+    ),  # MaxText, max_utils.py, of the compiler
 )
 _LEFT_TO_THE_LAUNCHER = "-1"
 _TAIL = 200
@@ -43,10 +47,11 @@ class RunLog:
         self._offset = 0
         self._rest = b""
         self._steps = StepLog(tokens)
+        self._torchtitan = TorchtitanLog()
         self.tail: deque[str] = deque(maxlen=_TAIL)
         self.shown: dict[str, str] = {}
         self.not_a_number = False
-        self.reserved_bytes: float | None = None
+        self.hbm_bytes: float | None = None
 
     @property
     def times(self) -> list[float]:
@@ -94,16 +99,16 @@ class RunLog:
         return {key: (asked, shown) for key, asked, shown in pairs if not _same(asked, shown)}
 
     def _feed(self, raw: bytes) -> None:
-        line = raw[:LONGEST_LINE].decode("utf-8", "replace")
+        line = without_colour(raw[:LONGEST_LINE].decode("utf-8", "replace"))
         self.tail.append(line)
         completed = self._steps.feed(line)
         if _NOT_A_NUMBER.search(line):
             self.not_a_number = True
-        for pattern, unit in _RESERVED:
+        for pattern, unit in _HBM:
             if found := pattern.search(line):
-                self.reserved_bytes = max(self.reserved_bytes or 0.0, _number(found[1]) * unit)
+                self.hbm_bytes = max(self.hbm_bytes or 0.0, _number(found[1]) * unit)
         if not completed and not self.times:
-            for name, value in (*_SETTING.findall(line), *said_settings(line)):
+            for name, value in (*_SETTING.findall(line), *self._torchtitan.feed(line)):
                 if (key := self._key(name)) is not None:
                     self.shown[key] = value
 

@@ -21,19 +21,30 @@ _MESH = {
     "ep": "parallelism.expert_parallel_degree",
     "etp": "parallelism.expert_tensor_parallel_degree",
 }
+_MODE = "activation_checkpoint.mode"
 _DEGREE = re.compile(r"\b([a-z_]{2,12})=(\d{1,9})\b")
-_RECOMPUTATION = re.compile(r"\bApplied (none|full|selective|memory_budget) activation checkpointing")
+_RECOMPUTATION = re.compile(r"\bApplied (\w{1,40}) activation checkpointing")
+_IS_BUILT = "Trainer is initialized with"
 
 
-def said_settings(line: str) -> Iterator[tuple[str, str]]:
-    """Names and values of the settings that ``line`` says."""
-    if "Trainer is initialized with" in line:
-        for pattern, name in _BATCH:
-            if found := pattern.search(line):
-                yield name, found[1]
-    if "Building device mesh with parallelism" in line:
-        for axis, degree in _DEGREE.findall(line):
-            if axis in _MESH:
-                yield _MESH[axis], degree
-    if found := _RECOMPUTATION.search(line):
-        yield "activation_checkpoint.mode", found[1]
+class TorchtitanLog:
+    """Reads the settings as the log says them; that nothing is recomputed it says by silence."""
+
+    def __init__(self) -> None:
+        self._recomputes = False
+
+    def feed(self, line: str) -> Iterator[tuple[str, str]]:
+        """Names and values of the settings that ``line`` says."""
+        if found := _RECOMPUTATION.search(line):
+            self._recomputes = True
+            yield _MODE, found[1]
+        if _IS_BUILT in line:
+            for pattern, name in _BATCH:
+                if found := pattern.search(line):
+                    yield name, found[1]
+            if not self._recomputes:
+                yield _MODE, "none"
+        if "Building device mesh with parallelism" in line:
+            for axis, degree in _DEGREE.findall(line):
+                if axis in _MESH:
+                    yield _MESH[axis], degree
