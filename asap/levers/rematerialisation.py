@@ -3,6 +3,7 @@
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan, Remat
 from asap.plans.deepspeed.trainer import RECOMPUTE, recomputation_key
+from asap.plans.maxtext.rematerialisation import always_recomputes
 from asap.plans.remat import Policy, SavedTensors, Tensor
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
@@ -44,7 +45,11 @@ def with_policy(plan: Plan, remat: Policy, *, inputs_on_host: bool = False) -> P
 
 def policies(run: Run) -> tuple[Remat, ...]:
     """The policies that a run's stack has; a stack that is not known is taken for one of its compiler's."""
-    return _NAMED.get(run.stack, _MEGATRON) if run.stack != "maxtext" or run.xla else _MEGATRON
+    if run.stack == "maxtext" and not run.xla:
+        return _MEGATRON
+    known = _NAMED.get(run.stack, _MEGATRON)
+    recomputes = run.stack == "maxtext" and always_recomputes(run.settings)
+    return tuple(policy for policy in known if policy is not Remat.NONE or not recomputes)
 
 
 def _read(plan: Plan) -> str:

@@ -125,7 +125,6 @@ def saved(device: Iterable[str], host: Iterable[str], inputs_on_host: bool) -> P
 
 
 MAXTEXT_POLICIES: dict[str, Policy] = {
-    "none": Remat.NONE,
     "minimal": Remat.MINIMAL,
     "minimal_flash": Remat.MINIMAL,
     "minimal_with_context": Remat.MINIMAL,

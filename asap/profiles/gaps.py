@@ -24,6 +24,10 @@ HLO = Gap(
     what="HLO operations with FLOPs, bytes and bounds: the profile holds GPU kernels only",
     capture=f"{JAX_TRACE}, of a program that XLA compiled (TensorFlow: tf.function(jit_compile=True)); {MAXTEXT}",
 )
+CUDA_GRAPHS = Gap(
+    what="FLOPs and bytes of operations: they ran inside of CUDA graphs, of which a profile holds the kernels only",
+    capture="XLA_FLAGS=--xla_gpu_enable_command_buffer= for the profiled steps",
+)
 OPERATIONS = Gap(
     what="operations: no device ran anything while it was recorded, or its part of the file is missing",
     capture=f"{JAX_TRACE}, once compilation is over; {MAXTEXT}",

@@ -13,6 +13,7 @@ from asap.profiles.collectives import (
 )
 from asap.profiles.cpu import CpuInstruction, Total
 from asap.profiles.host_transfers import is_host_copy, is_input
+from asap.profiles.kernel_names import bound_of_kernel
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Operation
 from asap.profiles.scale import US, Scale
 from asap.profiles.skeleton import ExposedCopies
@@ -20,6 +21,8 @@ from asap.profiles.xprof.conversion import Conversion
 from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks
 
 GIGA = 1e9
+_NO_OPERATION = ("", "XlaModule")
+"""Names of what no operation is known for; the second of all kernels of a CUDA graph."""
 _ASYNC = ("-start", "-done")
 _BOUNDS: dict[str, Bound] = {"Compute": "compute", "HBM": "hbm"}
 
@@ -79,11 +82,12 @@ def _is_hidden(row: HloRow, peaks: Peaks) -> bool:
 
 
 def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Operation, ...]:
-    """GPU kernels of a program without HLO: times only."""
+    """GPU kernels where no HLO operation tells of them: times, and what their names say that bounds them."""
     return longest_first(
         Operation(
-            name=row.op_name or row.kernel_name,
+            name=row.kernel_name if row.op_name in _NO_OPERATION else row.op_name,
             category="kernel",
+            bound=bound_of_kernel(row.kernel_name),
             fraction=scale.fraction(row.total_duration_us * US),
             time_s=scale.each(row.total_duration_us * US),
             occurrences=scale.each(row.occurrences),

@@ -4,7 +4,7 @@ The tables of a TPU are made from its events; XProf makes the others, and those 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from asap.core.errors import ProfileError
 from asap.core.text import plain
@@ -54,12 +54,15 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     """
     hosts, made = _tables(run, progress)
     conversion, replaced_peaks = corrected(made)
+    missing = gaps.CUDA_GRAPHS if conversion.hides_kernels else gaps.HLO
+    if conversion.hides_kernels:
+        conversion = replace(conversion, operations=(), roofline=())
     marked = marked_steps(conversion.summary, conversion.steps)
     skeleton = skeleton_of(hosts)
     if program := conversion.program:
         facts = _from_tables(conversion, program, skeleton, marked)
     elif conversion.kernels and skeleton.active:
-        facts = _from_kernels(conversion, skeleton, marked)
+        facts = _from_kernels(conversion, skeleton, marked, missing)
     elif skeleton.devices:
         facts = _Facts(skeleton.devices)
     else:
@@ -101,7 +104,7 @@ def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleto
     )
 
 
-def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | None) -> _Facts:
+def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | None, missing: Gap) -> _Facts:
     scale = Scale(skeleton.active, None if marked else skeleton.window_s, marked)
     kernels = kernel_operations(conversion.kernels, scale)
     operations = longest_first((*kernels, *host_copy_operations(skeleton.host_copies, scale)))
@@ -111,7 +114,7 @@ def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | No
         scale.extent,
         busy=gpu_busy(conversion.steps, operations),
         names=tuple(row.op_name for row in conversion.kernels),
-        gaps=(gaps.HLO,),
+        gaps=(missing,),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from asap.core.text import plain
 from asap.profiles import Gap, Operation, Profile
 from asap.profiles.host_transfers import is_host_copy_event
+from asap.profiles.kernel_names import bound_of_kernel, compute_class
 from asap.profiles.kpis import Busy, kpis_from
 from asap.profiles.operations import longest_first
 from asap.profiles.profile import CollectiveKind
@@ -23,7 +24,7 @@ from asap.traces.analysis.iterations import device_iterations, step_of_operation
 from asap.traces.analysis.quality import doubts
 from asap.traces.analysis.step_time import iterations
 from asap.traces.graph.graph import Graph
-from asap.traces.operations import ANY_COLLECTIVE, bound_of_kernel, collective_kind, compute_class
+from asap.traces.operations import ANY_COLLECTIVE, collective_kind
 from asap.traces.trace import NS, RankTrace
 
 EXPOSED = "Collectives count with the time that no computation hides."

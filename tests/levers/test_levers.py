@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from asap.levers.lever import Run
+from asap.levers.rematerialisation import policies
 from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers, find_lever
 from asap.models import Workload
 from asap.plans import Plan, Remat
@@ -39,6 +40,13 @@ def test_parameters_on_the_host_are_only_ever_brought_back():
     assert len(lever.values(run_of())) == 1
     _, back = lever.values(run_of(NOW.model_copy(update={"offload": ("optimizer", "parameters")})))
     assert back.change(NOW.model_copy(update={"offload": ("optimizer", "parameters")})).offload == ("optimizer",)
+
+
+def test_maxtext_is_not_told_to_recompute_nothing_where_layers_are_scanned():
+    run = run_of()
+    assert Remat.NONE not in policies(run)
+    assert Remat.NONE in policies(replace(run, settings={"scan_layers": "False"}))
+    assert Remat.NONE in policies(run_of(stack="torchtitan"))
 
 
 @pytest.mark.parametrize("lever", LEVERS, ids=lambda lever: lever.name)

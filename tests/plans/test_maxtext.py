@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
 from asap.plans.maxtext.axes import axis_key, open_axes
-from asap.plans.maxtext.overrides import from_overrides, paste_line, to_overrides
-from asap.plans.maxtext.rematerialisation import TENSORS
+from asap.plans.maxtext.overrides import check_expressible, from_overrides, paste_line, to_overrides
+from asap.plans.maxtext.rematerialisation import TENSORS, remat_note
 from asap.plans.maxtext.sharding_rules import NAMES
 from asap.plans.remat import MAXTEXT_POLICIES, saved
 from asap.plans.remat import TENSORS as PLAN_TENSORS
@@ -246,6 +246,24 @@ def test_custom_rematerialisation_is_read_tensor_by_tensor(tensors, remat, offlo
     plan = from_overrides({"ici_fsdp_parallelism": 4, "remat_policy": "custom", **tensors}, 4)
     assert (plan.remat and plan.remat.value, plan.offload) == (remat, offload)
     assert to_overrides(plan, {"remat_policy": "custom", **tensors}).keys() <= {"ici_fsdp_parallelism"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "remat"),
+    [({}, Remat.FULL), ({"scan_layers": True}, Remat.FULL), ({"scan_layers": "false"}, Remat.NONE)],
+)
+def test_no_policy_recomputes_everything_where_layers_are_scanned(settings, remat):
+    settings = {"ici_fsdp_parallelism": 4, "remat_policy": "none", **settings}
+    assert from_overrides(settings, 4).remat is remat
+    assert (remat_note(settings) is not None) == (remat is Remat.FULL)
+    settings |= {"remat_policy": "full"}
+    keeps_all = Plan.parse("data=4 remat=none")
+    if remat is Remat.FULL:
+        with pytest.raises(PlanError, match="recomputes scanned layers under every policy"):
+            check_expressible(keeps_all, settings)
+    else:
+        check_expressible(keeps_all, settings)
+        assert to_overrides(keeps_all, settings)["remat_policy"] == "none"
 
 
 def test_what_maxtext_cannot_express_is_refused():

@@ -17,7 +17,7 @@ from asap.compiler.lowering.lower import StepError, lower_step
 from asap.compiler.lowering.maxtext_step import mesh_of
 from asap.compiler.lowering.mesh import describe_mesh
 from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.programs.request import EFFORTS, CompileRequest
+from asap.compiler.programs.request import EFFORTS, LEVELS, CompileRequest, Effort
 from asap.core.text import plain
 
 ENVIRONMENT = {
@@ -80,7 +80,7 @@ def _compile(request: CompileRequest, folder: Path) -> CompileOutcome:
     mesh = None if request.maxtext is not None else describe_mesh(request)
     lowered, options = lower_step(request, mesh, folder)
     if request.effort != "full" and not request.on_cpu:
-        options["exec_time_optimization_effort"] = EFFORTS[request.effort]
+        options |= _effort_options(request.effort)
     compiled = lowered.compile(compiler_options=options or None)
     axes: tuple[tuple[str, int], ...] = ()
     if mesh is None:
@@ -104,6 +104,14 @@ def _compile(request: CompileRequest, folder: Path) -> CompileOutcome:
         slices=tuple(getattr(device, "slice_index", None) or 0 for device in devices),
         axes=axes,
     )
+
+
+def _effort_options(effort: Effort) -> dict[str, float | str]:
+    """How the interpreter's JAX says it: a number until 0.10, a level since."""
+    import jax
+
+    by_level = "jax_optimization_level" in jax.config.values
+    return {"optimization_level": LEVELS[effort]} if by_level else {"exec_time_optimization_effort": EFFORTS[effort]}
 
 
 def parse_hbm_limits(message: str) -> tuple[float | None, float | None]:

@@ -22,7 +22,7 @@ from asap.plans import AXES, Plan
 from asap.plans.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes
 from asap.plans.maxtext.overrides import from_overrides, is_written
 from asap.plans.maxtext.pipeline import LAYERS
-from asap.plans.maxtext.rematerialisation import custom_note
+from asap.plans.maxtext.rematerialisation import remat_note
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
 
 OF_MODEL = "hyperparameters of the model's file: "
@@ -128,7 +128,7 @@ def _plan(
             reason = f"{' and '.join(unfilled)} is -1, and the number of slices is not known"
             return None, {}, (f"the plan is unknown: {reason}; say the slices",)
         plan = from_overrides(settings, per_slice, slices, layers)
-        note = custom_note(settings)
+        note = remat_note(settings)
     except PlanError as error:
         raise ConfigError(error.message, where=str(document.path), hint=error.hint) from error
     microbatches = "num_pipeline_microbatches" if plan.degree("stage") > 1 else "gradient_accumulation_steps"

@@ -8,7 +8,7 @@ from asap.plans.maxtext import rematerialisation
 from asap.plans.maxtext.axes import check_axes, read_mesh, write_mesh
 from asap.plans.maxtext.custom_mesh import CUSTOM_MESH, EMPTY, SPLIT, check_custom_mesh, write_layout
 from asap.plans.maxtext.pipeline import read_microbatches, read_repeats, write_batch, write_pipeline
-from asap.plans.maxtext.rematerialisation import read_offload, read_remat, write_remat
+from asap.plans.maxtext.rematerialisation import check_recomputation, read_offload, read_remat, write_remat
 from asap.plans.maxtext.requirements import check, required
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES
 from asap.plans.plan import OF_WORKLOAD, Plan
@@ -108,6 +108,7 @@ def check_expressible(
     plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None, layers: int | None = None
 ) -> None:
     """Raise a PlanError where MaxText cannot express a plan on top of a configuration."""
+    check_recomputation(plan, current)
     _written(plan, current, global_batch, layers)
 
 

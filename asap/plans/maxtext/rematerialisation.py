@@ -1,7 +1,8 @@
 """MaxText's rematerialisation policies and host offload, read into a plan and written from it.
 
 Policies: ``get_remat_policy`` in MaxText's layers/nnx_decoders.py. ``custom`` keeps, moves to the host or recomputes
-each tensor by itself.
+each tensor by itself. ``none`` is no policy for ``jax.checkpoint``, around which scanned layers always are (since
+February 2025): it recomputes everything, as ``full`` does. On an H100 both took 986 ms and 41.9 GiB (docs/optimize.md).
 """
 
 from collections.abc import Mapping
@@ -11,10 +12,11 @@ from asap.core.text import plain
 from asap.plans.plan import Plan
 from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
 
-_NEAREST = {Remat.SELECTIVE: "minimal_with_context"}
-"""What is written for a group that MaxText does not have: it, too, keeps products and the context of attention."""
+_NEAREST = {Remat.SELECTIVE: "minimal_with_context", Remat.NONE: "minimal_with_context"}
+"""What is written for a group that MaxText does not have: it keeps products and the context of attention."""
 
 CUSTOM = "custom"
+NO_POLICY = "none"
 LAYER_INPUT = "decoder_layer_input"
 TENSORS = (
     LAYER_INPUT, "context", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo", "moe_mlpwi_0", "moe_mlpwi_1", "moe_mlpwo",
@@ -59,6 +61,8 @@ def read_remat(settings: Mapping[str, object]) -> Policy | None:
     if "remat_policy" not in settings:
         return None
     policy = _policy(settings)
+    if policy == NO_POLICY:
+        return Remat.FULL if always_recomputes(settings) else Remat.NONE
     if policy == CUSTOM:
         device, host = _tensors(settings, "device"), _tensors(settings, "offload")
         return saved(device, host, LAYER_INPUT in _named(settings, "offload"))
@@ -68,8 +72,26 @@ def read_remat(settings: Mapping[str, object]) -> Policy | None:
     return MAXTEXT_POLICIES[policy]
 
 
-def custom_note(settings: Mapping[str, object]) -> str | None:
-    """One line on tensors of a ``custom`` policy that the prediction leaves out; ``None`` if there are none."""
+def always_recomputes(settings: Mapping[str, object]) -> bool:
+    """Whether layers are scanned, so that no policy keeps everything."""
+    return str(settings.get("scan_layers", True)).lower() != "false"
+
+
+def check_recomputation(plan: Plan, settings: Mapping[str, object]) -> None:
+    """Raise a PlanError where a plan recomputes nothing, and MaxText does."""
+    if plan.remat is Remat.NONE and always_recomputes(settings):
+        raise PlanError(
+            "MaxText recomputes scanned layers under every policy, also under remat_policy=none",
+            hint="remat=minimal keeps all products, remat=qkv+context+out+gate+up attention as well",
+        )
+
+
+def remat_note(settings: Mapping[str, object]) -> str | None:
+    """One line on a policy that does not do what its name says, or on tensors of a ``custom`` one that the prediction
+    leaves out; ``None`` where there is nothing to say.
+    """
+    if "remat_policy" in settings and _policy(settings) == NO_POLICY and always_recomputes(settings):
+        return "remat_policy=none recomputes all of a scanned layer, as full does; minimal_with_context keeps most"
     if _policy(settings) != CUSTOM:
         return None
     felt = {name for tensor in _NAMES for name in _names(tensor, settings)} | {LAYER_INPUT, *_FUSED} | _UNFELT
@@ -100,6 +122,8 @@ def write_remat(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     }
     if plan.remat is None or _does_already(plan, current):
         return overrides
+    if plan.remat is Remat.NONE and not plan.moves_inputs and not always_recomputes(current):
+        return overrides | {"remat_policy": NO_POLICY}
     name = _named_policy(plan, current)
     return overrides | ({"remat_policy": name} if name else _custom(plan, current))
 
@@ -176,7 +200,7 @@ def _place(name: str, settings: Mapping[str, object]) -> str:
 
 
 def _policy(settings: Mapping[str, object]) -> str:
-    return str(settings.get("remat_policy") or "none").lower()
+    return str(settings.get("remat_policy") or NO_POLICY).lower()
 
 
 def _true(value: object) -> bool:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.prediction.from_trace.factors import Factors
+from asap.profiles.kernel_names import compute_class
 from asap.traces.graph.graph import Cause, Graph
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind, compute_class
+from asap.traces.operations import ANY_COLLECTIVE, collective_kind
 from asap.traces.trace import Integers, OperationKind, RankTrace
 from asap.traces.what_if.apply import Changed
 

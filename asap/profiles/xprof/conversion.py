@@ -42,6 +42,12 @@ class Conversion:
         whole = (row for row in self.roofline if row.rank == 0)
         return next(whole, None) if self.operations else None
 
+    @property
+    def hides_kernels(self) -> bool:
+        """Whether operations account for less than half of the time of GPU kernels: the others ran in CUDA graphs."""
+        kernels = sum(row.total_duration_us for row in self.kernels)
+        return bool(self.operations) and sum(row.total_self_time for row in self.operations) < kernels / 2
+
 
 def convert(files: Sequence[Path]) -> Conversion:
     """Convert the files of all hosts together. Memory is that of the first host.

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asap.profiles.kernel_names import compute_class
 from asap.traces.graph.graph import Cause, Edges, Graph
-from asap.traces.operations import collective_kind, compute_class
+from asap.traces.operations import collective_kind
 from asap.traces.trace import NS, Integers, OperationKind
 
 BEFORE = "before its recording began"

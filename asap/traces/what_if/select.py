@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
+from asap.profiles.kernel_names import compute_class
 from asap.traces.graph.graph import Cause, Graph, RankNodes
-from asap.traces.operations import collective_kind, compute_class, is_loading
+from asap.traces.operations import collective_kind, is_loading
 from asap.traces.trace import Integers, OperationKind, RankTrace
 from asap.traces.what_if.change import BY_NAME, CLASSES, COLLECTIVES
 

@@ -20,6 +20,7 @@ from asap.plans import Plan, Remat
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.search import run_of
 from asap.study.study import Study
@@ -66,6 +67,7 @@ def what_if(
         answer.lines[start:start] = [*having, *filter(None, [numerics_of(conversation.study, change)])]
         gained_nothing = []
     answer.add(f"- {_subject(conversation, scenario)}: {figures_of(found)}{_ratio(conversation, scenario, found)}")
+    answer.add(*_not_launched(scenario.study, found.plan))
     answer.add(*_examples(change), *(f"- {sentence}" for sentence in gained_nothing))
     if change.network is not None:
         answer.add("- to keep this network for the run: asap experiments add … --network")
@@ -108,12 +110,18 @@ def _settings(
     if weigh and now is not None and now.plan != found.plan:
         answer.add(verdict(found, now))
     answer.add(f"{changed}, {_subject(conversation, scenario)}:")
-    answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}")
+    answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}", *_not_launched(study, found.plan))
     if now is not None and now.plan != found.plan:
         answer.add(f"- instead of {now.plan}: {figures_of(now)}")
     answer.add(*_examples(change), *_fastest_that_fits(conversation, found))
     answer.add_figure(f"{found.plan}: step time", found.relative_step_time or found.step_time)
     answer.focus = found.plan
+
+
+def _not_launched(study: Study, plan: Plan) -> list[str]:
+    """That the run's launcher refuses a plan."""
+    reason = why_not_launched(study, plan)
+    return [f"! it cannot be launched as it stands: {plain(reason)}"] if reason else []
 
 
 def _fastest_that_fits(conversation: Conversation, found: Prediction) -> list[str]:

@@ -21,6 +21,8 @@ _HBM = (
         2.0**30,
     ),  # MaxText, max_utils.py, of the compiler
 )
+_ENUM = re.compile(r"^[A-Z]\w*\.(?=\w+$)")
+"""The class of a value of an enumeration: MaxText writes ``RematLocation.DEVICE`` for ``device``."""
 _LEFT_TO_THE_LAUNCHER = "-1"
 _TAIL = 200
 _CHUNK = 1 << 20
@@ -127,7 +129,7 @@ def _same(asked: str, shown: str) -> bool:
     try:
         return math.isclose(float(asked), float(shown))
     except ValueError:
-        return asked.casefold().strip("'") == shown.casefold().strip("'")
+        return asked.casefold().strip("'") == _ENUM.sub("", shown).casefold().strip("'")
 
 
 def _number(text: str) -> float:
