@@ -24,5 +24,5 @@ TRIAL = Trial(
     " https://github.com/pytorch/torchtune/blob/bd2a0fc7c/README.md,"
     " https://github.com/daddyofadoggy/blog/blob/db07f84/posts/torchtitan/3d.md",
     settings=_settings,
-    workload={"compiled": True},
+    workload={"compiled": True, "compiled_loss": True},
 )

@@ -71,6 +71,7 @@ class Workload(BaseModel):
     compiled: bool | None = Field(
         default=None, description="whether torch.compile fuses the elementwise operations of a layer"
     )
+    compiled_loss: bool | None = Field(default=None, description="whether torch.compile fuses the loss")
     sequence_parallel: bool | None = Field(
         default=None, description="Megatron sequence parallelism inside the tensor axis (arXiv:2205.05198)"
     )

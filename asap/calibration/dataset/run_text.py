@@ -9,6 +9,7 @@ from asap.plans import Remat
 from asap.prediction.step_model.groups import framework_class
 
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
+_LOSS_COMPILED = 2025
 _REMAT = (
     (None, r"^\s*$"),
     (Remat.NONE, r"^none\b|everything_saveable|^false$"),
@@ -62,6 +63,17 @@ def compiled_of(row: Mapping[str, Any]) -> bool | None:
     if re.search(r"\b(no|not|without)\b[\w\s.]{0,8}compile|\beager\b", notes):
         return False
     return True if re.search(r"\bcompiled?\b(?! not stated)", notes) else None
+
+
+def compiled_loss_of(row: Mapping[str, Any]) -> bool | None:
+    """Whether PyTorch compiled the loss: alone, where the row says so, else with the model.
+
+    torchtitan left it out until February 2025 (its commits e8977b007 and d1f62be73).
+    """
+    if "the loss alone" in str(row.get("source")):
+        return True
+    compiled = compiled_of(row)
+    return False if compiled and (year_of(row) or _LOSS_COMPILED) < _LOSS_COMPILED else compiled
 
 
 def overlaps_experts_of(row: Mapping[str, Any]) -> bool | None:

@@ -14,6 +14,7 @@ from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
 from asap.calibration.dataset.run_layout import experts_over, mesh_of, meshes_of, microbatches_of
 from asap.calibration.dataset.run_text import (
     attention_of,
+    compiled_loss_of,
     compiled_of,
     context_parallel_of,
     family_of,
@@ -203,7 +204,7 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
         global_batch=batch, sequence_length=sequence, precision=row.get("precision"), optimizer=row.get("optimizer"),
         attention=attention_of(row), framework=framework_of(row), zero_stage=zero_stage_of(row),
         context_parallel=context_parallel_of(row), capacity_factor=padded_capacity_of(row), compiled=compiled_of(row),
-        sequence_parallel=sharding if isinstance(sharding, bool) else None,
+        compiled_loss=compiled_loss_of(row), sequence_parallel=sharding if isinstance(sharding, bool) else None,
         experts_over=experts_over(row, ici), overlaps_experts=overlaps_experts_of(row),
         cuda_graphs=row.get("cuda_graphs"), graph_modules=tuple(row.get("cuda_graph_modules") or ()),
     )  # fmt: skip

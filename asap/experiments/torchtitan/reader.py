@@ -186,15 +186,16 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
-        compiled=_compiles_model(settings),
+        compiled=_compiles(settings, "model"),
+        compiled_loss=_compiles(settings, "loss"),
         experts_over=titan.experts_over(settings),
     )
 
 
-def _compiles_model(settings: StackSettings) -> bool:
-    """Whether the model is compiled, and not the loss alone."""
+def _compiles(settings: StackSettings, component: str) -> bool:
+    """Whether a component is compiled: both are by default, ``model`` and ``loss``."""
     enabled = settings.flag("compile.enable", settings.flag("training.compile"))
-    return enabled and (_COMPONENTS not in settings or "model" in settings.words(_COMPONENTS))
+    return enabled and (_COMPONENTS not in settings or component in settings.words(_COMPONENTS))
 
 
 def _context_parallel(settings: StackSettings) -> ContextParallel:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice
 from asap.models import Workload
+from asap.plans.launchers import stack_of
 
 _FRAMEWORKS = (
     ("nemo", r"nemo|bridge|megatron.?core|mcore|primus|transformer.?engine"),
@@ -62,16 +63,22 @@ def precision_class(name: str | None) -> str:
     return _first(_PRECISIONS, name) or "bf16"
 
 
+PYTORCH, EXPANDABLE = "pytorch", "pytorch with expandable segments"
+
+
 def allocator_class(framework: str | None, kind: str) -> str:
     """Who plans the memory: the compiler of a ``tpu``, ``xla`` on GPUs, or ``pytorch``, block by block, which
     Megatron-Core helps with buffers of its own for parameters and gradients
-    (``core/distributed/param_and_grad_buffer.py``)."""
+    (``core/distributed/param_and_grad_buffer.py``). torchtitan is started with segments that grow (``run_train.sh``),
+    so that what comes and goes leaves no gaps."""
     stack = framework_class(framework)
     if kind == "tpu":
         return "tpu"
     if stack in ("jax", "maxtext"):
         return "xla"
-    return "megatron-core" if stack == "nemo" else "pytorch"
+    if stack_of(framework) == "torchtitan":
+        return EXPANDABLE
+    return "megatron-core" if stack == "nemo" else PYTORCH
 
 
 def generation(chip: str) -> str:
@@ -91,7 +98,7 @@ def attention_class(kernel: str | None) -> str | None:
     if kernel is None:
         return None
     found = _first(
-        (("flash", r"flash|splash|cudnn|memory.?eff|sdpa|triton|autoselected"), ("softmax", r"fused")), kernel
+        (("flash", r"flash|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected"), ("softmax", r"fused")), kernel
     )
     return found or "unfused"
 

@@ -41,6 +41,10 @@ NAMED = {
     Remat.FULL: RematShares(recompute_qkv=1.0, recompute_out=1.0, recompute_mlp=1.0),
 }
 
+EVERY_SECOND_PRODUCT = SavedTensors(("query", "value", "context", "gate"))
+"""torchtitan's ``selective`` of operations: of the products of a layer it recomputes every second one
+(``distributed/activation_checkpoint.py``)."""
+
 
 def remat_shares(policy: Policy, model: ModelInputs, xla: bool) -> RematShares:
     """Shares under a policy; tensor by tensor, as jax.checkpoint saves names.

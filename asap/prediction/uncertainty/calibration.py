@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from asap.core.errors import ConfigError
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.constants import NAMES, Constants
-from asap.prediction.step_model.groups import Groups
+from asap.prediction.step_model.groups import EXPANDABLE, PYTORCH, Groups
 from asap.prediction.uncertainty.plan_widths import PlanWidths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
@@ -97,6 +97,8 @@ class Fit(BaseModel):
 
     def overhead(self, allocator: str) -> AllocatorOverhead:
         """Of this allocator; none for one that no run used."""
+        if allocator == EXPANDABLE:
+            return self.overhead(PYTORCH).model_copy(update={"reuse": 1.0})
         return self.allocator_overheads.get(allocator, AllocatorOverhead())
 
     def resolve(self, groups: Sequence[Groups]) -> Constants:

@@ -7,10 +7,12 @@ import numpy as np
 
 from asap.models import Workload
 from asap.plans import AXES, Plan, Remat
+from asap.plans.launchers import stack_of
+from asap.plans.remat import Policy
 from asap.prediction.step_model.encoding.stack import is_xla
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.inputs import ModelInputs, PlanInputs
-from asap.prediction.step_model.remat_shares import RematShares, remat_shares
+from asap.prediction.step_model.remat_shares import EVERY_SECOND_PRODUCT, RematShares, remat_shares
 
 
 def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -> PlanInputs:
@@ -28,7 +30,7 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
     batch = np.array([plan.global_batch or workload.global_batch or 0 for plan in plans])
     maxtext = framework_class(workload.framework) == "maxtext"
     unknown = np.where(stages > 1, stages if maxtext else np.maximum(batch / shards, 1.0), 1.0)
-    shares = [remat_shares(plan.remat or Remat.FULL, model, is_xla(workload)) for plan in plans]
+    shares = [remat_shares(_policy(plan, workload), model, is_xla(workload)) for plan in plans]
     return PlanInputs(
         replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
         stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],
@@ -39,3 +41,10 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
         host_parameters=np.array(["parameters" in plan.offload for plan in plans], dtype=float),
         host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
     )  # fmt: skip
+
+
+def _policy(plan: Plan, workload: Workload) -> Policy:
+    """What a plan recomputes; everything where it does not say it."""
+    if plan.remat is Remat.MINIMAL and stack_of(workload.framework) == "torchtitan":
+        return EVERY_SECOND_PRODUCT
+    return plan.remat or Remat.FULL

@@ -43,6 +43,9 @@ takes bf16 logits, and softmax and gradient share one fp32 copy (``core/tensor_p
 older Megatron keeps bf16 logits and gradients and fp32 copies of both."""
 GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
+EAGER_TITAN_LOGIT_BYTES = 14.0
+"""The same in torchtitan where nothing is compiled: it lets go of the logits before the backward pass (``train.py``).
+On an H100 it took 14 to 15 of the HBM that PyTorch reserves (docs/optimize.md)."""
 SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
 SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
@@ -86,7 +89,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         reduce_bytes=reduced,
         gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
         reduction_bucket=DDP_BUCKET if reduces_in_buckets(w) else np.inf,
-        logit_bytes=GATHERED_LOGIT_BYTES if gathers else LOGIT_BYTES.get(framework or "", EAGER_LOGIT_BYTES),
+        logit_bytes=_logit_bytes(w),
         loss_chunks=w.loss_chunks or 1,
         vocab_parallel_loss=float(not gathers),
         xla=float(is_xla(w)),
@@ -118,6 +121,15 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         experts_over_model=float("model" in w.experts_over),
         experts_over_seq=float("seq" in w.experts_over),
     )
+
+
+def _logit_bytes(w: Workload) -> float:
+    """What the loss holds for each logit."""
+    if gathers_logits(w):
+        return GATHERED_LOGIT_BYTES
+    if stack_of(w.framework) == "torchtitan" and w.compiled_loss is False:
+        return EAGER_TITAN_LOGIT_BYTES
+    return LOGIT_BYTES.get(framework_class(w.framework) or "", EAGER_LOGIT_BYTES)
 
 
 def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
