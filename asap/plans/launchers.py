@@ -130,10 +130,10 @@ def launch_lines(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
         return primus.lines_to_paste(overrides, current or {}) if primus.is_primus(current) else paste_line(overrides)
-    current = current or {}
+    said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)
-        settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
+        settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
         settings |= required_by_torchtitan(settings, current)
         if primus.is_primus(current):
             return primus.lines_to_paste(settings, current)

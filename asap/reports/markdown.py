@@ -28,9 +28,10 @@ def to_markdown(analysis: Analysis) -> str:
         sections += ["## Top operations", _table(("time", "bound", "of roofline", "operation"), rows)]
     sections += ["## Diagnosis", _list(_diagnosis(analysis))]
     if analysis.proposals:
-        legend = f"Axes: {markdown(phrases.axis_legend(phrases.shown_plans(analysis)))}."
+        axes = markdown(phrases.axis_legend(phrases.shown_plans(analysis)))
+        legend = f" Axes: {axes}." if axes else ""
         columns, rows = proposal_table(analysis)
-        sections += ["## Proposals", _table(columns, rows), f"{markdown(order_sentence(analysis))} {legend}"]
+        sections += ["## Proposals", _table(columns, rows), f"{markdown(order_sentence(analysis))}{legend}"]
         sections += map(markdown, phrases.incumbent_compiled(analysis))
         sections += [_proposal(proposal) for proposal in analysis.proposals]
     if analysis.flags and (sentences := flag_sentences(analysis.flags)):

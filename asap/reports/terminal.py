@@ -34,7 +34,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
             _heading("Proposals"),
             _overview(analysis),
             Text(plain(order_sentence(analysis)), style="dim"),
-            _axes(analysis),
+            *_axes(analysis),
             *map(_bullet, phrases.incumbent_compiled(analysis)),
         ]
         parts += _proposals(analysis.proposals)
@@ -69,8 +69,10 @@ def _situation(analysis: Analysis) -> list[RenderableType]:
     return [_line(label, text) for label, text in said if text]
 
 
-def _axes(analysis: Analysis) -> Text:
-    return Text(f"axes: {phrases.axis_legend(phrases.shown_plans(analysis))}", style="dim")
+def _axes(analysis: Analysis) -> list[Text]:
+    """What the axes mean; nothing on one device."""
+    legend = phrases.axis_legend(phrases.shown_plans(analysis))
+    return [Text(f"axes: {legend}", style="dim")] if legend else []
 
 
 def _operations(analysis: Analysis) -> RenderableType:

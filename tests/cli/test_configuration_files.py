@@ -133,7 +133,8 @@ def test_a_model_alone_is_laid_out_from_a_start_that_is_said(asap, model):
     assert found["experiment"]["provenance"]["plan"] == "assumed, as a start"
     assert any("no plan is on record: data=32" in note for note in found["warnings"])
     assert all(one["prediction"]["memory"]["fits"] for one in found["proposals"])
-    assert all("ici_fsdp_parallelism=32" in one["overrides"]["maxtext"] for one in found["proposals"])
+    whole = ("ici_fsdp_parallelism=", "per_device_batch_size=", "remat_policy=")
+    assert all(key in one["overrides"]["maxtext"] for key in whole for one in found["proposals"])
 
 
 def test_the_start_is_that_of_what_trains_it(asap, model):
@@ -190,3 +191,43 @@ def test_a_model_that_no_plan_can_hold_is_not_told_to_stay(asap, tmp_path):
     assert not found["recommendation"]["keep_incumbent"]
     assert "--plan" in found["recommendation"]["statement"]
     assert any("does not divide the 2 devices of a pipeline stage" in note for note in found["warnings"])
+
+
+@pytest.mark.slow
+def test_where_nothing_runs_the_fastest_that_fits_is_first_however_far_from_the_start(asap, model):
+    said = [model, "--hardware", "v5p-128", "--batch", "512", "--sequence", "8192"]
+    found = analysis(asap("analyze", *said, "--format", "json"))
+    assert found["situation_statement"].startswith("Nothing runs yet: the start is assumed. It does not fit")
+    first, *others = (one["prediction"]["step_time"]["value"] for one in found["proposals"])
+    assert all(first <= other for other in others)
+    assert not any(option["changes"] == "batch" for option in found["options"])
+    report = asap("analyze", *said).out
+    assert "against the start" in report
+    assert "P(faster)" not in report
+    assert "runs now" not in report
+
+
+@pytest.mark.slow
+def test_a_line_for_torchtitan_is_whole_where_there_is_no_configuration_to_change(asap, model):
+    said = ["workload.framework=torchtitan", "--hardware", "mi300x-32", "--batch", "256", "--sequence", "4096"]
+    found = analysis(asap("analyze", model, *said, "--format", "json"))
+    assert found["proposals"]
+    for one in found["proposals"]:
+        assert "data_parallel_shard_degree = " in one["overrides"]["torchtitan"]
+        assert "local_batch_size = " in one["overrides"]["torchtitan"]
+        assert "[activation_checkpoint]" in one["overrides"]["torchtitan"]
+
+
+@pytest.mark.slow
+def test_a_start_that_nothing_beats_is_advised_with_its_line(asap, tmp_path):
+    path = tmp_path / "config.json"
+    larger = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
+    path.write_text(json.dumps(MODEL | larger))
+    said = [str(path), "workload.framework=torchtitan", "--hardware", "h100-24", "--batch", "24", "--sequence", "4096"]
+    found = analysis(asap("analyze", *said, "--format", "json"))
+    assert not found["proposals"]
+    statement = found["recommendation"]["statement"]
+    assert statement.startswith("Start with the plan that is assumed")
+    assert "data_parallel_shard_degree = 24" in statement
+    line = json.loads(asap("optimize", *said, "--format", "json").out)["best"]["lines"]
+    assert "local_batch_size = 1" in line

@@ -18,8 +18,8 @@ from asap.prediction.predict_study import expect
 from asap.proposals.options import options
 from asap.proposals.propose import propose
 from asap.proposals.recommend import recommend
-from asap.proposals.selection.candidate import fit_odds
-from asap.proposals.selection.choice import MEASURABLE, choose
+from asap.proposals.selection.candidate import expected_gain, fit_odds
+from asap.proposals.selection.choice import MEASURABLE, changes_of, choose
 from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import best_plans, search
@@ -114,6 +114,32 @@ def test_order_and_figures_agree_and_strategies_differ(study):
     for (mesh, better), (other, weaker) in itertools.combinations(moves, 2):
         assert mesh != other or not weaker <= better
     assert found.recommendation.first == (1 if proposals else None)
+
+
+@settings(max_examples=25, deadline=None)
+@given(study=runs())
+def test_nothing_is_proposed_that_is_far_behind_a_better_proposal(study):
+    assume(not violations(study.plan, study.constraints))
+    proposals = proposed(study).proposals
+    for better, other in itertools.combinations(proposals, 2):
+        if not other.makes_fit:
+            assert expected_gain(other.prediction) >= expected_gain(proposals[0].prediction) / 2
+            assert other.score >= proposals[0].score / 4
+        elif changes_of(other.plan, study.plan) >= changes_of(better.plan, study.plan):
+            odds, of_better = fit_odds(other.prediction), fit_odds(better.prediction)
+            longer = other.prediction.step_time.value / odds / (better.prediction.step_time.value / of_better)
+            assert longer < 1.1 + 1e-9 or odds > of_better
+
+
+def test_a_second_idea_that_would_save_a_fraction_of_the_first_is_not_shown():
+    study = run("data=4 model=4 microbatches=4 remat=full", "llama3.1-8b", "v5p-32", batch=64, sequence=4096)
+    candidates = rank_candidates(study, priors={}).candidates
+    first, *others = choose(candidates, study.plan)
+    small = [
+        one for one in candidates if MEASURABLE < expected_gain(one.prediction) < expected_gain(first.prediction) / 2
+    ]
+    assert small
+    assert not any(one in small for one in others)
 
 
 ON_GPUS = run(

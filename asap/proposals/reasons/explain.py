@@ -61,7 +61,7 @@ def _moved(study: Study, plan: Plan, main: str) -> tuple[PlanChange, ...]:
     now, over = study.plan or Plan(), study.experiment.workload.experts_over
     spread = [Degrees.of(each, over).expert_devices for each in (plan, now)]
     stay = bool(over) and spread[0] == spread[1]
-    return tuple(change for change in changes(plan, now, main) if not (stay and change.axis == "expert"))
+    return tuple(change for change in changes(plan, study.plan, main) if not (stay and change.axis == "expert"))
 
 
 def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | None) -> tuple[str, ...]:
