@@ -76,7 +76,7 @@ def draft(
     prediction, now = candidate.prediction, incumbent.step_time if incumbent else None
     return Proposal(
         rank=number,
-        title=title(candidate.plan, study.plan, candidate.strategy),
+        title=title(candidate.plan, study.plan, candidate.strategy, study.experiment.workload.experts_over),
         plan=candidate.plan,
         prediction=candidate.prediction,
         reasoning=(*larger_batch(study, prediction, incumbent), *reasons(study, candidate.plan, candidate.strategy)),

@@ -16,7 +16,7 @@ from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.options import options
-from asap.proposals.propose import propose
+from asap.proposals.propose import draft, propose
 from asap.proposals.recommend import recommend
 from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import MEASURABLE, changes_of, choose
@@ -140,6 +140,20 @@ def test_a_second_idea_that_would_save_a_fraction_of_the_first_is_not_shown():
     ]
     assert small
     assert not any(one in small for one in others)
+
+
+@pytest.mark.parametrize("plan", ["replica=2 model=4 stage=2", "replica=4 seq=2 model=2", "replica=4 model=2 expert=2"])
+def test_a_degree_of_experts_that_the_line_sets_is_among_the_changed_settings(plan):
+    over = ("model", "seq")
+    study = run(f"{plan} microbatches=8 remat=full", "qwen3-30b-a3b", "h100-16", 128, 4096, "Megatron-Core",
+                experts_over=over)  # fmt: skip
+    candidates = rank_candidates(study, priors={}).candidates[:40]
+    assert any(one.plan.degree("seq") > 1 for one in candidates)
+    for candidate in candidates:
+        found = draft(study, candidate, 1, ())
+        named = [setting.after for setting in found.settings if setting.name == "expert"]
+        assert re.findall(r"--expert-model-parallel-size (\d+)", found.overrides.text) == named
+        assert ("expert parallelism" in found.title) == bool(named)
 
 
 ON_GPUS = run(

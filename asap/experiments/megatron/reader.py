@@ -29,6 +29,7 @@ from asap.plans.validity import Degrees
 
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
+_OPTIMIZER = "optimizer"
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
@@ -86,7 +87,7 @@ def read_nemo(
         said = {key for key in settings if settings[key] not in (None, False)}
         recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
         precision = frozenset[str]() if isinstance(values.get("mixed_precision"), str) else PRECISION
-        unsettled = frozenset({*_SIZES, *precision, *recomputation} - said)
+        unsettled = frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, kind, unsettled)
 
@@ -125,6 +126,8 @@ def read_megatron(
         plan, more = _plan(settings, hardware.devices, model.layers, batch)
     notes += more
     workload = workload_of(settings, framework, batch, unsettled)
+    if _OPTIMIZER in unsettled:
+        notes += (f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another",)
     if plan is not None and unsettled & _RECOMPUTATION:
         plan = plan.model_copy(update={"remat": None})
     place = settings.where().rpartition("/")[2]

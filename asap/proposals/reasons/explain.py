@@ -8,7 +8,6 @@ from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.torus import split_axes
-from asap.plans.validity import Degrees
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.proposal import Citation, Confidence, Impact
@@ -57,11 +56,7 @@ def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
 
 
 def _moved(study: Study, plan: Plan, main: str) -> tuple[PlanChange, ...]:
-    """What a plan changes, without its expert axis where experts lie over as many devices as now, through others."""
-    now, over = study.plan or Plan(), study.experiment.workload.experts_over
-    spread = [Degrees.of(each, over).expert_devices for each in (plan, now)]
-    stay = bool(over) and spread[0] == spread[1]
-    return tuple(change for change in changes(plan, study.plan, main) if not (stay and change.axis == "expert"))
+    return changes(plan, study.plan, main, study.experiment.workload.experts_over)
 
 
 def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | None) -> tuple[str, ...]:

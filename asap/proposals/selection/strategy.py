@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from asap.levers.state_precision import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
+from asap.models.workload import FoldedAxis
 from asap.plans import AXES, Plan
 from asap.plans.axes import MEANINGS
 from asap.plans.remat import recomputed_tensors, saved_tensors
+from asap.plans.validity import Degrees
 from asap.proposals.reasons.principle_of import principle_of
 from asap.proposals.reasons.principles import HOST_MAKES_ROOM, Direction, Principle
 
@@ -59,21 +61,26 @@ class PlanChange:
         return f"{self.name}={self.after}" if self.before is None else f"{self.name} {self.before}→{self.after}"
 
 
-def changes(plan: Plan, known: Plan | None, main: str = "") -> tuple[PlanChange, ...]:
+def changes(
+    plan: Plan, known: Plan | None, main: str = "", experts_over: tuple[FoldedAxis, ...] = ()
+) -> tuple[PlanChange, ...]:
     """Axes that differ from what is known to run, raised ones first, and levers; before them those of the main
-    strategy."""
+    strategy. Where experts lie over other axes as well, ``expert`` is all devices that they lie over."""
     incumbent = known or Plan()
+    now, then = ({axis: each.degree(axis) for axis in AXES} for each in (incumbent, plan))
+    for each, degrees in ((incumbent, now), (plan, then)):
+        degrees["expert"] = Degrees.of(each, experts_over).expert_devices
     found = [
         PlanChange(
             axis,
-            "more" if plan.degree(axis) > incumbent.degree(axis) else "less",
-            incumbent.degree(axis) if known else None,
-            plan.degree(axis),
+            "more" if then[axis] > now[axis] else "less",
+            now[axis] if known else None,
+            then[axis],
             plan,
             incumbent,
         )
         for axis in AXES
-        if plan.degree(axis) != incumbent.degree(axis)
+        if then[axis] != now[axis]
     ]
     ordered = (*sorted(found, key=lambda change: change.direction != "more"), *_levers(plan, incumbent))
     named = main.removesuffix(ALONE).split("+")
@@ -126,13 +133,13 @@ def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
     return frozenset((change.axis, change.direction) for change in changes(plan, incumbent))
 
 
-def title(plan: Plan, incumbent: Plan | None, main: str = "") -> str:
+def title(plan: Plan, incumbent: Plan | None, main: str = "", experts_over: tuple[FoldedAxis, ...] = ()) -> str:
     """``More data parallelism, less sequence parallelism``, the main strategy first; where no incumbent is known, what
     the mesh is: ``FSDP 16, tensor parallelism 4``."""
     if incumbent is None:
         text = ", ".join(f"{MEANINGS[axis]} {plan.degree(axis)}" for axis in AXES if plan.degree(axis) > 1)
         return f"{text[0].upper()}{text[1:]}" if text else "One device"
-    text = ", ".join(_words(change) for change in changes(plan, incumbent, main))
+    text = ", ".join(_words(change) for change in changes(plan, incumbent, main, experts_over))
     return f"{text[0].upper()}{text[1:]}" if text else "Same sharding"
 
 
