@@ -36,7 +36,10 @@ def launcher_line(study: Study, plan: Plan) -> str:
         current = settings_of(
             study.plan, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over
         )
-    return launch_lines(plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model)
+    sequence = experiment.workload.sequence_length if is_start(experiment) else None
+    return launch_lines(
+        plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence
+    )
 
 
 def start_line(study: Study) -> str | None:
