@@ -231,3 +231,40 @@ def test_a_start_that_nothing_beats_is_advised_with_its_line(asap, tmp_path):
     assert "data_parallel_shard_degree = 24" in statement
     line = json.loads(asap("optimize", *said, "--format", "json").out)["best"]["lines"]
     assert "local_batch_size = 1" in line
+
+
+MEGATRON = """\
+torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
+  --num-attention-heads 32 --seq-length 4096 --bf16 --swiglu --use-distributed-optimizer --vocab-size 32000 \\
+  --transformer-impl transformer_engine --tensor-model-parallel-size 4 --global-batch-size 64 --micro-batch-size 2
+"""
+
+
+def test_another_batch_keeps_the_micro_batch_and_is_in_the_line(asap, tmp_path):
+    (path := tmp_path / "run.sh").write_text(MEGATRON)
+    said = ["analyze", str(path), "--hardware", "h100-32", "--format", "json"]
+    found = analysis(asap(*said, "--batch", "256"))
+    assert (found["experiment"]["workload"]["global_batch"], found["experiment"]["plan"]["microbatches"]) == (256, 16)
+    assert all("--global-batch-size 256" in one["overrides"]["megatron"] for one in found["proposals"])
+    refused = asap(*said, "--batch", "100")
+    assert refused.code == 4
+    assert "100 is not a multiple of micro_batch_size 2 x 8" in refused.err
+
+
+def test_a_batch_that_is_said_takes_the_place_of_one_that_these_devices_cannot_take(asap, tmp_path):
+    (path := tmp_path / "run.sh").write_text(MEGATRON.replace("--global-batch-size 64", "--global-batch-size 8"))
+    said = ["predict", str(path), "--hardware", "h100-128", "--format", "json"]
+    refused = asap(*said)
+    assert refused.code == 4
+    assert "say --batch N" in refused.err
+    assert json.loads(asap(*said, "--batch", "256").out)["incumbent"]["plan"]["microbatches"] == 4
+
+
+@pytest.mark.parametrize("said", [["--micro-batch-size", "$MBS"], []])
+def test_a_micro_batch_that_is_not_said_is_asked(asap, tmp_path, said):
+    (path := tmp_path / "run.sh").write_text(MEGATRON.replace("--micro-batch-size 2", " ".join(said)))
+    done = asap("predict", str(path), "--hardware", "h100-32")
+    assert done.code == 5
+    assert "needs the micro-batch" in done.err
+    assert "micro_batch_size=" in done.err
+    assert asap("predict", str(path), "micro_batch_size=2", "--hardware", "h100-32").code == 0
