@@ -127,8 +127,19 @@ def test_nothing_is_proposed_that_is_far_behind_a_better_proposal(study):
             assert other.score >= proposals[0].score / 4
         elif changes_of(other.plan, study.plan) >= changes_of(better.plan, study.plan):
             odds, of_better = fit_odds(other.prediction), fit_odds(better.prediction)
-            longer = other.prediction.step_time.value / odds / (better.prediction.step_time.value / of_better)
-            assert longer < 1.1 + 1e-9 or odds > of_better
+            longer = expected_gain(better.prediction) - expected_gain(other.prediction) - math.log(odds / of_better)
+            assert longer < math.log(1.1) + 1e-9 or odds > of_better
+
+
+def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():
+    study = run("data=64 model=8 microbatches=1 remat=full", "llama3.1-405b", "h100-512", 128, 8192, "torchtitan")
+    candidates = rank_candidates(study, priors={}).candidates
+    first, *others = choose(candidates, study.plan)
+    assert (first.plan.degree("model") < 8, first.plan.degree("seq") > 1) == (True, True)
+    shifted = [one for one in candidates if one.plan.degree("model") < 8 and one.plan.degree("seq") > 1]
+    assert len(shifted) > 1
+    alike = [one for one in others if one in shifted and one.plan.remat == first.plan.remat]
+    assert not [one for one in alike if one.plan.degree("stage") == first.plan.degree("stage")]
 
 
 def test_a_second_idea_that_would_save_a_fraction_of_the_first_is_not_shown():

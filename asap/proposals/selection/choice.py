@@ -1,7 +1,7 @@
 """The few candidates that are proposed: the best of each strategy."""
 
 from asap.levers.table import changed_levers
-from asap.plans import Plan
+from asap.plans import AXES, Plan
 from asap.proposals.selection.candidate import LIKELY, Candidate, expected_gain, fit_odds, fits, kept_on_host
 from asap.proposals.selection.doubt import with_precedent
 from asap.proposals.selection.far_behind import LONGER, SURER, gains_far_less, takes_far_longer
@@ -104,7 +104,9 @@ def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Cand
 
 
 def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
-    """Whether two plans are one idea: of one strategy, or apart by what moves nothing measurable."""
+    """Whether two plans are one idea: of one strategy, apart by degrees alone, or by what moves nothing measurable."""
+    if _moves_alike(one, better, incumbent):
+        return True
     if not one.makes_fit and _is_part_of(one.plan, better.plan, incumbent):
         return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
@@ -130,6 +132,17 @@ def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     brought = expected_gain(one.prediction) - expected_gain(better.prediction)
     surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
     return mine > others and brought <= MEASURABLE * len(mine - others) and not surer
+
+
+def _moves_alike(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
+    """Whether two plans move the same axes and levers the same way, by other degrees, and the worse one is not surer to
+    fit. Ratios of a profile are too rough to tell degrees apart."""
+    if one.prediction.method == "profile_ratios":
+        return False
+    mine = _moves(one.plan, incumbent)
+    surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
+    meshes = any(axis in AXES for axis, _ in mine)
+    return meshes and mine == _moves(better.plan, incumbent) and not surer
 
 
 def _moves(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
