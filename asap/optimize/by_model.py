@@ -49,7 +49,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         evaluator="model",
         considered=found.considered,
         tries=tuple(tries),
-        best=_kept(now, start) if advice.keep_incumbent and now else _proposed(first) if first else None,
+        best=_kept(now, start) if advice.keep_incumbent and now else _proposed(first, start) if first else None,
         stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
         learnt=(*kept, *worse_bets(found.proposals, first_new, start is not None), *found.warnings),
@@ -81,11 +81,15 @@ def _odds_of_gain(proposal: Proposal) -> str:
 
 
 def _at_worst(proposal: Proposal, first: Proposal, first_number: int) -> str:
-    """The upper ends of two intervals."""
+    """The upper ends of two intervals, where the first is the lower one."""
     most, least = (each.prediction.relative_step_time for each in (proposal, first))
     if most is None or least is None:
         return ""
-    upper, of_first = (f"{math.expm1(half - gain) * 100:+.0f} %" for gain, half in map(log_interval, (most, least)))
+    ends = [half - gain for gain, half in map(log_interval, (most, least))]
+    if ends[0] <= ends[1]:
+        memory = first.prediction.memory
+        return f", that of {first_number} {_odds_of_fit(memory).removeprefix('P(fits) ')}" if memory else ""
+    upper, of_first = (f"{math.expm1(end) * 100:+.0f} %" for end in ends)
     return f", the upper end of its interval is {upper} against what runs now, that of {first_number} {of_first}"
 
 
@@ -135,7 +139,7 @@ def _kept(now: Prediction, start: str | None) -> Best:
     )  # fmt: skip
 
 
-def _proposed(proposal: Proposal) -> Best:
+def _proposed(proposal: Proposal, start: str | None) -> Best:
     step, relative = proposal.prediction.step_time, proposal.prediction.relative_step_time
     memory = proposal.prediction.memory
     tight = f"{_odds_of_fit(memory)}; " if memory and fit_odds(proposal.prediction) < SURE_TO_FIT else ""
@@ -144,6 +148,6 @@ def _proposed(proposal: Proposal) -> Best:
         step_time_s=step.value if step else None,
         provenance=Provenance.MODELLED,
         evidence=f"the model alone; {tight}--evaluate compiler or --evaluate run tests it",
-        saves=1 - relative.value if relative and not proposal.makes_fit else None,
+        saves=1 - relative.value if relative and not proposal.makes_fit and start is None else None,
         lines=proposal.overrides.lines,
     )

@@ -14,8 +14,8 @@ from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
 
-def run(model: str, hardware: str, plan: str, batch: int, sequence: int) -> Study:
-    workload = Workload(global_batch=batch, sequence_length=sequence, framework="MaxText", precision="bf16")
+def run(model: str, hardware: str, plan: str, batch: int, sequence: int, framework: str = "MaxText") -> Study:
+    workload = Workload(global_batch=batch, sequence_length=sequence, framework=framework, precision="bf16")
     architecture, where = find_architecture(model), HardwareReference(name=hardware)
     return study_of(Experiment(id="run", model=architecture, workload=workload, plan=Plan.parse(plan), hardware=where))
 
@@ -42,6 +42,12 @@ def test_where_what_runs_does_not_fit_the_worse_bet_is_what_may_take_longer(tmp_
     said = [re.search(r"interval is \+(\d+) % against what runs now, that of 2 \+(\d+) %\.", line) for line in worse]
     assert worse
     assert all(one and int(one[1]) >= int(one[2]) for one in said)
+
+
+def test_a_worse_bet_is_not_told_an_end_of_its_interval_that_is_better():
+    study = run("qwen3-30b-a3b", "b200-8", "data=8 microbatches=1 remat=minimal", 96, 8192, "torchtitan")
+    (line, *_) = (line for line in optimize_by_model(study).learnt if "worse bet" in line)
+    assert re.search(r"P\(fits\) \d\d %, that of 2 \d\d %\.$", line)
 
 
 def test_what_may_fit_is_not_said_not_to():

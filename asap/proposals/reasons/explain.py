@@ -12,6 +12,7 @@ from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.proposal import Citation, Confidence, Impact
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
+from asap.study.start import is_start
 from asap.study.study import Study
 
 Z_90 = NormalDist().inv_cdf(0.95)
@@ -92,7 +93,8 @@ def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, 
     basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
     if study.plan is not None:
         moved = doublings(prediction.plan, study.plan)
-        basis.append(f"{counted(moved, 'doubling')} away from the plan that runs")
+        baseline = "the start" if is_start(study.experiment) else "the plan that runs"
+        basis.append(f"{counted(moved, 'doubling')} away from {baseline}")
     precedents = [citation.title for citation in citations if citation.kind == "precedent"]
     basis += [f"precedent: {name}" for name in precedents] or ["no precedent is similar enough"]
     basis += prediction.notes
