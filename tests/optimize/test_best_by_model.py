@@ -67,7 +67,7 @@ def test_the_odds_that_the_best_fits_are_said_where_it_is_tight():
 
 
 def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
-    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=context", 256, 8192))
+    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=context", 128, 8192))
     (said,) = (line for line in found.learnt if line.startswith("If you test one"))
     assert re.match(r"If you test one, test 2 \(", said)
     assert found.best.configuration == found.tries[0].configuration

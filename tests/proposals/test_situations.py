@@ -131,6 +131,14 @@ def test_nothing_is_proposed_that_is_far_behind_a_better_proposal(study):
             assert longer < math.log(1.1) + 1e-9 or odds > of_better
 
 
+def test_a_small_gain_that_is_about_as_likely_a_loss_is_no_proposal():
+    study = run("data=256 microbatches=1 remat=full", "gemma3-27b", "v6e-256", 512, 8192)
+    candidates = rank_candidates(study, priors={}).candidates
+    assert any(expected_gain(one.prediction) > MEASURABLE for one in candidates)
+    found = proposed(study)
+    assert (found.proposals, found.situation.name) == ((), "well_set")
+
+
 def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():
     study = run("data=64 model=8 microbatches=1 remat=full", "llama3.1-405b", "h100-512", 128, 8192, "torchtitan")
     candidates = rank_candidates(study, priors={}).candidates
