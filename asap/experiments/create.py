@@ -12,6 +12,7 @@ from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.measured_step import read_measured_step
+from asap.experiments.stated_batch import plan_under_batch
 from asap.experiments.trackers.source import read_tracked
 from asap.hardware import find_chip, read_network
 from asap.plans import Plan
@@ -92,6 +93,8 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = _with(experiment, plan=_plan(said.plan, experiment))
         if note := data_note(said.plan, before.degree("replica") if before else 1):
             experiment = experiment.model_copy(update={"notes": (*experiment.notes, note)})
+    if said.global_batch is not None and said.plan is None:
+        experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))

@@ -80,8 +80,9 @@ def _with_fields(experiment: Experiment, values: Mapping[str, Any], place: Calla
     if found.plan and devices and found.plan.devices != devices:
         reason = f"multiplies to {found.plan.devices} devices, and the hardware has {devices}"
         raise ConfigError(f"the plan {reason}", where=place("plan"))
+    open_ = (note for note in found.notes if not any(f": add {field}=" in note for field in provenance))
     provenance = experiment.provenance | provenance | update.get("provenance", {})
-    return found.model_copy(update={"notes": (*found.notes, *notes), "provenance": provenance})
+    return found.model_copy(update={"notes": (*open_, *notes), "provenance": provenance})
 
 
 def _leaves(key: str, value: Any) -> list[str]:

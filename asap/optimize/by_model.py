@@ -12,6 +12,7 @@ from asap.optimize.outcome import Cost, Expectation, Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
+from asap.proposals.launch import start_line
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
 from asap.proposals.recommend import recommend, with_trial
@@ -20,6 +21,7 @@ from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.doubt import log_interval
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import most_promising
+from asap.study.start import ASSUMED
 from asap.study.study import Study
 
 
@@ -31,11 +33,12 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     """
     found = propose(rank_candidates(study, {}), lambda study, plan: ())
     now, first = found.incumbent, next(iter(found.proposals), None)
-    tries = [_try(1, now, "what runs now")] if now else []
+    start = start_line(study)
+    tries = [_try(1, now, "what runs now" if start is None else ASSUMED)] if now else []
     first_new = len(tries) + 1
     tries += [_try(number, each.prediction, each.title) for number, each in enumerate(found.proposals, first_new)]
     advice = recommend(
-        found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, first=str(first_new)
+        found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, str(first_new), start
     )
     if found.situation:
         advice = with_trial(advice, most_promising(found.trials), found.situation)
@@ -46,15 +49,15 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         evaluator="model",
         considered=found.considered,
         tries=tuple(tries),
-        best=_kept(now) if advice.keep_incumbent and now else _proposed(first) if first else None,
+        best=_kept(now, start) if advice.keep_incumbent and now else _proposed(first, start) if first else None,
         stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
-        learnt=(*kept, *worse_bets(found.proposals, first_new), *found.warnings),
+        learnt=(*kept, *worse_bets(found.proposals, first_new, start is not None), *found.warnings),
         trials=found.trials,
     )
 
 
-def worse_bets(proposals: Sequence[Proposal], first_number: int) -> Iterator[str]:
+def worse_bets(proposals: Sequence[Proposal], first_number: int, nothing_runs: bool = False) -> Iterator[str]:
     """Why the first of some proposals is the best although a later one is faster by the model; one line each.
 
     What counts against it is what decides the order (:mod:`asap.proposals.selection.candidate`).
@@ -63,6 +66,7 @@ def worse_bets(proposals: Sequence[Proposal], first_number: int) -> Iterator[str
         memory = each.prediction.memory
         if memory and _seconds(each) < (1 - MEASURABLE) * _seconds(proposals[0]):
             against = _at_worst(each, proposals[0], first_number) if each.makes_fit else _odds_of_gain(each)
+            against = "" if nothing_runs else against
             yield f"{number} is faster by the model, but the worse bet: {_odds_of_fit(memory)}{against}."
 
 
@@ -77,11 +81,15 @@ def _odds_of_gain(proposal: Proposal) -> str:
 
 
 def _at_worst(proposal: Proposal, first: Proposal, first_number: int) -> str:
-    """The upper ends of two intervals."""
+    """The upper ends of two intervals, where the first is the lower one."""
     most, least = (each.prediction.relative_step_time for each in (proposal, first))
     if most is None or least is None:
         return ""
-    upper, of_first = (f"{math.expm1(half - gain) * 100:+.0f} %" for gain, half in map(log_interval, (most, least)))
+    ends = [half - gain for gain, half in map(log_interval, (most, least))]
+    if ends[0] <= ends[1]:
+        memory = first.prediction.memory
+        return f", that of {first_number} {_odds_of_fit(memory).removeprefix('P(fits) ')}" if memory else ""
+    upper, of_first = (f"{math.expm1(end) * 100:+.0f} %" for end in ends)
     return f", the upper end of its interval is {upper} against what runs now, that of {first_number} {of_first}"
 
 
@@ -122,14 +130,16 @@ def _too_large(memory: MemoryPrediction) -> Feedback:
     return feedback(Code.OUT_OF_MEMORY, f"{memory.verdict}: {much}")
 
 
-def _kept(now: Prediction) -> Best:
+def _kept(now: Prediction, start: str | None) -> Best:
+    evidence = "it is what runs now" if start is None else "it is the start that was assumed; the model alone"
     return Best(
         configuration=str(now.plan), step_time_s=now.step_time.value if now.step_time else None,
-        provenance=Provenance.MODELLED, evidence="it is what runs now", saves=0.0, lines=(),
+        provenance=Provenance.MODELLED, evidence=evidence, saves=None if start else 0.0,
+        lines=tuple((start or "").splitlines()),
     )  # fmt: skip
 
 
-def _proposed(proposal: Proposal) -> Best:
+def _proposed(proposal: Proposal, start: str | None) -> Best:
     step, relative = proposal.prediction.step_time, proposal.prediction.relative_step_time
     memory = proposal.prediction.memory
     tight = f"{_odds_of_fit(memory)}; " if memory and fit_odds(proposal.prediction) < SURE_TO_FIT else ""
@@ -138,6 +148,6 @@ def _proposed(proposal: Proposal) -> Best:
         step_time_s=step.value if step else None,
         provenance=Provenance.MODELLED,
         evidence=f"the model alone; {tight}--evaluate compiler or --evaluate run tests it",
-        saves=1 - relative.value if relative and not proposal.makes_fit else None,
+        saves=1 - relative.value if relative and not proposal.makes_fit and start is None else None,
         lines=proposal.overrides.lines,
     )

@@ -75,7 +75,8 @@ def _evaluate(
             feedback=(feedback(Code.INTERRUPTED),),
         )  # fmt: skip
         outcomes = [lost] * len(running)
-        interrupted = Stopped(reason="interrupted", statement="Interrupted.")
+        statement = f"Interrupted: asap optimize resume {session.name} goes on."
+        interrupted = Stopped(reason="interrupted", statement=statement)
     for each, outcome in zip(running, outcomes, strict=True):
         outcome = repaired(outcome, each.configuration, session.tries)
         session.end(each.number, outcome, rule.machine.cost(outcome.seconds))

@@ -16,6 +16,7 @@ from asap.core.units import format_seconds
 from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
+from asap.optimize.evaluators.run.on_record import decisive
 from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
 from asap.optimize.protocols import Evaluator, SeveralAtOnce
@@ -119,6 +120,7 @@ class Request(BaseModel):
             limits=RunLimits(self.steps, self.try_seconds),
             folder=Path(self.folder),
             report=report,
+            on_record=decisive(self.study.experiment.hyperparameters),
         )
 
     def _compiler(self, report: Callable[[str], None]) -> SeveralAtOnce:

@@ -108,6 +108,7 @@ def launch_lines(
     layers: int | None = None,
     topology: tuple[int, ...] | None = None,
     of_model: Collection[str] = (),
+    sequence: int | None = None,
 ) -> str:
     """What to change for a stack to run a plan.
 
@@ -119,6 +120,7 @@ def launch_lines(
         layers: decoder layers.
         topology: of a slice of TPUs.
         of_model: keys that a file of MaxText's for the model sets.
+        sequence: tokens in a sequence, said where there is no configuration to change.
 
     Raises:
         PlanError: the stack cannot express the plan.
@@ -129,12 +131,14 @@ def launch_lines(
         overrides = to_overrides(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
+        overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
         return primus.lines_to_paste(overrides, current or {}) if primus.is_primus(current) else paste_line(overrides)
-    current = current or {}
+    said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)
-        settings = torchtitan.to_settings(plan, current, global_batch=global_batch, layers=layers)
+        settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
         settings |= required_by_torchtitan(settings, current)
+        settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
         if primus.is_primus(current):
             return primus.lines_to_paste(settings, current)
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)

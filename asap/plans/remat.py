@@ -109,6 +109,11 @@ SAVED: dict[Remat, SavedTensors] = {
 """What is saved in addition to the input of each layer, under policies that save some tensors by name."""
 
 
+def saved_tensors(policy: Policy) -> SavedTensors:
+    """What a policy saves, and where: all on the device where it does not name tensors."""
+    return policy if isinstance(policy, SavedTensors) else SAVED.get(policy, SavedTensors(TENSORS))
+
+
 def recomputed_tensors(policy: Policy) -> int:
     """Tensors of a layer that a policy computes again."""
     kept = policy if isinstance(policy, SavedTensors) else SAVED.get(policy)

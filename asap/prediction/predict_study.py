@@ -19,6 +19,7 @@ FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the mod
 KNOWN_AXES = ("replica", "data", "seq", "model")
 STAGED = ("megatron", "nemo", "bridge", "torchtitan", "nanotron")
 """Stacks in which a pipeline is a setting, and changes no code."""
+_OF_MEGATRON, _MICRO_BATCH = ("megatron", "nemo", "bridge"), "micro_batch_size"
 REPLICATED = ("megatron", "nemo", "bridge", "nanotron")
 """Stacks whose data parallelism replicates parameters, unless the incumbent shards them."""
 
@@ -62,7 +63,8 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
     """
     experiment, hardware = study.experiment, study.slice
     architecture, workload = experiment.model, experiment.workload
-    if hardware is not None and architecture and not architecture.missing() and workload.tokens:
+    known = architecture is not None and not architecture.missing() and not _micro_batch_is_open(study)
+    if hardware is not None and known and workload.tokens:
         predictions = _from_architecture(study, hardware, plans)
         if study.recording is None:
             return predictions
@@ -133,4 +135,14 @@ def _missing(study: Study) -> dict[str, str]:
         parts = {f"the model's {field}": f"model.{field}=…" for field in architecture.missing()}
     parts |= {"the global batch": "--batch N"} if workload.global_batch is None else {}
     parts |= {"the sequence length": "--sequence N"} if workload.sequence_length is None else {}
+    parts |= {"the micro-batch": f"{_MICRO_BATCH}=N"} if _micro_batch_is_open(study) else {}
     return parts | ({"the hardware": "--hardware NAME"} if study.slice is None else {})
+
+
+def _micro_batch_is_open(study: Study) -> bool:
+    """Whether a configuration of Megatron does not say how many sequences a device works on at once. There is no
+    default for it, and HBM hangs on it."""
+    experiment, plan = study.experiment, study.plan
+    if plan is None or plan.microbatches is not None or not experiment.workload.global_batch:
+        return False
+    return stack_of(experiment.workload.framework) in _OF_MEGATRON and bool(experiment.hyperparameters)

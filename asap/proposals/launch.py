@@ -36,9 +36,15 @@ def launcher_line(study: Study, plan: Plan) -> str:
         current = settings_of(
             study.plan, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over
         )
+    sequence = experiment.workload.sequence_length if is_start(experiment) else None
     return launch_lines(
-        plan, stack, current or None, global_batch=batch, layers=layers, topology=topology, of_model=of_model
+        plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence
     )
+
+
+def start_line(study: Study) -> str | None:
+    """The line for the plan that is assumed as a start; ``None`` where a plan is on record."""
+    return launcher_line(study, study.plan) if study.plan is not None and is_start(study.experiment) else None
 
 
 def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:

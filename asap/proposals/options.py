@@ -54,12 +54,16 @@ def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
 
 
 def _on_request(study: Study) -> Iterator[Option]:
-    """What each lever on request would make possible, if the user allowed it besides."""
+    """What each lever on request would make possible, if the user allowed it besides; where something fits without it,
+    only what is faster."""
+    without = _best(study)
     for lever in LEVERS:
         if not lever.on_request or lever.name in (*study.wishes.allowed, global_batch.LEVER.name):
             continue
         found = _best(replace(study, wishes=Wishes(allowed=study.wishes.allowed | {lever.name})))
-        if found is not None and study.plan is not None and lever in changed_levers(found.plan, study.plan):
+        if found is None or study.plan is None or (without is not None and not _is_faster(found, without)):
+            continue
+        if lever in changed_levers(found.plan, study.plan):
             statement = f"With {lever.title} (--allow {lever.name}) {found.plan} fits, {_costs(found)}."
             yield Option(changes="numerics", plan=found.plan, statement=statement)
 

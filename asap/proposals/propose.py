@@ -7,7 +7,7 @@ from asap.core.units import counted
 from asap.plans import Plan
 from asap.plans.validity import unchecked
 from asap.prediction.prediction import Prediction
-from asap.proposals.launch import overrides_of
+from asap.proposals.launch import overrides_of, start_line
 from asap.proposals.proposal import Citation, Proposal, Recommendation
 from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.changed_settings import changed_settings
@@ -41,7 +41,9 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         incumbent=ranked.incumbent,
         proposals=proposals,
         recommendation=with_trial(
-            recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck), trial, situation
+            recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study)),
+            trial,
+            situation,
         ),
         considered=ranked.considered,
         warnings=_warnings(ranked),
@@ -74,7 +76,7 @@ def draft(
     prediction, now = candidate.prediction, incumbent.step_time if incumbent else None
     return Proposal(
         rank=number,
-        title=title(candidate.plan, study.plan or Plan(), candidate.strategy),
+        title=title(candidate.plan, study.plan, candidate.strategy, study.experiment.workload.experts_over),
         plan=candidate.plan,
         prediction=candidate.prediction,
         reasoning=(*larger_batch(study, prediction, incumbent), *reasons(study, candidate.plan, candidate.strategy)),

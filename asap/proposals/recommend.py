@@ -20,6 +20,7 @@ def recommend(
     situation: Situation | None = None,
     bottleneck: Bottleneck | None = None,
     first: str = "proposal 1",
+    start: str | None = None,
 ) -> Recommendation:
     """Run the first proposal first, unless its gain could not even be measured.
 
@@ -29,9 +30,11 @@ def recommend(
         situation: of the run; what does not fit is never kept.
         bottleneck: of the run; copies with host memory are not kept because no mesh shortens them.
         first: what the first proposal is called where this is read.
+        start: where nothing runs, the line for the plan that is assumed.
     """
     if situation is not None and situation.name in TOO_TIGHT:
-        return _make_fit(proposals, considered, TOO_TIGHT[situation.name], first)
+        what = "What runs now" if start is None else "The start"
+        return _make_fit(proposals, considered, f"{what} {TOO_TIGHT[situation.name]}", first)
     if not proposals and considered and situation is not None and situation.name == "no_plan":
         statement = (
             f"No proposal: none of {considered:,} plans fits with the settings at hand. Give the plan that runs with"
@@ -40,6 +43,8 @@ def recommend(
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     if not proposals and bottleneck is Bottleneck.HOST_TRANSFER:
         return Recommendation(first=None, keep_incumbent=False, statement=_OFFLOAD_LESS)
+    if start is not None and situation is not None:
+        return _where_nothing_runs(proposals, considered, first, start)
     if not proposals:
         none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
         statement = f"Keep what you have: {none if considered else 'no other configuration is known to be possible'}."
@@ -76,10 +81,23 @@ def with_trial(advice: Recommendation, trial: OfferedTrial | None, situation: Si
     return advice.model_copy(update={"statement": statement})
 
 
+def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first: str, start: str) -> Recommendation:
+    if not proposals:
+        none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
+        statement = f"Start with the plan that is assumed: {none}. Its line: {'; '.join(start.splitlines())}"
+        return Recommendation(first=None, keep_incumbent=True, statement=statement)
+    best = proposals[0]
+    step = best.prediction.step_time
+    takes = f": a step is expected to take {format_seconds(step.value)}" if step else ""
+    return Recommendation(
+        first=1, keep_incumbent=False, statement=f"Start with {first} ({_what_changes(best)}){takes}."
+    )
+
+
 def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str) -> Recommendation:
     if not proposals:
         statement = (
-            f"What runs now {verdict}, and none of {considered:,} other configurations of this model and batch on "
+            f"{verdict}, and none of {considered:,} other configurations of this model and batch on "
             "these chips is predicted to fit into HBM. It needs other numerics, a smaller batch or more chips."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)

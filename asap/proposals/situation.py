@@ -8,6 +8,7 @@ from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
 from asap.proposals.trials import OfferedTrial
+from asap.study.start import is_start
 from asap.study.study import Study
 
 SituationName = Literal[
@@ -54,6 +55,15 @@ def situation_of(
         considered: configurations that were evaluated.
         trial: the most promising setting beside every plan.
     """
+    found = _of_what_runs(study, incumbent, best, considered, trial)
+    if incumbent is None or not is_start(study.experiment):
+        return found
+    return found.model_copy(update={"statement": f"{_START} {found.statement}"})
+
+
+def _of_what_runs(
+    study: Study, incumbent: Prediction | None, best: Prediction | None, considered: int, trial: OfferedTrial | None
+) -> Situation:
     also: list[SituationName] = []
     if study.profile is None:
         also.append("no_profile")
@@ -83,6 +93,7 @@ def situation_of(
     return Situation(name="improvable", also=tuple(also), statement=f"{better}.")
 
 
+_START = "Nothing runs yet: the start is assumed."
 _NOTHING: dict[str, str] = {
     "no_plan": "The plan that runs is not known, so plans are compared with each other only.",
     "unknown": "Too little is known of the run to predict any plan.",

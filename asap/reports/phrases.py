@@ -12,6 +12,7 @@ from asap.plans.axes import MEANINGS, Axis
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals import Proposal
 from asap.reports.analysis import Analysis
+from asap.study.start import ASSUMED
 
 UNKNOWN = "unknown"
 BILLION = 1e9
@@ -85,6 +86,16 @@ def axis_legend(plans: Iterable[Plan]) -> str:
     plans = list(plans)
     used = [axis for axis in get_args(Axis) if any(plan.degree(axis) > 1 for plan in plans)]
     return ", ".join(f"{axis} = {MEANINGS[axis]}" for axis in used)
+
+
+def baseline(analysis: Analysis) -> str:
+    """What the plan is called that proposals are compared with: ``now``, or ``start`` where nothing runs yet."""
+    return "start" if is_assumed(analysis) else "now"
+
+
+def is_assumed(analysis: Analysis) -> bool:
+    """Whether nothing runs yet, and proposals are compared with a start."""
+    return analysis.experiment.provenance.get("plan") == ASSUMED
 
 
 def shown_plans(analysis: Analysis) -> list[Plan]:

@@ -14,6 +14,7 @@ from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import SURE_TO_FIT
 from asap.reports import phrases
+from asap.study.start import is_start
 from asap.study.study import Study
 
 IN_FULL = 3
@@ -37,7 +38,10 @@ def print_predictions(
     for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):
         table.add_column(column, overflow="fold")
     if now is not None:
-        table.add_row(f"now: {now.plan}", *_cells(now, None)[1:], *(_number(read(now)) for read in distances.values()))
+        named = "start" if is_start(study.experiment) else "now"
+        table.add_row(
+            f"{named}: {now.plan}", *_cells(now, None)[1:], *(_number(read(now)) for read in distances.values())
+        )
     for prediction in predictions:
         if now is None or prediction.plan != now.plan:
             table.add_row(*_cells(prediction, study.plan), *(_number(read(prediction)) for read in distances.values()))

@@ -11,7 +11,7 @@ from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 Row = tuple[str, ...]
-_COLUMNS = ("", "step time", "against now (90 %)", "HBM", "P(fits)", "P(faster)", "counts")
+_COLUMNS = ("", "step time", "against {} (90 %)", "HBM", "P(fits)", "P(faster)", "counts")
 
 
 def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
@@ -19,26 +19,39 @@ def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
     rows = [_now(analysis)] if analysis.experiment.plan is not None else []
     rows += [_row(proposal, analysis) for proposal in analysis.proposals]
     kept = [0, *(n for n in range(1, len(_COLUMNS)) if any(row[n] for row in rows))]
-    return tuple(_COLUMNS[n] for n in kept), [tuple(row[n] for n in kept) for row in rows]
+    baseline = phrases.baseline(analysis).replace("start", "the start")
+    return tuple(_COLUMNS[n].format(baseline) for n in kept), [tuple(row[n] for n in kept) for row in rows]
 
 
 def order_sentence(analysis: Analysis) -> str:
     """What decides between the proposals."""
     if analysis.incumbent is None:
         return "Ordered by step time."
+    added = _precedents(analysis)
+    if phrases.is_assumed(analysis):
+        odds = ", weighed with P(fits)" if _is_tight(analysis) else ""
+        gain = f", less what precedents add ({added})" if added else ""
+        return f"First is what is expected to take least{odds}{gain}."
     if analysis.situation in TOO_TIGHT:
         odds = ", over P(fits)" if _is_tight(analysis) else ""
+        gain = f", less the gain that precedents add ({added})" if added else ""
         now = f"what runs now {TOO_TIGHT[analysis.situation]}"
-        return f"First is what takes least at the upper end of its interval{odds}; {now}."
+        return f"First is what takes least at the upper end of its interval{odds}{gain}; {now}."
     odds = "weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
-    added = [one.precedent for one in analysis.proposals]
-    if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):
+    if not added:
         return f"What counts is the gain {odds}."
-    shown = ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
     return (
-        f"What counts is the gain, with what precedents add to it ({shown}), {odds}. P(faster), like the prediction,"
+        f"What counts is the gain, with what precedents add to it ({added}), {odds}. P(faster), like the prediction,"
         " is without them: too few sources tell what they are worth."
     )
+
+
+def _precedents(analysis: Analysis) -> str:
+    """What precedents add to the gain of each proposal; empty where they add nothing to any."""
+    added = [one.precedent for one in analysis.proposals]
+    if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):
+        return ""
+    return ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
 
 
 def changed(proposal: Proposal) -> str:
@@ -51,7 +64,7 @@ def _now(analysis: Analysis) -> Row:
     measured = kpis.step_time_s if kpis else None
     modelled = incumbent.step_time.value if incumbent and incumbent.step_time else None
     step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
-    return ("now", step, "", _hbm(incumbent) if incumbent else "", "", "", "")
+    return (phrases.baseline(analysis), step, "", _hbm(incumbent) if incumbent else "", "", "", "")
 
 
 def _is_tight(analysis: Analysis) -> bool:
@@ -68,7 +81,7 @@ def _row(proposal: Proposal, analysis: Analysis) -> Row:
     memory = prediction.memory
     fits = format_percent(memory.probability_fits, 0) if memory and memory.probability_fits else ""
     fits = fits if _is_tight(analysis) else ""
-    if analysis.situation in TOO_TIGHT:
+    if analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis):
         return (str(proposal.rank), time, change, _hbm(prediction), fits, "", "")
     chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""
     counts = f"{-math.expm1(-proposal.score) * 100:+.1f} %" if analysis.incumbent is not None else ""

@@ -70,6 +70,7 @@ def _situation(analysis: Analysis) -> list[RenderableType]:
 
 
 def _axes(analysis: Analysis) -> list[Text]:
+    """What the axes mean; nothing on one device."""
     legend = phrases.axis_legend(phrases.shown_plans(analysis))
     return [Text(f"axes: {legend}", style="dim")] if legend else []
 

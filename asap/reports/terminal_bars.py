@@ -10,7 +10,7 @@ from rich.text import Text
 from asap.core.units import format_bytes, format_seconds
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.reports.analysis import Analysis
-from asap.reports.phrases import fit_mark
+from asap.reports.phrases import baseline, fit_mark
 
 COMPUTE, MIXED, HBM, COLLECTIVES = "compute", "compute and other", "HBM", "collectives"
 OPAQUE = "custom calls without FLOPs"
@@ -93,7 +93,7 @@ def _rows(analysis: Analysis) -> Iterator[_Row]:
         known = "stated" if analysis.experiment.stated else "measured"
         yield _Row("now", f"{format_seconds(step)} {known}", step, _measured(analysis.time_shares, step), memory)
     if incumbent is not None and has_model:
-        yield _predicted("now", incumbent)
+        yield _predicted(baseline(analysis), incumbent)
     for proposal in analysis.proposals:
         yield _predicted(str(proposal.rank), proposal.prediction)
 

@@ -59,7 +59,9 @@ def test_what_passes_is_folded_beside_what_fails():
 
 
 def test_a_report_without_configurations_says_so():
-    assert "no training configuration changed" in to_comment(report())
+    said = to_comment(report())
+    assert "no training configuration changed" in said
+    assert "named by `--config` or the policy" in said
 
 
 @pytest.mark.parametrize("diff", [None, "--- a\n+++ b\n+```\n+@everyone\n+``````\n+</details>\n"])

@@ -133,7 +133,8 @@ def test_a_model_alone_is_laid_out_from_a_start_that_is_said(asap, model):
     assert found["experiment"]["provenance"]["plan"] == "assumed, as a start"
     assert any("no plan is on record: data=32" in note for note in found["warnings"])
     assert all(one["prediction"]["memory"]["fits"] for one in found["proposals"])
-    assert all("ici_fsdp_parallelism=32" in one["overrides"]["maxtext"] for one in found["proposals"])
+    whole = ("ici_fsdp_parallelism=", "per_device_batch_size=", "remat_policy=")
+    assert all(key in one["overrides"]["maxtext"] for key in whole for one in found["proposals"])
 
 
 def test_the_start_is_that_of_what_trains_it(asap, model):
@@ -190,3 +191,80 @@ def test_a_model_that_no_plan_can_hold_is_not_told_to_stay(asap, tmp_path):
     assert not found["recommendation"]["keep_incumbent"]
     assert "--plan" in found["recommendation"]["statement"]
     assert any("does not divide the 2 devices of a pipeline stage" in note for note in found["warnings"])
+
+
+@pytest.mark.slow
+def test_where_nothing_runs_the_fastest_that_fits_is_first_however_far_from_the_start(asap, model):
+    said = [model, "--hardware", "v5p-128", "--batch", "512", "--sequence", "8192"]
+    found = analysis(asap("analyze", *said, "--format", "json"))
+    assert found["situation_statement"].startswith("Nothing runs yet: the start is assumed. It does not fit")
+    first, *others = (one["prediction"]["step_time"]["value"] for one in found["proposals"])
+    assert all(first <= other for other in others)
+    assert not any(option["changes"] == "batch" for option in found["options"])
+    report = asap("analyze", *said).out
+    assert "against the start" in report
+    assert "P(faster)" not in report
+    assert "runs now" not in report
+
+
+@pytest.mark.slow
+def test_a_line_for_torchtitan_is_whole_where_there_is_no_configuration_to_change(asap, model):
+    said = ["workload.framework=torchtitan", "--hardware", "mi300x-32", "--batch", "256", "--sequence", "4096"]
+    found = analysis(asap("analyze", model, *said, "--format", "json"))
+    assert found["proposals"]
+    for one in found["proposals"]:
+        assert "data_parallel_shard_degree = " in one["overrides"]["torchtitan"]
+        assert "local_batch_size = " in one["overrides"]["torchtitan"]
+        assert "[activation_checkpoint]" in one["overrides"]["torchtitan"]
+
+
+@pytest.mark.slow
+def test_a_start_that_nothing_beats_is_advised_with_its_line(asap, tmp_path):
+    path = tmp_path / "config.json"
+    larger = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
+    path.write_text(json.dumps(MODEL | larger))
+    said = [str(path), "workload.framework=torchtitan", "--hardware", "h100-24", "--batch", "24", "--sequence", "4096"]
+    found = analysis(asap("analyze", *said, "--format", "json"))
+    assert not found["proposals"]
+    statement = found["recommendation"]["statement"]
+    assert statement.startswith("Start with the plan that is assumed")
+    assert "data_parallel_shard_degree = 24" in statement
+    line = json.loads(asap("optimize", *said, "--format", "json").out)["best"]["lines"]
+    assert "local_batch_size = 1" in line
+
+
+MEGATRON = """\
+torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
+  --num-attention-heads 32 --seq-length 4096 --bf16 --swiglu --use-distributed-optimizer --vocab-size 32000 \\
+  --transformer-impl transformer_engine --tensor-model-parallel-size 4 --global-batch-size 64 --micro-batch-size 2
+"""
+
+
+def test_another_batch_keeps_the_micro_batch_and_is_in_the_line(asap, tmp_path):
+    (path := tmp_path / "run.sh").write_text(MEGATRON)
+    said = ["analyze", str(path), "--hardware", "h100-32", "--format", "json"]
+    found = analysis(asap(*said, "--batch", "256"))
+    assert (found["experiment"]["workload"]["global_batch"], found["experiment"]["plan"]["microbatches"]) == (256, 16)
+    assert all("--global-batch-size 256" in one["overrides"]["megatron"] for one in found["proposals"])
+    refused = asap(*said, "--batch", "100")
+    assert refused.code == 4
+    assert "100 is not a multiple of micro_batch_size 2 x 8" in refused.err
+
+
+def test_a_batch_that_is_said_takes_the_place_of_one_that_these_devices_cannot_take(asap, tmp_path):
+    (path := tmp_path / "run.sh").write_text(MEGATRON.replace("--global-batch-size 64", "--global-batch-size 8"))
+    said = ["predict", str(path), "--hardware", "h100-128", "--format", "json"]
+    refused = asap(*said)
+    assert refused.code == 4
+    assert "say --batch N" in refused.err
+    assert json.loads(asap(*said, "--batch", "256").out)["incumbent"]["plan"]["microbatches"] == 4
+
+
+@pytest.mark.parametrize("said", [["--micro-batch-size", "$MBS"], []])
+def test_a_micro_batch_that_is_not_said_is_asked(asap, tmp_path, said):
+    (path := tmp_path / "run.sh").write_text(MEGATRON.replace("--micro-batch-size 2", " ".join(said)))
+    done = asap("predict", str(path), "--hardware", "h100-32")
+    assert done.code == 5
+    assert "needs the micro-batch" in done.err
+    assert "micro_batch_size=" in done.err
+    assert asap("predict", str(path), "micro_batch_size=2", "--hardware", "h100-32").code == 0

@@ -31,7 +31,9 @@ def test_what_the_command_says_is_read_and_the_rest_left_to_the_recipe(read):
     assert str(run.plan) == "replica=4 model=2 microbatches=16"
     assert (run.workload.sequence_parallel, run.workload.framework) == (None, "Megatron-Bridge")
     assert any("add use_distributed_optimizer=true" in note for note in run.notes)
-    sharing = read("launch.sh", START, "use_distributed_optimizer=true")
+    assert run.workload.optimizer is None
+    assert any("add optimizer=" in note for note in run.notes)
+    sharing = read("launch.sh", START, "use_distributed_optimizer=true", "optimizer=adam")
     assert (sharing.workload.zero_stage, sharing.notes) == (1, ())
     line = launch_lines(Plan.parse("replica=8 microbatches=8"), "bridge", run.hyperparameters, global_batch=128)
     assert "--tensor_model_parallel_size 1" in line.split(" model.")[0]

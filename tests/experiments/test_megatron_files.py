@@ -319,6 +319,8 @@ def test_a_tokenizer_of_gpt2s_kind_has_its_vocabulary_where_the_file_is_gpt2s(re
     assert run.model is not None
     assert run.model.vocab == vocabulary
     assert any("the vocabulary is not said" in note for note in run.notes) == (vocabulary is None)
+    answered = read("train.sh", MEGATRON.replace("--vocab-size 128256", said), "model.vocab=131072").notes
+    assert not any("add model.vocab" in note for note in answered)
 
 
 def test_arguments_of_a_fork_are_named(read):

@@ -292,3 +292,13 @@ def test_an_architecture_inside_an_archive_is_asked_for(read):
     ).notes
     assert "the architecture is inside /m/base-8b.nemo, which is not opened" in notes
     assert any("model=NAME" in note for note in notes)
+
+
+def test_what_only_the_environment_tells_is_asked(read):
+    program = PROGRAM.replace("tensor_model_parallel_size = 4", "tensor_model_parallel_size = int(os.getenv('TP', 4))")
+    program = program.replace("global_batch_size = 128", "global_batch_size = int(settings['batch'])")
+    run = read("run.py", program)
+    assert run.plan is None
+    assert run.workload.global_batch is None
+    assert any("hangs on tensor_model_parallel_size" in note for note in run.notes)
+    assert read("run.py", program, "tensor_model_parallel_size=4", "global_batch_size=64").plan is not None

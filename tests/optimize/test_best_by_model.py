@@ -14,8 +14,8 @@ from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
 
-def run(model: str, hardware: str, plan: str, batch: int, sequence: int) -> Study:
-    workload = Workload(global_batch=batch, sequence_length=sequence, framework="MaxText", precision="bf16")
+def run(model: str, hardware: str, plan: str, batch: int, sequence: int, framework: str = "MaxText") -> Study:
+    workload = Workload(global_batch=batch, sequence_length=sequence, framework=framework, precision="bf16")
     architecture, where = find_architecture(model), HardwareReference(name=hardware)
     return study_of(Experiment(id="run", model=architecture, workload=workload, plan=Plan.parse(plan), hardware=where))
 
@@ -44,6 +44,12 @@ def test_where_what_runs_does_not_fit_the_worse_bet_is_what_may_take_longer(tmp_
     assert all(one and int(one[1]) >= int(one[2]) for one in said)
 
 
+def test_a_worse_bet_is_not_told_an_end_of_its_interval_that_is_better():
+    study = run("qwen3-30b-a3b", "b200-8", "data=8 microbatches=1 remat=minimal", 96, 8192, "torchtitan")
+    (line, *_) = (line for line in optimize_by_model(study).learnt if "worse bet" in line)
+    assert re.search(r"P\(fits\) \d\d %, that of 2 \d\d %\.$", line)
+
+
 def test_what_may_fit_is_not_said_not_to():
     found = optimize_by_model(run("llama3.1-8b", "v5e-256", "data=256 microbatches=1 remat=full", 1024, 7168))
     now, *others = [each.outcome for each in found.tries]
@@ -61,7 +67,7 @@ def test_the_odds_that_the_best_fits_are_said_where_it_is_tight():
 
 
 def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
-    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=context", 256, 8192))
+    found = optimize_by_model(run("llama3.1-8b", "v6e-64", "data=64 microbatches=1 remat=context", 128, 8192))
     (said,) = (line for line in found.learnt if line.startswith("If you test one"))
     assert re.match(r"If you test one, test 2 \(", said)
     assert found.best.configuration == found.tries[0].configuration
@@ -69,7 +75,7 @@ def test_what_it_says_of_a_row_is_under_the_number_of_the_row():
 
 
 def test_a_row_that_is_slower_than_the_first_is_told_by_its_sign():
-    found = optimize_by_model(run("llama3.1-8b", "v5e-16", "data=16 microbatches=1 remat=minimal", 16, 8192))
+    found = optimize_by_model(run("llama3.1-70b", "v5p-128", "data=64 microbatches=1 remat=minimal", 128, 8192))
     assert any(each.outcome.step_time_s > found.best.step_time_s for each in found.tries[2:])
     assert re.search(r"\+\d+\.\d %", shown(found))
 

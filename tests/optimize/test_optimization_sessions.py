@@ -61,6 +61,52 @@ def test_a_killed_session_goes_on_and_pays_for_nothing_twice(tmp_path, home, see
     assert len(starts.read_text().splitlines()) == len(tried) == len(set(tried)) == 3
 
 
+MODEL = {
+    "model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8,
+    "num_hidden_layers": 4, "num_key_value_heads": 8, "vocab_size": 1024,
+}  # fmt: skip
+
+
+def bare(tmp_path: Path, more: str = "", mode: str = "good") -> list[str]:
+    (path := tmp_path / "config.json").write_text(json.dumps(MODEL))
+    command = f'"{sys.executable}" "{TRAINER}" "{mode}" {{overrides}} {more}'
+    return ["optimize", str(path), "workload.framework=MaxText", "--hardware", "v5e-8", "--batch", "16",
+            "--sequence", "512", "--evaluate", "run", "--command", command, "--budget", "3", "--steps", "10",
+            "--session", "bare", "--yes", "--format", "json"]  # fmt: skip
+
+
+def test_where_nothing_runs_no_try_is_called_what_runs_now_and_the_best_has_its_line(run_command, tmp_path):
+    done = run_command(*bare(tmp_path))
+    assert done.code == 0
+    assert "runs now" not in done.out + done.err
+    best = json.loads(done.out)["best"]
+    assert "ici_fsdp_parallelism=" in " ".join(best["lines"])
+    assert "max_target_length=512" in " ".join(best["lines"])
+    assert run_command("optimize", "show", "bare", "--format", "json").out == done.out
+
+
+def test_a_command_that_trains_another_length_than_asked_is_no_result(run_command, tmp_path):
+    report = json.loads(run_command(*bare(tmp_path, "max_target_length=2048")).out)
+    assert report["best"] is None
+    (said, *_) = report["tries"][0]["outcome"]["feedback"]
+    assert said["code"] == "IGNORED_OVERRIDE"
+    assert said["explanation"] == "the log shows max_target_length=2048, asked for was 512"
+
+
+def test_what_is_interrupted_before_anything_was_timed_says_so_and_how_to_go_on(tmp_path, home):
+    environment = os.environ | {"ASAP_HOME": str(home)}
+    command = [sys.executable, "-c", MAIN, *bare(tmp_path, mode="hangs")]
+    asap = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    begun = time.monotonic()
+    while not list((home / "sessions").glob("bare.tries/*/log")) and time.monotonic() - begun < 30:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    asap.send_signal(signal.SIGINT)
+    out, _ = asap.communicate(timeout=30)
+    assert asap.returncode == 130
+    assert "asap optimize resume bare" in json.loads(out)["stopped"]["statement"]
+
+
 def test_a_launcher_that_ignores_its_overrides_is_not_paid_for_long(run_command):
     done = run_command(*arguments("ignores", "9"))
     report = json.loads(done.out)

@@ -13,6 +13,7 @@ from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command, words
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.log import RunLog
+from asap.optimize.evaluators.run.on_record import decisive
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Plan
@@ -71,6 +72,25 @@ def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     assert (outcome.status, outcome.feedback) == ("done", ())
     assert outcome.step_time_s == pytest.approx(0.1 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
     assert 10 <= (outcome.steps or 0) < 40
+
+
+@pytest.mark.parametrize(
+    ("settings", "strays"),
+    [
+        ({"per_device_batch_size": 4, "max_target_length": 2048}, None),
+        ({"per_device_batch_size": 2}, "the log shows per_device_batch_size=4, the record has 2"),
+        ({"max_target_length": 8192}, "the log shows max_target_length=2048, the record has 8192"),
+        ({"ici_fsdp_parallelism": -1, "ici_tensor_parallelism": 2, "remat_policy": "minimal"}, None),
+        ({"dcn_data_parallelism": 4}, "the log shows dcn_data_parallelism=2, the record has 4"),
+    ],
+)
+def test_a_log_of_another_batch_length_or_layout_than_the_record_is_no_result(tmp_path, settings, strays):
+    more = "per_device_batch_size=4 max_target_length=2048 dcn_data_parallelism=2"
+    start = f'"{sys.executable}" "{TRAINER}" good {{overrides}} {more}'
+    tried = RunEvaluator(**{**vars(evaluator("", start=start)), "on_record": decisive(settings)})
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert (outcome.status == "done") == (strays is None)
+    assert [said.explanation for said in outcome.feedback] == ([strays] if strays else [])
 
 
 @pytest.mark.parametrize(

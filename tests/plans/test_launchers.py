@@ -154,7 +154,7 @@ def _leaves(tree: dict):
 
 
 def test_only_what_changes_is_written():
-    current = {"tensor_model_parallel_size": "8", "micro_batch_size": "1", "bf16": True}
+    current = {"tensor_model_parallel_size": "8", "micro_batch_size": "1", "global_batch_size": "256", "bf16": True}
     plan = Plan(ici=Mesh(replica=16, model=4), microbatches=16)
     line = launch_lines(plan, "megatron", current, global_batch=256)
     assert line == "--tensor-model-parallel-size 4"
@@ -167,6 +167,16 @@ def test_only_what_changes_is_written():
         launch_lines(plan, "torchtitan", {})
         == "[parallelism]\ndata_parallel_replicate_degree = 16\ntensor_parallel_degree = 4"
     )
+
+
+@pytest.mark.parametrize(
+    ("current", "said"),
+    [({"global_batch_size": "256"}, False), ({"global_batch_size": "128"}, True), ({}, True)],
+)
+def test_a_batch_that_the_arguments_do_not_give_is_in_the_line(current, said):
+    now = {"tensor_model_parallel_size": "8", "micro_batch_size": "1"} | current
+    line = launch_lines(Plan(ici=Mesh(replica=16, model=4), microbatches=16), "megatron", now, global_batch=256)
+    assert ("--global-batch-size 256" in line) is said
 
 
 def test_a_framework_has_the_words_of_its_stack():

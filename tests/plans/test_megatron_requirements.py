@@ -11,6 +11,7 @@ DENSE = {
     "sequence_parallel": True,
     "use_distributed_optimizer": True,
     "micro_batch_size": "1",
+    "global_batch_size": "32",
 }
 UNEVEN = {"decoder_first_pipeline_num_layers": "15", "decoder_last_pipeline_num_layers": "15"}
 OVERLAPPED = {"num_experts": "8", "overlap_moe_expert_parallel_comm": True}

@@ -256,9 +256,10 @@ def test_an_axis_is_not_added_to_a_better_plan_in_place_of_data_parallelism():
     now = Plan.parse("data=32 model=8 microbatches=1 remat=full")
     hardware = refer_to_hardware("h100-256")[0]
     record = Experiment(id="x", model=find_architecture("llama3-70b"), hardware=hardware, plan=now, workload=work)
-    first, *others = choose(rank_candidates(study_of(record), {}).candidates, now)
-    assert others
-    assert not any(other.plan.degree("seq") > first.plan.degree("seq") == 1 for other in others)
+    candidates = rank_candidates(study_of(record), {}).candidates
+    first, *others = choose(candidates, now)
+    assert first.plan.degree("seq") == 1 < max(one.plan.degree("seq") for one in candidates)
+    assert not any(other.plan.degree("seq") > 1 for other in others)
 
 
 SEVENTY = (

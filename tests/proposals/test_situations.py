@@ -16,10 +16,10 @@ from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.options import options
-from asap.proposals.propose import propose
+from asap.proposals.propose import draft, propose
 from asap.proposals.recommend import recommend
-from asap.proposals.selection.candidate import fit_odds
-from asap.proposals.selection.choice import MEASURABLE, choose
+from asap.proposals.selection.candidate import expected_gain, fit_odds
+from asap.proposals.selection.choice import MEASURABLE, changes_of, choose
 from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import best_plans, search
@@ -114,6 +114,65 @@ def test_order_and_figures_agree_and_strategies_differ(study):
     for (mesh, better), (other, weaker) in itertools.combinations(moves, 2):
         assert mesh != other or not weaker <= better
     assert found.recommendation.first == (1 if proposals else None)
+
+
+@settings(max_examples=25, deadline=None)
+@given(study=runs())
+def test_nothing_is_proposed_that_is_far_behind_a_better_proposal(study):
+    assume(not violations(study.plan, study.constraints))
+    proposals = proposed(study).proposals
+    for better, other in itertools.combinations(proposals, 2):
+        if not other.makes_fit:
+            assert expected_gain(other.prediction) >= expected_gain(proposals[0].prediction) / 2
+            assert other.score >= proposals[0].score / 4
+        elif changes_of(other.plan, study.plan) >= changes_of(better.plan, study.plan):
+            odds, of_better = fit_odds(other.prediction), fit_odds(better.prediction)
+            longer = expected_gain(better.prediction) - expected_gain(other.prediction) - math.log(odds / of_better)
+            assert longer < math.log(1.1) + 1e-9 or odds > of_better
+
+
+def test_a_small_gain_that_is_about_as_likely_a_loss_is_no_proposal():
+    study = run("data=256 microbatches=1 remat=full", "gemma3-27b", "v6e-256", 512, 8192)
+    candidates = rank_candidates(study, priors={}).candidates
+    assert any(expected_gain(one.prediction) > MEASURABLE for one in candidates)
+    found = proposed(study)
+    assert (found.proposals, found.situation.name) == ((), "well_set")
+
+
+def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():
+    study = run("data=64 model=8 microbatches=1 remat=full", "llama3.1-405b", "h100-512", 128, 8192, "torchtitan")
+    candidates = rank_candidates(study, priors={}).candidates
+    first, *others = choose(candidates, study.plan)
+    assert (first.plan.degree("model") < 8, first.plan.degree("seq") > 1) == (True, True)
+    shifted = [one for one in candidates if one.plan.degree("model") < 8 and one.plan.degree("seq") > 1]
+    assert len(shifted) > 1
+    alike = [one for one in others if one in shifted and one.plan.remat == first.plan.remat]
+    assert not [one for one in alike if one.plan.degree("stage") == first.plan.degree("stage")]
+
+
+def test_a_second_idea_that_would_save_a_fraction_of_the_first_is_not_shown():
+    study = run("data=4 model=4 microbatches=4 remat=full", "llama3.1-8b", "v5p-32", batch=64, sequence=4096)
+    candidates = rank_candidates(study, priors={}).candidates
+    first, *others = choose(candidates, study.plan)
+    small = [
+        one for one in candidates if MEASURABLE < expected_gain(one.prediction) < expected_gain(first.prediction) / 2
+    ]
+    assert small
+    assert not any(one in small for one in others)
+
+
+@pytest.mark.parametrize("plan", ["replica=2 model=4 stage=2", "replica=4 seq=2 model=2", "replica=4 model=2 expert=2"])
+def test_a_degree_of_experts_that_the_line_sets_is_among_the_changed_settings(plan):
+    over = ("model", "seq")
+    study = run(f"{plan} microbatches=8 remat=full", "qwen3-30b-a3b", "h100-16", 128, 4096, "Megatron-Core",
+                experts_over=over)  # fmt: skip
+    candidates = rank_candidates(study, priors={}).candidates[:40]
+    assert any(one.plan.degree("seq") > 1 for one in candidates)
+    for candidate in candidates:
+        found = draft(study, candidate, 1, ())
+        named = [setting.after for setting in found.settings if setting.name == "expert"]
+        assert re.findall(r"--expert-model-parallel-size (\d+)", found.overrides.text) == named
+        assert ("expert parallelism" in found.title) == bool(named)
 
 
 ON_GPUS = run(

@@ -110,8 +110,8 @@ def prediction_row(prediction: Prediction) -> Answer:
 def _row(ranked: RankedCandidates, prediction: Prediction) -> Answer:
     found = ((n, one.strategy) for n, one in enumerate(ranked.candidates, 1) if one.plan == prediction.plan)
     rank, strategy = next(found, (None, ""))
-    incumbent = ranked.study.plan
-    placed = {"rank": rank, "strategy": title(prediction.plan, incumbent, strategy) if incumbent else None}
+    incumbent, over = ranked.study.plan, ranked.study.experiment.workload.experts_over
+    placed = {"rank": rank, "strategy": title(prediction.plan, incumbent, strategy, over) if incumbent else None}
     return placed | prediction_row(prediction) | {"plan": prediction.plan.beside(incumbent)}
 
 

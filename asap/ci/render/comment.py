@@ -18,6 +18,10 @@ _HOW_TO_READ = (
     " `asap history show ID` show the sources."
 )
 _GAP = "\n\n"
+_LOOKED_AT = (
+    "Found by themselves are MaxText's YAML and launch scripts, and ASAP's experiment files. Configurations of other"
+    " stacks are named by `--config` or the policy."
+)
 
 
 def to_comment(report: CiReport, limit: int = LONGEST, remark: str | None = None) -> str:
@@ -34,7 +38,9 @@ def to_comment(report: CiReport, limit: int = LONGEST, remark: str | None = None
     foot = _footer(report)
     budget.spend(*head, foot, _SHORTENED)
     head += budget.spend_on(limit // 8, (prose(note) for note in report.notes))
-    if order:
+    if not order:
+        head.append(_LOOKED_AT)
+    else:
         head.append(_overview(report, order, budget, limit // 4))
     body = _sections(report, order, budget)
     end = [_SHORTENED, foot] if budget.shortened else [foot]

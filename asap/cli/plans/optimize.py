@@ -206,10 +206,10 @@ def _go(request: "Request", session: "Session", form: Plain) -> None:
             proposer=lambda guided: _proposer(request, session, guided),
         )
     _print(found, form)
-    if found.best is None:
-        raise typer.Exit(5)
     if found.stopped is not None and found.stopped.reason == "interrupted":
         raise typer.Exit(130)
+    if found.best is None:
+        raise typer.Exit(5)
 
 
 def _proposer(request: "Request", session: "Session", guided: "ModelGuided") -> "Proposer":

@@ -225,7 +225,7 @@ def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
         size = known.vocab
         notes.append(f"the vocabulary of {size} tokens is that of {plain(name, 60)}")
     if size is None:
-        notes.append("the vocabulary is not said (the tokenizer has it): add vocab_size=…")
+        notes.append("the vocabulary is not said (the tokenizer has it): add model.vocab=…")
         return None
     step = (settings.count("make_vocab_size_divisible_by", 128) or 1) * (
         settings.count("tensor_model_parallel_size") or 1

@@ -29,6 +29,9 @@ from asap.plans.validity import Degrees
 
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
+_OPTIMIZER = "optimizer"
+_OTHER_NODES = "if the launcher's nodes are not those of the run, say --hardware, such as h100-1024"
+_OTHER_BATCH = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _DEGREES = frozenset(
     key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
@@ -86,7 +89,7 @@ def read_nemo(
         said = {key for key in settings if settings[key] not in (None, False)}
         recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
         precision = frozenset[str]() if isinstance(values.get("mixed_precision"), str) else PRECISION
-        unsettled = frozenset({*_SIZES, *precision, *recomputation} - said)
+        unsettled = frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
     experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
     return read_megatron(settings, overrides, experiment, kind, unsettled)
 
@@ -118,13 +121,17 @@ def read_megatron(
     model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
-    batch = None if "global_batch_size" in unsettled else _batch(settings, hardware.devices)
+    on_record = None if "global_batch_size" in unsettled else _batch(settings, hardware.devices)
+    batch = experiment.workload.global_batch or on_record
     if degrees := unsettled & _DEGREES:
         plan, more = None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     else:
-        plan, more = _plan(settings, hardware.devices, model.layers, batch)
+        hint = _OTHER_NODES if experiment.hardware.devices is None else _OTHER_BATCH
+        plan, more = _plan(settings, hardware.devices, model.layers, batch, hint)
     notes += more
     workload = workload_of(settings, framework, batch, unsettled)
+    if _OPTIMIZER in unsettled:
+        notes += (f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another",)
     if plan is not None and unsettled & _RECOMPUTATION:
         plan = plan.model_copy(update={"remat": None})
     place = settings.where().rpartition("/")[2]
@@ -192,7 +199,7 @@ def _batch(settings: StackSettings, devices: int | None) -> int | None:
 
 
 def _plan(
-    settings: StackSettings, devices: int | None, layers: int | None, batch: int | None
+    settings: StackSettings, devices: int | None, layers: int | None, batch: int | None, hint: str
 ) -> tuple[Plan | None, tuple[str, ...]]:
     if devices is None:
         return None, ("the plan is unknown: data parallelism is what the devices leave, and their number is not said",)
@@ -201,8 +208,7 @@ def _plan(
     except InexpressiblePlanError as error:
         return None, (f"the plan is unknown: {error.message}",)
     except PlanError as error:
-        hint = error.hint or "if the launcher's nodes are not those of the run, say --hardware, such as h100-1024"
-        raise ConfigError(error.message, where=settings.where(), hint=hint) from error
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint or hint) from error
     return plan, _notes_on(settings, plan, layers)
 
 

@@ -11,7 +11,7 @@ _KNOWN = {
     "model": frozenset(
         (
             "name", "flavor", "converters", "tokenizer_path", "hf_assets_path", "attn_mask_type", "norm_type",
-            "print_after_conversion", "use_flex_attn", "model", "tie_word_embeddings",
+            "print_after_conversion", "use_flex_attn", "attn_backend", "model", "tie_word_embeddings",
         )
     ),
     "parallelism": frozenset(

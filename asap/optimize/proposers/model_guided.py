@@ -198,7 +198,7 @@ class ModelGuided:
 
     def _why(self, place: int, belief: StepBelief, best: float | None) -> str:
         if best is None:
-            return "the fastest by the model" if self.first is None else "likely to fit, fast, and near what runs now"
+            return "likely to fit, and fast" if self.first is None else "likely to fit, fast, and near what runs now"
         gain = 1 - float(np.exp(belief.mean[place])) / best
         if gain > 0:
             return f"expected to take {format_percent(gain)} less than the best so far"

@@ -23,6 +23,7 @@ from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.kinds import Places
 from asap.proposals.selection.search import search
 from asap.proposals.selection.search_result import SearchResult
+from asap.study.start import is_start
 from asap.study.study import Study
 
 MOST = 2000
@@ -87,7 +88,7 @@ class Searched:
             kernel=calibration.residual_kernel,
             memory=MemoryKernel.of(calibration.overhead(allocator)),
             capacity=self.capacity,
-            first=str(self.study.plan),
+            first=None if is_start(experiment) else str(self.study.plan),
             known=self._known(),
         )
 

@@ -63,7 +63,7 @@ def to_arguments(
         CONTEXT: str(plan.degree("seq")),
         **_expert(plan, current),
         **_sharding(plan, current),
-        **_batch(plan, global_batch),
+        **_batch(plan, global_batch, current),
         **_stages(plan, current, layers),
         **_recompute(plan, current, layers),
         OFFLOAD: "optimizer" in plan.offload,
@@ -122,14 +122,16 @@ def _sharding(plan: Plan, current: Mapping[str, object]) -> dict[str, str | bool
     return wanted | {INSTANCES: str(plan.degree("replica"))}
 
 
-def _batch(plan: Plan, global_batch: int | None) -> dict[str, str | bool]:
+def _batch(plan: Plan, global_batch: int | None, current: Mapping[str, object]) -> dict[str, str | bool]:
+    """Micro-batch, and the batch where the configuration has another or, saying none, takes one microbatch."""
     if plan.microbatches is None or global_batch is None:
         return {}
     each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
     if rest or not each:
         shards = f"{plan.batch_shards} data-parallel groups of {plan.microbatches} microbatches"
         raise PlanError(f"{global_batch} sequences do not divide into {shards}")
-    return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if plan.global_batch else {})}
+    says_it = GLOBAL_BATCH in current or (MICRO_BATCH in current and plan.microbatches > 1)
+    return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if plan.global_batch or says_it else {})}
 
 
 def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:

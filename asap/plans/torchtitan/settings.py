@@ -90,14 +90,14 @@ def remat_of(settings: Mapping[str, object]) -> Remat | None:
 
 
 def to_settings(
-    plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None, layers: int | None = None
+    plan: Plan, current: Mapping[str, object] | None, *, global_batch: int | None = None, layers: int | None = None
 ) -> dict[str, str]:
-    """Settings that have to change for torchtitan to run a plan.
+    """Settings that have to change for torchtitan to run a plan; all of them where there is no configuration.
 
     Raises:
         PlanError: torchtitan cannot express the plan.
     """
-    written, current = current, _today(current)
+    whole, written, current = current is None, current or {}, _today(current or {})
     wanted = {
         REPLICATE: str(plan.degree("replica")),
         SHARD: str(plan.degree("data") * plan.degree("expert")),
@@ -107,13 +107,13 @@ def to_settings(
         **_expert_degrees(plan, current),
         **_batch(plan, current, global_batch),
         **stage_settings(plan, current, layers),
-        **_recompute(plan, current),
+        **_recompute(plan, None if whole else remat_of(current)),
         OFFLOAD: str(bool(plan.offload)).lower(),
         **({DTYPE: _DTYPES[plan.weight_precision]} if plan.weight_precision else {}),
     }
     if plan.offload and set(plan.offload) != set(_OFFLOADED):
         raise PlanError("torchtitan offloads parameters and optimizer together")
-    changed = {key: value for key, value in wanted.items() if not _same(current, key, value, plan)}
+    changed = {key: value for key, value in wanted.items() if whole or not _same(current, key, value, plan)}
     return in_earlier_names(in_tokens(changed, written), written)
 
 
@@ -197,8 +197,8 @@ def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) 
     return {LOCAL_BATCH: str(each), GLOBAL_BATCH: str(global_batch)}
 
 
-def _recompute(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
-    if plan.remat is None or plan.remat is remat_of(current):
+def _recompute(plan: Plan, current: Remat | None) -> dict[str, str]:
+    if plan.remat is None or plan.remat is current:
         return {}
     if plan.remat is Remat.MINIMAL:
         return {REMAT: "selective", REMAT_OPTION: "op"}

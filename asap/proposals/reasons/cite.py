@@ -20,7 +20,7 @@ def cite(study: Study, plan: Plan) -> tuple[Citation, ...]:
 
 def _principles(study: Study, plan: Plan) -> tuple[Citation, ...]:
     found: dict[str, Citation] = {}
-    for change in changes(plan, study.plan or Plan()):
+    for change in changes(plan, study.plan, experts_over=study.experiment.workload.experts_over):
         note = _notes()[change.principle.note]
         supports = f"{change}: {change.principle.claimed}."
         citation = Citation(kind="principle", id=note.id, title=note.title, url=note.citation.url, supports=supports)

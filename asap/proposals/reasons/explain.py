@@ -8,11 +8,11 @@ from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.torus import split_axes
-from asap.plans.validity import Degrees
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings
 from asap.proposals.proposal import Citation, Confidence, Impact
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
+from asap.study.start import is_start
 from asap.study.study import Study
 
 Z_90 = NormalDist().inv_cdf(0.95)
@@ -57,11 +57,7 @@ def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
 
 
 def _moved(study: Study, plan: Plan, main: str) -> tuple[PlanChange, ...]:
-    """What a plan changes, without its expert axis where experts lie over as many devices as now, through others."""
-    now, over = study.plan or Plan(), study.experiment.workload.experts_over
-    spread = [Degrees.of(each, over).expert_devices for each in (plan, now)]
-    stay = bool(over) and spread[0] == spread[1]
-    return tuple(change for change in changes(plan, now, main) if not (stay and change.axis == "expert"))
+    return changes(plan, study.plan, main, study.experiment.workload.experts_over)
 
 
 def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | None) -> tuple[str, ...]:
@@ -97,7 +93,8 @@ def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, 
     basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
     if study.plan is not None:
         moved = doublings(prediction.plan, study.plan)
-        basis.append(f"{counted(moved, 'doubling')} away from the plan that runs")
+        baseline = "the start" if is_start(study.experiment) else "the plan that runs"
+        basis.append(f"{counted(moved, 'doubling')} away from {baseline}")
     precedents = [citation.title for citation in citations if citation.kind == "precedent"]
     basis += [f"precedent: {name}" for name in precedents] or ["no precedent is similar enough"]
     basis += prediction.notes

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from asap.plans import Plan, Remat
-from asap.plans.remat import recomputed_tensors
-from asap.proposals.reasons.principles import HOST_FOR_RECOMPUTATION, PRINCIPLES, SELECTIVE, Direction, Principle
+from asap.plans import Plan
+from asap.proposals.reasons.of_remat import of_host_activations, of_remat
+from asap.proposals.reasons.principles import PRINCIPLES, Direction, Principle
 
 
 def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -> Principle:
@@ -23,17 +23,13 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     sharded, pipelined = (any(each.degree(one) > 1 for each in plans) for one in ("data", "stage"))
     if axis == "microbatches":
         return _of_microbatches(found, direction, sharded, pipelined)
-    if (axis, direction) == ("host_activations", "more") and _recomputed(plan) < _recomputed(incumbent):
-        return HOST_FOR_RECOMPUTATION
-    if axis == "remat" and {each.remat for each in plans} == {Remat.SELECTIVE, Remat.NONE}:
-        return SELECTIVE[direction]
+    if axis == "host_activations":
+        return of_host_activations(direction, plan, incumbent)
+    if axis == "remat":
+        return of_remat(direction, plan, incumbent)
     if (axis, direction) == ("model", "less") and not sharded:
         return replace(found, trade_off="each device holds and reads a larger slice of every weight matrix")
     return found
-
-
-def _recomputed(plan: Plan) -> int:
-    return recomputed_tensors(plan.remat) if plan.remat else 0
 
 
 def _of_microbatches(found: Principle, direction: Direction, sharded: bool, pipelined: bool) -> Principle:

@@ -28,6 +28,12 @@ HOST_FOR_RECOMPUTATION = Principle(
     "trade_off",
     "maxtext-remat-offload-breakeven",
 )
+HOST_MAKES_ROOM = Principle(
+    "some activations wait in host memory, which makes room in HBM for tensors that were computed again",
+    "what waits in host memory is copied over the link and back, which hides only behind enough computation",
+    "trade_off",
+    "maxtext-remat-offload-breakeven",
+)
 SELECTIVE: dict[Direction, Principle] = {
     "less": Principle(
         "attention's scores are not computed again in the backward pass",

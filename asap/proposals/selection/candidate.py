@@ -3,7 +3,8 @@
 The score is the expected gain in ``ln(step time)`` with what precedents add, after doubt
 (:mod:`asap.proposals.selection.doubt`). Where the run does not fit into HBM, it is the upper end of the step time's
 interval over the probability that the plan fits: the more of the step changes, the less is known of it, so of two that
-are as fast the smaller change comes first.
+are as fast the smaller change comes first. Where nothing runs, the plan that all are compared with is only assumed: how
+surely another one beats it counts nothing, and neither does how much of it changes.
 """
 
 import math
@@ -31,6 +32,7 @@ class Candidate:
         strategy: what most of its gain comes from; found from the changes where the search did not say.
         precedent: what precedents add to its gain.
         makes_fit: it fits where the plan that runs does not.
+        nothing_runs: the plan that it is compared with is a start that was assumed.
     """
 
     prediction: Prediction
@@ -38,6 +40,7 @@ class Candidate:
     strategy: str = ""
     precedent: float = 0.0
     makes_fit: bool = False
+    nothing_runs: bool = False
 
     @property
     def plan(self) -> Plan:
@@ -60,7 +63,8 @@ def with_prediction(candidate: Candidate, prediction: Prediction) -> Candidate:
     """The candidate with another prediction, and the score that it gives."""
     if prediction.relative_step_time is None:
         return replace(candidate, prediction=prediction)
-    return replace(candidate, prediction=prediction, score=worth(prediction, candidate.precedent, candidate.makes_fit))
+    score = worth(prediction, candidate.precedent, candidate.makes_fit, candidate.nothing_runs)
+    return replace(candidate, prediction=prediction, score=score)
 
 
 def fits(prediction: Prediction) -> bool:
@@ -74,10 +78,11 @@ def fit_odds(prediction: Prediction) -> float:
     return 1.0 if memory is None or memory.probability_fits is None else max(memory.probability_fits, LEAST_ODDS)
 
 
-def worth(prediction: Prediction, precedent: float, makes_fit: bool) -> float:
+def worth(prediction: Prediction, precedent: float, makes_fit: bool, nothing_runs: bool = False) -> float:
     """The score of a plan whose step time is known relative to the incumbent's."""
     assert prediction.relative_step_time is not None
     gain, half_width = log_interval(prediction.relative_step_time)
+    half_width = 0.0 if nothing_runs else half_width
     odds = fit_odds(prediction)
     if makes_fit:
         return gain + precedent - half_width + math.log(odds)

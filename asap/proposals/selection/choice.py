@@ -1,18 +1,17 @@
 """The few candidates that are proposed: the best of each strategy."""
 
 from asap.levers.table import changed_levers
-from asap.plans import Plan
+from asap.plans import AXES, Plan
 from asap.proposals.selection.candidate import LIKELY, Candidate, expected_gain, fit_odds, fits, kept_on_host
 from asap.proposals.selection.doubt import with_precedent
+from asap.proposals.selection.far_behind import LONGER, SURER, gains_far_less, takes_far_longer
 from asap.proposals.selection.strategy import ALONE, strategy
 
 COUNT = 3
 MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
-LEAST_WORTH = 0.001
-"""Gain after doubt below which a plan is no proposal: reports would round it to nothing."""
-SURER = 0.1
-"""Probability by which a plan has to be likelier to fit than another to be surer."""
+LEAST_WORTH = MEASURABLE / 4
+"""Gain after doubt below which a plan is no proposal: one that gains 1.5 % has to be faster with 58 % at least."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
 SAME_BET = 0.1
@@ -22,14 +21,14 @@ DATA_PARALLEL = ("replica", "data")
 
 
 def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COUNT) -> list[Candidate]:
-    """The best of each strategy, at most ``count``; what gains nothing measurable or does not fit is left out, and of a
-    strategy of which some plans were compiled, what was not.
+    """The best of each strategy, at most ``count``; what gains nothing measurable, is far behind a better one or does
+    not fit is left out, and of a strategy of which some plans were compiled, what was not.
 
-    Where the run does not fit, one of those that change the fewest settings is among them.
+    Where a run does not fit, one of those that change the fewest settings is among them.
     """
     fitting = [candidate for candidate in candidates if fits(candidate.prediction)]
     if incumbent is None:
-        return fitting[:count]
+        return [one for one in fitting[:count] if one.score >= fitting[0].score - LONGER]
     compiled = {_strategy(candidate, incumbent) for candidate in fitting if candidate.prediction.compiled}
     fitting = [one for one in fitting if one.prediction.compiled or _strategy(one, incumbent) not in compiled]
     chosen: list[Candidate] = []
@@ -38,14 +37,27 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
             simplest = _simplest(candidate, fitting, incumbent)
             if _is_new(simplest, chosen, incumbent):
                 chosen.append(simplest)
-    smallest = _smallest_changes([candidate for candidate in fitting if candidate.makes_fit], incumbent)
+    run_again = [candidate for candidate in fitting if candidate.makes_fit and not candidate.nothing_runs]
+    smallest = _smallest_changes(run_again, incumbent)
     if smallest and not any(candidate in smallest for candidate in chosen):
         chosen = [*chosen[: count - 1], smallest[0]]
     return sorted(chosen, key=lambda candidate: -candidate.score)
 
 
 def _is_new(candidate: Candidate, chosen: list[Candidate], incumbent: Plan) -> bool:
-    return is_worth(candidate) and not any(_same(candidate, better, incumbent) for better in chosen)
+    if not is_worth(candidate) or _is_far_behind(candidate, chosen, incumbent):
+        return False
+    return not any(_same(candidate, better, incumbent) for better in chosen)
+
+
+def _is_far_behind(candidate: Candidate, chosen: list[Candidate], incumbent: Plan) -> bool:
+    """Whether the first proposal is much the better bet; where the run does not fit, any that changes no more."""
+    if candidate.nothing_runs:
+        return any(takes_far_longer(candidate, one) for one in chosen)
+    if not candidate.makes_fit:
+        return bool(chosen) and gains_far_less(candidate, chosen[0])
+    count = changes_of(candidate.plan, incumbent)
+    return any(changes_of(one.plan, incumbent) <= count and takes_far_longer(candidate, one) for one in chosen)
 
 
 def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
@@ -92,7 +104,9 @@ def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Cand
 
 
 def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
-    """Whether two plans are one idea: of one strategy, or apart by what moves nothing measurable."""
+    """Whether two plans are one idea: of one strategy, apart by degrees alone, or by what moves nothing measurable."""
+    if _moves_alike(one, better, incumbent):
+        return True
     if not one.makes_fit and _is_part_of(one.plan, better.plan, incumbent):
         return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
@@ -118,6 +132,17 @@ def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     brought = expected_gain(one.prediction) - expected_gain(better.prediction)
     surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
     return mine > others and brought <= MEASURABLE * len(mine - others) and not surer
+
+
+def _moves_alike(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
+    """Whether two plans move the same axes and levers the same way, by other degrees, and the worse one is not surer to
+    fit. Ratios of a profile are too rough to tell degrees apart."""
+    if one.prediction.method == "profile_ratios":
+        return False
+    mine = _moves(one.plan, incumbent)
+    surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
+    meshes = any(axis in AXES for axis, _ in mine)
+    return meshes and mine == _moves(better.plan, incumbent) and not surer
 
 
 def _moves(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

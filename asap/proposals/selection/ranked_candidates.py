@@ -16,6 +16,7 @@ from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.precedent_gains import mesh_gains, precedent_gains
 from asap.proposals.selection.ranking import rank
 from asap.proposals.selection.search import search
+from asap.study.start import is_start
 from asap.study.study import Study
 
 MOST = 50
@@ -66,7 +67,7 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
             strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
     assert study.plan is not None
     incumbent, *predictions = expect(study, [study.plan, *strategies])
-    candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent))
+    candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent), is_start(study.experiment))
     return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), found.considered)
 
 
@@ -80,7 +81,8 @@ def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
     if (reason := why_not_launched(study, plan)) is not None:
         raise PlanError(reason, where=str(plan), hint="choose another")
     fits_now = ranked.incumbent is None or fits(ranked.incumbent)
-    return rank(expect(study, [plan]), study.plan, fits_now=fits_now)[0]
+    nothing_runs = is_start(study.experiment)
+    return rank(expect(study, [plan]), study.plan, fits_now=fits_now, nothing_runs=nothing_runs)[0]
 
 
 def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:

@@ -19,6 +19,7 @@ from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.selection.kinds import MESH
 from asap.proposals.selection.search_result import SearchResult
+from asap.study.start import is_start
 from asap.study.study import Study
 
 PrecedentGains = Callable[[Table], NDArray[np.float64]]
@@ -39,7 +40,8 @@ def search(study: Study, precedents: PrecedentGains) -> SearchResult | None:
     grid = _grid(study, plan, model, workload.global_batch)
     measured = study.profile.kpis.step_time_s if study.profile else None
     evaluation = evaluate_grid(grid, model, workload, hardware, study.constraints, load_calibration().full, measured)
-    return SearchResult(evaluation, precedents(grid.meshes), bool(evaluation.fits[evaluation.present]))
+    fits_now, nothing_runs = bool(evaluation.fits[evaluation.present]), is_start(study.experiment)
+    return SearchResult(evaluation, precedents(grid.meshes), fits_now, nothing_runs)
 
 
 def best_plans(study: Study, count: int) -> list[Plan]:

@@ -24,11 +24,13 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class SearchResult:
-    """An evaluated grid and what precedents add to the gain of each mesh, in ``ln(step time)``."""
+    """An evaluated grid, what precedents add to the gain of each mesh, in ``ln(step time)``, whether what runs now
+    fits, and whether it is only a start that was assumed."""
 
     evaluation: GridEvaluation
     precedents: NDArray[np.float64]
     fits_now: bool
+    nothing_runs: bool = False
 
     @property
     def possible(self) -> Places:
@@ -51,7 +53,7 @@ class SearchResult:
         index = tuple(places.T)
         gain, odds = self.evaluation.gain[index], self.evaluation.fit_odds[index]
         added = self.precedents[places[:, MESH]]
-        doubt = self.evaluation.half_width(index)
+        doubt = np.zeros_like(gain) if self.nothing_runs else self.evaluation.half_width(index)
         worth = (
             after_doubt_of_each(with_precedent(gain, added), doubt, odds)
             if self.fits_now

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from asap.levers.state_precision import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
+from asap.models.workload import FoldedAxis
 from asap.plans import AXES, Plan
 from asap.plans.axes import MEANINGS
-from asap.plans.remat import recomputed_tensors
+from asap.plans.remat import recomputed_tensors, saved_tensors
+from asap.plans.validity import Degrees
 from asap.proposals.reasons.principle_of import principle_of
-from asap.proposals.reasons.principles import Direction, Principle
+from asap.proposals.reasons.principles import HOST_MAKES_ROOM, Direction, Principle
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
 ALONE = " alone"
 """Ends the strategy of a plan that changes one thing only."""
 LEVER_WORDS: dict[tuple[str, Direction], str] = {
-    ("host_activations", "more"): "activations in host memory",
-    ("host_activations", "less"): "activations in HBM",
     ("stage", "less"): "fewer pipeline stages",
     ("microbatches", "more"): "{after} microbatches",
     ("microbatches", "less"): "fewer microbatches",
@@ -37,11 +37,12 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
 
 @dataclass(frozen=True)
 class PlanChange:
-    """An axis that a plan raises or lowers against the incumbent, or a lever."""
+    """An axis that a plan raises or lowers against the incumbent, or a lever; before is ``None`` where no incumbent is
+    known, and it is one device that the plan is set against."""
 
     axis: str
     direction: Direction
-    before: int | str
+    before: int | str | None
     after: int | str
     plan: Plan
     incumbent: Plan
@@ -57,22 +58,29 @@ class PlanChange:
         return "remat" if self.axis == "host_activations" else self.axis
 
     def __str__(self) -> str:
-        return f"{self.name} {self.before}→{self.after}"
+        return f"{self.name}={self.after}" if self.before is None else f"{self.name} {self.before}→{self.after}"
 
 
-def changes(plan: Plan, incumbent: Plan, main: str = "") -> tuple[PlanChange, ...]:
-    """Axes that differ, raised ones first, and levers; before them those of the main strategy."""
+def changes(
+    plan: Plan, known: Plan | None, main: str = "", experts_over: tuple[FoldedAxis, ...] = ()
+) -> tuple[PlanChange, ...]:
+    """Axes that differ from what is known to run, raised ones first, and levers; before them those of the main
+    strategy. Where experts lie over other axes as well, ``expert`` is all devices that they lie over."""
+    incumbent = known or Plan()
+    now, then = ({axis: each.degree(axis) for axis in AXES} for each in (incumbent, plan))
+    for each, degrees in ((incumbent, now), (plan, then)):
+        degrees["expert"] = Degrees.of(each, experts_over).expert_devices
     found = [
         PlanChange(
             axis,
-            "more" if plan.degree(axis) > incumbent.degree(axis) else "less",
-            incumbent.degree(axis),
-            plan.degree(axis),
+            "more" if then[axis] > now[axis] else "less",
+            now[axis] if known else None,
+            then[axis],
             plan,
             incumbent,
         )
         for axis in AXES
-        if plan.degree(axis) != incumbent.degree(axis)
+        if then[axis] != now[axis]
     ]
     ordered = (*sorted(found, key=lambda change: change.direction != "more"), *_levers(plan, incumbent))
     named = main.removesuffix(ALONE).split("+")
@@ -83,12 +91,24 @@ def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
     for lever in changed_levers(plan, incumbent):
         if lever.name == "remat" and (plan.remat is None or incumbent.remat is None):
             continue
-        if lever.name == "remat" and plan.moves_activations != incumbent.moves_activations:
-            axis, more = "host_activations", plan.moves_activations
+        if lever.name == "remat" and _waits_elsewhere(plan, incumbent):
+            axis, more = "host_activations", _on_host(plan) > _on_host(incumbent)
         else:
             axis, more = lever.name, _amount(plan, lever.name) > _amount(incumbent, lever.name)
         way: Direction = "more" if more else "less"
         yield PlanChange(axis, way, lever.read(incumbent), lever.read(plan), plan, incumbent)
+
+
+def _waits_elsewhere(plan: Plan, incumbent: Plan) -> bool:
+    """Whether activations begin or cease to go to host memory, or nothing changes but where they wait."""
+    if plan.moves_activations != incumbent.moves_activations:
+        return True
+    return _amount(plan, "remat") == _amount(incumbent, "remat") and _on_host(plan) != _on_host(incumbent)
+
+
+def _on_host(plan: Plan) -> int:
+    """Activations of a layer that wait in host memory, its input among them."""
+    return plan.moves_inputs + (len(saved_tensors(plan.remat).host) if plan.remat else 0)
 
 
 def _amount(plan: Plan, lever: str) -> float:
@@ -113,12 +133,28 @@ def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
     return frozenset((change.axis, change.direction) for change in changes(plan, incumbent))
 
 
-def title(plan: Plan, incumbent: Plan, main: str = "") -> str:
-    """``More data parallelism, less sequence parallelism``, the main strategy first."""
-    text = ", ".join(_words(change) for change in changes(plan, incumbent, main))
+def title(plan: Plan, incumbent: Plan | None, main: str = "", experts_over: tuple[FoldedAxis, ...] = ()) -> str:
+    """``More data parallelism, less sequence parallelism``, the main strategy first; where no incumbent is known, what
+    the mesh is: ``FSDP 16, tensor parallelism 4``."""
+    if incumbent is None:
+        text = ", ".join(f"{MEANINGS[axis]} {plan.degree(axis)}" for axis in AXES if plan.degree(axis) > 1)
+        return f"{text[0].upper()}{text[1:]}" if text else "One device"
+    text = ", ".join(_words(change) for change in changes(plan, incumbent, main, experts_over))
     return f"{text[0].upper()}{text[1:]}" if text else "Same sharding"
 
 
 def _words(change: PlanChange) -> str:
+    if change.axis == "host_activations":
+        return _host_words(change)
     said = LEVER_WORDS.get((change.axis, change.direction))
     return said.format(after=change.after) if said else f"{change.direction} {NAMES[change.axis]}"
+
+
+def _host_words(change: PlanChange) -> str:
+    """Where activations wait, and whether more or less of a layer is computed again."""
+    recomputed = _amount(change.plan, "remat") - _amount(change.incumbent, "remat")
+    if change.direction == "more":
+        if change.principle is HOST_MAKES_ROOM:
+            return "less rematerialisation, some activations in host memory"
+        return f"{'more rematerialisation, ' if recomputed > 0 else ''}activations in host memory"
+    return "more rematerialisation, fewer activations in host memory" if recomputed > 0 else "activations in HBM"

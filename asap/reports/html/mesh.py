@@ -10,6 +10,7 @@ from asap.hardware import Slice
 from asap.plans import Plan
 from asap.plans.axes import AXES, MEANINGS, Axis
 from asap.plans.torus import physical_layout, split_axes
+from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 MOST_CHIPS = 1024
@@ -46,7 +47,7 @@ def mesh_panels(analysis: Analysis, hardware: Slice | None) -> list[MeshPanel]:
     """A panel for the plan that runs and one for each proposal; none where there is no torus."""
     if hardware is None or not hardware.topology:
         return []
-    plans = [("now", analysis.experiment.plan)] if analysis.experiment.plan else []
+    plans = [(phrases.baseline(analysis), analysis.experiment.plan)] if analysis.experiment.plan else []
     plans += [(f"proposal {proposal.rank}", proposal.plan) for proposal in analysis.proposals]
     return [_panel(title, plan, hardware, hardware.topology) for title, plan in plans if plan is not None]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from asap.prediction.prediction import Prediction, TimePart
 from asap.profiles import Profile
+from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.html import colours
 from asap.study.study import Study
@@ -101,7 +102,7 @@ def _collectives(profile: Profile, total: float) -> list[Segment]:
 
 def _predicted(analysis: Analysis) -> Iterator[TimeBar]:
     if analysis.incumbent is not None and analysis.incumbent.parts:
-        yield _bar("now", analysis.incumbent)
+        yield _bar(phrases.baseline(analysis), analysis.incumbent)
     for proposal in analysis.proposals:
         if proposal.prediction.parts:
             yield _bar(f"proposal {proposal.rank}", proposal.prediction)

@@ -122,7 +122,7 @@ def _left_open(settings: StackSettings, said: Mapping[str, Any], model: Any) -> 
     """What a recipe decides, and is not known; a model that a program puts in its place has the library's defaults."""
     left = set(left_to_recipe(settings, model))
     if CLASS in _section(said, "model"):
-        left &= {"bf16", "use_megatron_fsdp"}
+        left &= {"bf16", "use_megatron_fsdp", _OPTIMIZER}
     return left | {key for key in ("global_batch_size",) if key not in settings}
 
 
@@ -146,7 +146,7 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     found = {argument: said[key] for key, argument in EARLIER.items() if key in said}
     found |= {_RENAMED.get(key, key): value for key, value in said.items() if key in PARAMETERS}
     for name in _SECTIONS:
-        if said.get(name) is UNKNOWN and name != _OPTIMIZER:
+        if said.get(name) is UNKNOWN:
             found |= dict.fromkeys(_decided_in(name), UNKNOWN)
         section = {_RENAMED.get(key, key): value for key, value in _section(said, name).items()}
         found |= {key: value for key, value in section.items() if key in megatron.READ - _OF_SHAPE}
@@ -157,8 +157,9 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     if lengths := [length for length in lengths if length is not None]:
         found["seq_length"] = lengths[0]
     found |= precision_of(said)
-    if "muon" in str(_section(said, _OPTIMIZER).get(CLASS)):
-        found[_OPTIMIZER] = "muon"
+    made_by = str(_section(said, _OPTIMIZER).get(CLASS))
+    if family := next((family for family in ("adam", "muon") if family in made_by), None):
+        found[_OPTIMIZER] = family
     kept = {key: value for key, value in found.items() if value is not None or key == "recompute_granularity"}
     return {key: _plain(value) for key, value in kept.items()}
 
@@ -170,6 +171,7 @@ def _decided_in(section: str) -> tuple[str, ...]:
                   "recompute_granularity", "seq_length"),
         "train": ("global_batch_size", "micro_batch_size"),
         "ddp": ("use_megatron_fsdp",),
+        "optimizer": (_OPTIMIZER,),
     }.get(section, ())  # fmt: skip
 
 

@@ -95,8 +95,8 @@ def hardware_of(settings: StackSettings, devices: int | None) -> str | None:
 
 
 def left_to_recipe(settings: StackSettings, model: Architecture | None) -> frozenset[str]:
-    """Arguments that decide the plan and the precision, and that the recipe decides."""
-    wanted = [*_DECIDED, _RECOMPUTATION]
+    """Arguments that decide the plan, the precision and the optimizer, and that the recipe decides."""
+    wanted = [*_DECIDED, _RECOMPUTATION, "optimizer"]
     if str(settings.get("pipeline_model_parallel_size", 1)) != "1":
         wanted.append("num_virtual_stages_per_pipeline_rank")
     if str(settings.get("tensor_model_parallel_size")) != "1":

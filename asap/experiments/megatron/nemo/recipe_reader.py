@@ -138,7 +138,8 @@ def _settings(said: Mapping[str, Any]) -> dict[str, Any]:
     ddp = _at(strategy, "ddp")
     found |= {key: ddp[key] for key in _DDP if key in ddp}
     found |= _optimizer(said) | _precision(said) | _devices(said)
-    return {key: value for key, value in found.items() if value is not None or key == "recompute_granularity"}
+    kept = {key: value for key, value in found.items() if value is not None or key == "recompute_granularity"}
+    return {key: UNKNOWN if isinstance(value, Mapping) else value for key, value in kept.items()}
 
 
 def _decided_elsewhere(said: Mapping[str, Any]) -> tuple[str, ...]:

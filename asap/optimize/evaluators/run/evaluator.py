@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -62,6 +62,7 @@ class RunEvaluator:
         limits: of a try.
         folder: that the command runs in.
         report: called with what is going on.
+        on_record: settings of the run that a try leaves as they are.
     """
 
     command: Command
@@ -71,13 +72,14 @@ class RunEvaluator:
     limits: RunLimits
     folder: Path
     report: Callable[[str], None] = lambda line: None
+    on_record: Mapping[str, str] = field(default_factory=dict)
     name: str = "run"
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """Start the command, or find it started, and follow it to its end."""
         overrides, name = self.overrides(configuration), f"{self.session}-{place.name}"
         process = Process(place)
-        log = RunLog(process.log, asked_settings(overrides), self.tokens)
+        log = RunLog(process.log, asked_settings(overrides), self.tokens, on_record=self.on_record)
         began = time.time()
         process.start(self.command.script(overrides, configuration, name, place), self.folder)
         over = None
@@ -175,6 +177,13 @@ def _wrong(log: RunLog) -> Feedback | None:
         return feedback(
             Code.IGNORED_OVERRIDE,
             f"the log shows {plain(name, 60)}={plain(shown, 40)}, asked for was {plain(asked, 40)}",
+        )
+    if strayed := log.strayed():
+        name, (kept, shown) = next(iter(strayed.items()))
+        return feedback(
+            Code.IGNORED_OVERRIDE,
+            f"the log shows {plain(name, 60)}={plain(shown, 40)}, the record has {plain(kept, 40)}",
+            "start what is on record, or give the configuration that the command trains",
         )
     return None
 

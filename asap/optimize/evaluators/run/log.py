@@ -37,15 +37,20 @@ class RunLog:
     Args:
         path: of the log.
         asked: settings that were asked for, by name.
+        on_record: settings that stay as the record has them, by name.
         tokens: of a device in a step.
         most_bytes: that a good log has.
     """
 
     def __init__(
-        self, path: Path, asked: Mapping[str, str], tokens: float | None, most_bytes: int = MOST_BYTES
+        self, path: Path, asked: Mapping[str, str], tokens: float | None, most_bytes: int = MOST_BYTES,
+        on_record: Mapping[str, str] | None = None,
     ):  # fmt: skip
         self._path, self._most_bytes = path, most_bytes
         self.asked = {key.casefold(): value for key, value in asked.items()}
+        stays = {key.casefold(): value for key, value in (on_record or {}).items()}
+        self._on_record = {key: value for key, value in stays.items() if key not in self.asked}
+        self._seen: dict[str, list[str]] = {}
         self._offset = 0
         self._rest = b""
         self._steps = StepLog(tokens)
@@ -100,6 +105,11 @@ class RunLog:
         pairs = ((key, self.asked[key], shown) for key, shown in self.shown.items())
         return {key: (asked, shown) for key, asked, shown in pairs if not _same(asked, shown)}
 
+    def strayed(self) -> dict[str, tuple[str, str]]:
+        """Settings that the log nowhere shows as the record has them: name → on record, shown."""
+        pairs = ((key, self._on_record[key], shown) for key, shown in self._seen.items())
+        return {key: (kept, shown[0]) for key, kept, shown in pairs if not any(_same(kept, each) for each in shown)}
+
     def _feed(self, raw: bytes) -> None:
         line = without_colour(raw[:LONGEST_LINE].decode("utf-8", "replace"))
         self.tail.append(line)
@@ -111,16 +121,19 @@ class RunLog:
                 self.hbm_bytes = max(self.hbm_bytes or 0.0, _number(found[1]) * unit)
         if not completed and not self.times:
             for name, value in (*_SETTING.findall(line), *self._torchtitan.feed(line)):
-                if (key := self._key(name)) is not None:
+                if (key := _named(name, self.asked)) is not None:
                     self.shown[key] = value
+                elif (key := _named(name, self._on_record)) is not None:
+                    self._seen.setdefault(key, []).append(value)
 
-    def _key(self, name: str) -> str | None:
-        """The asked setting that a shown name is: itself, or its last part, as in JSON with sections."""
-        bare = name.casefold()
-        if bare in self.asked:
-            return bare
-        ends = [key for key in self.asked if key.rpartition(".")[2] == bare and "." in key]
-        return ends[0] if len(ends) == 1 else None
+
+def _named(name: str, settings: Mapping[str, str]) -> str | None:
+    """The setting that a shown name is: itself, or its last part, as in JSON with sections."""
+    bare = name.casefold()
+    if bare in settings:
+        return bare
+    ends = [key for key in settings if key.rpartition(".")[2] == bare and "." in key]
+    return ends[0] if len(ends) == 1 else None
 
 
 def _same(asked: str, shown: str) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from asap.core.units import GIB, format_bytes
 from asap.prediction.prediction import MemoryPrediction
+from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.chart import INK, WIDTH, Chart, draw, palette, scale
 from asap.reports.html.colours import MEMORY_COLOURS
@@ -61,7 +62,7 @@ def _measured(study: Study) -> Iterator[_MemoryBar]:
 
 def _predicted(analysis: Analysis) -> Iterator[_MemoryBar]:
     if analysis.incumbent is not None and analysis.incumbent.memory is not None:
-        yield _bar("now", analysis.incumbent.memory)
+        yield _bar(phrases.baseline(analysis), analysis.incumbent.memory)
     for proposal in analysis.proposals:
         if proposal.prediction.memory is not None:
             yield _bar(f"proposal {proposal.rank}", proposal.prediction.memory)

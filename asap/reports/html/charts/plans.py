@@ -26,13 +26,18 @@ _HIGHEST = 2.5
 _SLOWEST = 8.0
 """Plans beyond so many times the fastest are not drawn, unless they run or are proposed."""
 OTHER, TOO_LARGE, FRONT, PROPOSED, RUNS = "other plans", "do not fit", "Pareto front", "proposals", "runs now"
+START = "start"
 _LOOK = {
     OTHER: ("var(--other)", "circle", 34),
     TOO_LARGE: ("var(--bad)", "cross", 34),
     FRONT: ("var(--hbm)", "circle", 60),
     PROPOSED: ("var(--compute)", "diamond", 170),
     RUNS: ("var(--axis-model)", "square", 150),
+    START: ("var(--axis-model)", "square", 150),
 }
+
+_BASELINES = {"now": RUNS, "start": START}
+"""Kind of the point that proposals are compared with, by its label."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ def plans_chart(analysis: Analysis, drawn: DrawnPlans) -> Chart | None:
     near = [p for p in timed if _seconds(p) <= _SLOWEST * fastest or p.plan in marked]
     near = sorted(near, key=lambda p: (p.plan not in marked, _seconds(p)))[:_MOST]
     points = _points(analysis, near)
-    ends = [one for one in points if one.kind in (FRONT, PROPOSED, RUNS)]
+    ends = [one for one in points if one.kind in (FRONT, PROPOSED, RUNS, START)]
     other = "HBM" if by_memory else "distance from the plan that runs"
     hidden = " Of plans that lie on each other one is drawn." if drawn.is_sample else ""
     hidden += " The slowest are left out." if len(near) < len(timed) else ""
@@ -84,11 +89,12 @@ def _points(analysis: Analysis, predictions: Sequence[Prediction]) -> list[_Poin
     found = []
     for prediction in predictions:
         place = (_seconds(prediction), _height(prediction) or 0.0)
-        label = "now" if prediction.plan == analysis.experiment.plan else ranks.get(prediction.plan, "")
+        baseline = phrases.baseline(analysis)
+        label = baseline if prediction.plan == analysis.experiment.plan else ranks.get(prediction.plan, "")
         kind = FRONT if _fits(prediction) and place in front else OTHER if _fits(prediction) else TOO_LARGE
-        kind = RUNS if label == "now" else PROPOSED if label else kind
+        kind = _BASELINES.get(label) or (PROPOSED if label else kind)
         said = f"{prediction.plan}; {phrases.interval(prediction.step_time)}; {phrases.memory_phrase(prediction)}"
-        name = "runs now; " if label == "now" else f"proposal {label}; " if label else ""
+        name = f"{kind}; " if label in _BASELINES else f"proposal {label}; " if label else ""
         found.append(_Point(prediction.plan, *place, kind, name + said.replace("; unknown", ""), label))
     return sorted(found, key=lambda one: list(_LOOK).index(one.kind))
 
@@ -186,7 +192,7 @@ def _front_line(points: list[_Point]) -> list[dict[str, float]]:
 
 def _row(point: _Point, predictions: Sequence[Prediction]) -> tuple[str, ...]:
     found = next(p for p in predictions if p.plan == point.plan)
-    name = {"": point.kind, "now": RUNS}.get(point.label, f"proposal {point.label}")
+    name = ({"": point.kind} | _BASELINES).get(point.label, f"proposal {point.label}")
     return (name, str(point.plan), phrases.interval(found.step_time), phrases.memory_phrase(found))
 
 
