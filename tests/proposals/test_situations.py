@@ -146,7 +146,8 @@ def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():
     assert (first.plan.degree("model") < 8, first.plan.degree("seq") > 1) == (True, True)
     shifted = [one for one in candidates if one.plan.degree("model") < 8 and one.plan.degree("seq") > 1]
     assert len(shifted) > 1
-    alike = [one for one in others if one in shifted and one.plan.remat == first.plan.remat]
+    same = (first.plan.remat, first.plan.offload)
+    alike = [one for one in others if one in shifted and (one.plan.remat, one.plan.offload) == same]
     assert not [one for one in alike if one.plan.degree("stage") == first.plan.degree("stage")]
 
 
