@@ -125,4 +125,5 @@ def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, in
             answer.add("Record it all the same? y/n")
     for question in message.questions:
         answer_question(conversation, answer, question)
+    answer.context = (answer.context or conversation.context).model_copy(update={"figure": statements.figure})
     answer.topic = Topic.EVIDENCE

@@ -132,5 +132,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "limits": answer.limits,
         "steps": answer.steps,
         "asked": count_asked(question.text),
+        "figure": None,
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

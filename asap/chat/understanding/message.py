@@ -10,10 +10,12 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.several import several_in
+from asap.chat.understanding.statements.bare_figures import with_unit_of_figure
 from asap.chat.understanding.statements.completions import completed_in
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
+from asap.chat.understanding.statements.step_lists import with_median_step
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
@@ -55,7 +57,7 @@ class Message:
         retracted: the facts that it takes back, empty if none of them is on record; ``None`` if it takes nothing back.
         statements: what it reports, supposes and corrects.
         questions: what it asks.
-        log: what was read of a log that it holds.
+        log: what was read of a log, or of several steps, that it holds.
         unreadable: why a plan in it cannot be read.
         cut: it was longer than what is read.
     """
@@ -82,6 +84,7 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
     text = with_count_of_before(text, scene.context.asked)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
@@ -91,7 +94,8 @@ def read_message(line: str, scene: Scene) -> Message:
         message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
-    return replace(message, cut=len(line) > LONGEST_MESSAGE)
+    said_first = message.log or (steps if message.statements.evidence else None)
+    return replace(message, log=said_first, cut=len(line) > LONGEST_MESSAGE)
 
 
 def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:

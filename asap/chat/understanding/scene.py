@@ -30,6 +30,8 @@ class Context(BaseModel):
     axis: Axis | None = None
     limits: tuple[StatedFact, ...] = ()
     asked: Thing | None = None
+    figure: str | None = None
+    """The report of a figure that had no unit."""
 
 
 NO_CONTEXT = Context()
