@@ -44,9 +44,18 @@ from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.assumed import asks_assumed, assumed
 from asap.chat.answers.this_run.culprit import blamed, culprit
+from asap.chat.answers.this_run.flops_counting import (
+    asks_counting,
+    asks_difference,
+    asks_shortfall,
+    counting,
+    difference,
+    shortfall,
+)
 from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardware_figure_asked
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.monitors import monitor, monitored
+from asap.chat.answers.this_run.outside_causes import outside_cause, say_outside_cause
 from asap.chat.answers.this_run.suspected import suspected, suspects_in
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
@@ -183,6 +192,10 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
     Form(lambda c, q: asks_assumed(q), assumed, Topic.RUN),
     Form(lambda c, q: claimed_gain(q) is not None, say_gain, Topic.WHAT_IF),
+    Form(lambda c, q: asks_difference(q), difference, Topic.EFFICIENCY),
+    Form(lambda c, q: asks_counting(q), counting, Topic.TERM),
+    Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
+    Form(lambda c, q: outside_cause(q) is not None, say_outside_cause, Topic.BOTTLENECK),
     Form(lambda c, q: bool(suspects_in(q)), suspected, Topic.BOTTLENECK),
     Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
     Form(lambda c, q: monitored(q) is not None, monitor, Topic.BOTTLENECK),
@@ -192,7 +205,6 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),
     Form(lambda c, q: hearsay.tells_of_a_run(q), hearsay.unrecorded),
     Form(lambda c, q: saved_tensors_in(q.text) is not None and not q.change.empty, changes.named_change, Topic.WHAT_IF),
-    Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
     Form(lambda c, q: asks_fit_check(q), fit_check, Topic.VERIFY),
     Form(lambda c, q: asks_how_long(q), _how_long, Topic.TEST_COST),
     Form(lambda c, q: asks_placement(q), placement, Topic.SHARDING),
@@ -202,7 +214,9 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_for_less(q), less_of, Topic.BOTTLENECK),
     Form(lambda c, q: asks_choice(q), rank_by, Topic.RANK_BY),
     Form(lambda c, q: asks_order_since(q), order_since, Topic.PROPOSALS),
+    Form(lambda c, q: asks_shortfall(q), shortfall, Topic.EFFICIENCY),
     Form(lambda c, q: symptom_in(q) is not None, _symptoms, Topic.BOTTLENECK),
+    Form(lambda c, q: profile_answers.asks_hidden(q), profile_answers.collectives, Topic.COLLECTIVES),
     Form(lambda c, q: bool(figures_named(q)) and not q.names_money, _figures),
     Form(lambda c, q: len(q.prices) > 1, priced_chips, Topic.THROUGHPUT),
     Form(lambda c, q: rate_wanted(q) is not None, _chips_for_rate, Topic.LARGEST),

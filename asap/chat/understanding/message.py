@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
-from asap.chat.understanding.alternatives import alternatives_in
+from asap.chat.understanding.alternatives import alternatives_in, sides_in
 from asap.chat.understanding.ellipsis import with_axis_of_before
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.several import several_in
+from asap.chat.understanding.several import numbered_in, several_in
 from asap.chat.understanding.statements.bare_figures import with_unit_of_figure
 from asap.chat.understanding.statements.completions import completed_in
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
@@ -21,8 +21,11 @@ from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.picked import picked_in
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.said_instead import said_instead
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
+from asap.chat.understanding.words.term_of_before import with_term_of_before
 from asap.chat.understanding.words.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
@@ -84,8 +87,10 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    instead = said_instead(text, scene.context.line)
+    text = picked_in(text, scene.context.offered) or instead or text
     text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
-    text = with_count_of_before(text, scene.context.asked)
+    text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
@@ -94,6 +99,9 @@ def read_message(line: str, scene: Scene) -> Message:
         message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
+    if instead is not None and message.statements.evidence:
+        wrong = tuple(fact for fact in scene.latest if fact not in message.statements.evidence)
+        message = replace(message, statements=replace(message.statements, corrected=wrong))
     said_first = message.log or (steps if message.statements.evidence else None)
     return replace(message, log=said_first, cut=len(line) > LONGEST_MESSAGE)
 
@@ -106,6 +114,8 @@ def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
 
 
 def _read(said: str, text: str, scene: Scene) -> Message:
+    if numbered := numbered_in(text, scene):
+        return Message(said, text, questions=numbered)
     question = read_question(text, scene)
     agrees = _YES.match(said) is not None
     first, *rest = _SENTENCE.split(text)
@@ -126,10 +136,21 @@ def _read(said: str, text: str, scene: Scene) -> Message:
 
 def _alternatives(question: Question, scene: Scene) -> tuple[Question, ...]:
     """A question on two values of a thing as one question on each; empty where it does not name two."""
+    if len(sides := _sides(question, scene)) > 1:
+        return sides
     texts = alternatives_in(question.text)
     if texts is None or question.sweep or question.refs.ranked or question.change.remat == "any":
         return ()
     each = tuple(read_question(text, scene) for text in texts)
     if any(one.change.empty or one.refs.written or one.unused for one in each) or each[0].change == each[1].change:
+        return ()
+    return tuple(replace(one, topic=Topic.WHAT_IF, plans=question.plans) for one in each)
+
+
+def _sides(question: Question, scene: Scene) -> tuple[Question, ...]:
+    """A question on either of two things, "8 microbatches or a bigger batch", as one on each; else empty."""
+    each = tuple(read_question(text, scene) for text in sides_in(question.text) or ())
+    things = [{thing for thing, _ in one.change.counts} for one in each]
+    if len(each) < 2 or not all(things) or things[0] & things[1] or any(one.unused or one.refs.written for one in each):
         return ()
     return tuple(replace(one, topic=Topic.WHAT_IF, plans=question.plans) for one in each)

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
-from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top, with_batch_of_chips
+from asap.chat.understanding.follow_up import (
+    CHANGED,
+    change_on_top,
+    completes,
+    goes_on,
+    plan_on_top,
+    with_batch_of_chips,
+)
 from asap.chat.understanding.quantities.already_so import real_change, without_settings_as_they_are, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
@@ -78,7 +85,7 @@ def read_question(text: str, scene: Scene) -> Question:
     if context.change is not None and topic not in _BARE_NUMBER_TOPICS:
         change, more = varied(change, context.change, [a for a in counts if a not in used], text)
         used += more
-    if goes_on(text) and not change.empty:
+    if (goes_on(text) or completes(change, context.change)) and not change.empty:
         change = change_on_top(change, context.change)
     change = with_batch_of_chips(text, change, context.change)
     change = real_change(change, study)

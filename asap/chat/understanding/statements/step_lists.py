@@ -7,7 +7,9 @@ from asap.core.units import significant
 
 _UNIT = r"(?:ms|msec|milliseconds?|s|secs?|seconds?)"
 _FIGURE = r"\d+(?:\.\d+)?"
-_BETWEEN = r"(?:\s*[,;/|]\s*(?:and\s+|then\s+)?|\s+(?:and|then)\s+|\s+)"
+_BETWEEN = (
+    r"(?:(?:\s*[;/|]\s*|\s*,\s+|(?<=\.\d),(?=\d+\.)|(?<=\.\d\d),(?=\d+\.))(?:and\s+|then\s+)?|\s+(?:and|then)\s+|\s+)"
+)
 _LIST = rf"(?P<figures>{_FIGURE}(?:\s?{_UNIT}\b)?(?:{_BETWEEN}{_FIGURE}(?:\s?{_UNIT}\b)?){{1,}})(?![\w.%]|\s*%)"
 _NAMED = re.compile(
     rf"\b(?P<name>(?:(?:last|recent|first)\s+)?(?:steps?|iter(?:ation)?s?)(?:[ _-]?(?:times?|durations?))?)\b"
