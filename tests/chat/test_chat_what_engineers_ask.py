@@ -142,3 +142,67 @@ def test_why_there_is_none_of_an_axis_shows_what_it_would_bring(dense):
 def test_the_loss_is_spoken_of_where_plans_or_a_batch_are(dense):
     assert "same curve but for rounding" in ask(dense, "do your proposals affect the loss?").text
     assert "is another training" in ask(dense, "what if the batch is 512, and does lr need a change").text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two weeks ago this ran 12 % quicker, what happened?", "it used to take 9.8 s with the same settings",
+        "bumping the driver made it slower", "we dropped from 10.1 s since the new container",
+    ],
+)  # fmt: skip
+def test_a_run_at_another_time_is_no_fact_of_now(text, dense):
+    answer = ask(dense, text)
+    assert not answer.evidence
+    assert "nothing of another time" in answer.text
+
+
+def test_a_plan_that_ran_yesterday_is_a_fact(dense):
+    assert ask(dense, "proposal 1 ran yesterday, 9.9 s").evidence
+
+
+@pytest.mark.parametrize("text", ["rebooting the hosts fixed it", "after reseating a card it's fine now"])
+def test_a_repair_is_nothing_of_the_plan(text, dense):
+    answer = ask(dense, text)
+    assert not answer.evidence
+    assert "beside the plan was at fault" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("we're on 4 slices btw", "--slices 4"), ("our cluster is v5e-128", "--hardware v5e-128"),
+        ("this run has 128 chips", "what if 128 chips"),
+    ],
+)  # fmt: skip
+def test_chips_that_are_stated_are_not_supposed(text, said, dense):
+    answer = ask(dense, text)
+    assert "Not recorded: the analysis is of 64 chips" in answer.text
+    assert said in answer.text
+
+
+@pytest.mark.parametrize("text", ["which file is that in?", "where do i put those?", "does it go into the yaml"])
+def test_where_settings_are_written_is_said(text, dense):
+    said = ask(dense, text).text
+    assert "ici_fsdp_parallelism" in said
+    assert "YAML file" in said
+
+
+def test_what_a_factor_is_to_lead_to_is_no_change(dense):
+    assert "128 chips instead of 64" in ask(dense, "would twice the chips halve the step time?").text
+
+
+def test_after_a_limit_it_is_the_plan_that_keeps_it(dense):
+    ask(dense, "no more than tp 4")
+    assert ask(dense, "and its memory?").text.startswith("proposal 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("is flash attention assumed?", "Attention kernel"), ("are the experts balanced in your model", "equal share"),
+        ("do you assume communication overlaps", "counts as exposed"), ("is it gpipe or 1f1b you assume", "1F1B"),
+    ],
+)  # fmt: skip
+def test_what_is_taken_for_granted_is_said(text, said, dense):
+    assert said in ask(dense, text).text

@@ -31,7 +31,7 @@ from asap.chat.answers.single_plans.batch_per_device import asks_batch_per_devic
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
 from asap.chat.answers.single_plans.downsides import asks_downsides, downsides
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
-from asap.chat.answers.single_plans.launch_line import asks_launch_line, launch_line
+from asap.chat.answers.single_plans.launch_line import asks_launch_line, asks_where, launch_line, where
 from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
@@ -42,7 +42,7 @@ from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
-from asap.chat.answers.this_run.assumed import asks_assumed, assumed
+from asap.chat.answers.this_run.assumed import asks_assumed, assumed, assumption_asked, say_assumption
 from asap.chat.answers.this_run.culprit import blamed, culprit
 from asap.chat.answers.this_run.flops_counting import (
     asks_counting,
@@ -56,6 +56,8 @@ from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardwar
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.monitors import monitor, monitored
 from asap.chat.answers.this_run.outside_causes import outside_cause, say_outside_cause
+from asap.chat.answers.this_run.regressions import another_time, repaired, tells_of_another_time, tells_of_repair
+from asap.chat.answers.this_run.stated_hardware import stated_hardware, states_hardware
 from asap.chat.answers.this_run.suspected import suspected, suspects_in
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
@@ -182,6 +184,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_ruled_out(q), ruled_out, Topic.PROPOSALS),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_launch_line(q), launch_line, Topic.MAXTEXT),
+    Form(lambda c, q: asks_where(q), where, Topic.MAXTEXT),
     Form(lambda c, q: _one_for_another(q), _what_changes, Topic.COMPARE),
     Form(lambda c, q: quoted_interval(c, q) is not None, wide_interval, Topic.SURE),
     Form(lambda c, q: asks_batch_per_device(q), batch_per_device, Topic.RUN),
@@ -191,7 +194,11 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_origin(c, q), figure_origin, Topic.BASIS),
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
     Form(lambda c, q: asks_assumed(q), assumed, Topic.RUN),
+    Form(lambda c, q: assumption_asked(q) is not None, say_assumption, Topic.RUN),
     Form(lambda c, q: claimed_gain(q) is not None, say_gain, Topic.WHAT_IF),
+    Form(lambda c, q: states_hardware(q), stated_hardware, Topic.RUN),
+    Form(lambda c, q: tells_of_another_time(q), another_time, Topic.BOTTLENECK),
+    Form(lambda c, q: tells_of_repair(q), repaired, Topic.BOTTLENECK),
     Form(lambda c, q: asks_difference(q), difference, Topic.EFFICIENCY),
     Form(lambda c, q: asks_counting(q), counting, Topic.TERM),
     Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),

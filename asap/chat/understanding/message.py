@@ -21,6 +21,7 @@ from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.other_times import of_another_time
 from asap.chat.understanding.words.picked import picked_in
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.said_instead import said_instead
@@ -117,6 +118,8 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     if numbered := numbered_in(text, scene):
         return Message(said, text, questions=numbered)
     question = read_question(text, scene)
+    if of_another_time(text) and not question.refs.ranked and not question.refs.written:
+        return Message(said, text, questions=(question,))
     agrees = _YES.match(said) is not None
     first, *rest = _SENTENCE.split(text)
     asked = tuple(read_question(one, scene) for one in rest if is_question(one))

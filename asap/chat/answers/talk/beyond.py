@@ -34,7 +34,8 @@ _OF_PLANS = re.compile(
 
 def asks_learning_of_plans(question: Question) -> bool:
     """Whether it asks if what was proposed changes what the model learns."""
-    of_plans = bool(question.plans) or _OF_PLANS.search(question.text) is not None
+    named = any(mention.way != "pointing" for mention in question.refs.mentions)
+    of_plans = named or _OF_PLANS.search(question.text) is not None
     return question.topic is Topic.LEARNING and of_plans and is_question(question.text) and question.change.empty
 
 

@@ -12,6 +12,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bp([1-3])\b(?!\s*(?:[=.:]\s*\d|\d|instances?|nodes?|vms?|gpus?))", r"proposal \1"),
     (r"\b(if|whether|because|think|maybe|so|but|and) its\b(?= (?:the|a|an|not|just|only|really|too)\b)", r"\1 it is"),
     (r"^\W*its(?= (?:the|an?|not|just|only|really|too|\d+(?:\.\d+)?\s?[bk]?)\b)", "it is"),
+    (r"^(\W*(?:(?:and|so|but|btw|fyi)\W+)*)were(?= (?:on|at|using|running)\b)", r"\1we're"),
     (r"\bhow'?d\b", "how did"),
     (r"\b(what|that|it|who|which)'d\b", r"\1 would"),
     (r"\b(does|is|can|wo|do|did|would|could|should|was|are|has|have)nt\b", r"\1n't"),

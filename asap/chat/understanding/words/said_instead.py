@@ -7,6 +7,7 @@ _MEANT = re.compile(
     rf"^\W*(?:{_OWNS_UP}\W+)*(?:(?:i|we)\s+(?:meant|mean)|make (?:it|that))\s+"
     r"(?:to (?:say|type|write|ask)\s+)?(?P<right>.+?)\W*$"
     rf"|^\W*(?:{_OWNS_UP}\W+)*(?:sorry|oops|typo|correction|my bad)\W+(?P<other>.+?)\W*$"
+    rf"|^\W*(?:{_OWNS_UP}\W+)*not\s+\S+(?:\s\S+)?\s*[.,;]\s*(?:but\s+)?(?P<after>\S+(?:\s\S+)?)\W*$"
     rf"|^\W*(?P<behind>\S+(?:\s\S+)?)\s+i (?:mean|meant)\W*$",
     re.I,
 )
@@ -33,7 +34,8 @@ def said_instead(text: str, before: str | None) -> str | None:
     found = _MEANT.match(text) if before is not None else None
     if found is None or before is None:
         return None
-    right = _ARTICLE.sub("", _NOT.sub("", found["right"] or found["other"] or found["behind"]).strip())
+    meant = found["right"] or found["other"] or found["after"] or found["behind"]
+    right = _ARTICLE.sub("", _NOT.sub("", meant).strip(" .,;!?"))
     for kind in _KINDS:
         named = list(kind.finditer(before))
         if kind.fullmatch(right) and len(named) == 1 and named[0].group().lower() != right.lower():
