@@ -206,3 +206,30 @@ def test_after_a_limit_it_is_the_plan_that_keeps_it(dense):
 )  # fmt: skip
 def test_what_is_taken_for_granted_is_said(text, said, dense):
     assert said in ask(dense, text).text
+
+
+def test_the_step_is_split_into_forward_and_backward(megatron):
+    said = ask(megatron, "how much of it is bwd vs fwd").text
+    assert "forward" in said
+    assert "computed again in the backward pass" in said
+
+
+def test_a_question_may_begin_with_a_preposition(dense):
+    answer = ask(dense, "at which batch does it oom")
+    assert not answer.evidence
+    assert "largest global batch" in answer.text
+
+
+def test_a_number_of_a_device_is_no_proposal(dense):
+    assert "A slow device or host" in ask(dense, "gpu 11 lags behind").text
+
+
+@pytest.mark.parametrize(("text", "about"), [("but no changes to remat", "remat"), ("without batch changes", "batch")])
+def test_no_changes_of_a_thing_keep_it_as_it_is(text, about, dense):
+    assert [(fact.claim, fact.about) for fact in ask(dense, text).evidence] == [(Claim.CONSTRAINT, about)]
+
+
+def test_what_is_hardly_of_a_topic_and_in_other_words_is_asked_back(dense):
+    answer = ask(dense, "is there some magic bullet here")
+    assert answer.topic == "unknown"
+    assert "Do you mean" in answer.text

@@ -56,6 +56,7 @@ from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardwar
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.monitors import monitor, monitored
 from asap.chat.answers.this_run.outside_causes import outside_cause, say_outside_cause
+from asap.chat.answers.this_run.passes import asks_passes, passes
 from asap.chat.answers.this_run.regressions import another_time, repaired, tells_of_another_time, tells_of_repair
 from asap.chat.answers.this_run.stated_hardware import stated_hardware, states_hardware
 from asap.chat.answers.this_run.suspected import suspected, suspects_in
@@ -176,7 +177,7 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 FORMS: tuple[Form, ...] = (
     *SHORT_REPLIES,
     Form(
-        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty,
+        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty and outside_cause(q) is None,
         _no_such_proposal,
         Topic.PROPOSALS,
     ),
@@ -194,7 +195,6 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_origin(c, q), figure_origin, Topic.BASIS),
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
     Form(lambda c, q: asks_assumed(q), assumed, Topic.RUN),
-    Form(lambda c, q: assumption_asked(q) is not None, say_assumption, Topic.RUN),
     Form(lambda c, q: claimed_gain(q) is not None, say_gain, Topic.WHAT_IF),
     Form(lambda c, q: states_hardware(q), stated_hardware, Topic.RUN),
     Form(lambda c, q: tells_of_another_time(q), another_time, Topic.BOTTLENECK),
@@ -202,6 +202,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_difference(q), difference, Topic.EFFICIENCY),
     Form(lambda c, q: asks_counting(q), counting, Topic.TERM),
     Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
+    Form(lambda c, q: asks_passes(q), passes, Topic.COMPONENTS),
     Form(lambda c, q: outside_cause(q) is not None, say_outside_cause, Topic.BOTTLENECK),
     Form(lambda c, q: bool(suspects_in(q)), suspected, Topic.BOTTLENECK),
     Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
@@ -209,6 +210,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: versus_in(q) is not None, weigh, Topic.COMPARE),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
+    Form(lambda c, q: assumption_asked(q) is not None, say_assumption, Topic.RUN),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),
     Form(lambda c, q: hearsay.tells_of_a_run(q), hearsay.unrecorded),
     Form(lambda c, q: saved_tensors_in(q.text) is not None and not q.change.empty, changes.named_change, Topic.WHAT_IF),

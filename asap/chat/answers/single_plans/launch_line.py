@@ -29,7 +29,7 @@ _ASKS = re.compile(
 
 
 _WHERE = re.compile(
-    r"\b(?:which|what) (?:file|config\w*|ya?ml|toml|script|place)s?\b(?! (?:is|are) (?:best|fastest|running))"
+    r"\b(?:which|what) (?:config(?:uration)? )?(?:file|ya?ml|toml|script|place)s?\b"
     r"|\bwhere (?:do|should|would|can|must|to)(?: (?:i|we|you))? (?:put|set|change|edit|paste|add|write|configure)\b"
     r"|\b(?:is|are|does|do|goes?) (?:it|that|this|they|those|these)\b[^?]*"
     r"\b(?:ya?ml|toml|config\w*|cli|command line|script|file)\b",

@@ -15,7 +15,9 @@ from asap.chat.understanding.words.questions import asks_why
 from asap.core.units import format_percent, format_rate
 
 _FLOPS = re.compile(r"\b(?:mfu|hfu|(?:[tp]era-?|[tp]-?)?flops?(?:/s(?:ec)?)?|6 ?\*? ?n ?\*? ?d)\b", re.I)
-_MASK = re.compile(r"\bcausal\w*\b|\battention mask\w*\b|\bmask(?:ed|ing)\b", re.I)
+_MASK = re.compile(
+    r"\bembeddings?\b|\blogits\b|\bl[mn][- ]head\b|\bcausal\w*\b|\battention mask\w*\b|\bmask(?:ed|ing)\b", re.I
+)
 _HOW = re.compile(
     r"\bhow (?:do|did|does|is|are|was|were) [^.?!]*\b(?:count|calculat|comput|defin|deriv|work|measur|arriv)\w*"
     r"|\b(?:do|does|did|is|are)(?:n't)? [^.?!]*\b(?:count|includ|assum|halv|account|ignor|divid|exclud)\w*"

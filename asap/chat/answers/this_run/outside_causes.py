@@ -19,7 +19,7 @@ _SUSPECTED = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|likely|suspect\w*|wonder\w*|looks like|i (?:think|guess|bet)|could|might|may"
     r"|can|is (?:it|that|this)|isn't (?:it|that|this)|are (?:we|they)|explain\w*|caus\w+|because|due to|problem|issue"
     r"|culprit|in (?:your|the) (?:numbers?|figures?|predictions?|estimates?)|includ\w*|account\w*|count\w*|consider\w*"
-    r"|matters?|affect\w*|hurt\w*|slow\w*|worth|(?:it|that|this)(?: is|'s))\b",
+    r"|matters?|affect\w*|hurt\w*|slow\w*|lag\w*|hang\w*|worth|(?:it|that|this)(?: is|'s))\b",
     re.I,
 )
 
@@ -67,7 +67,8 @@ def _cause(words: str, title: str, sign: str, on_record: Callable[[Kpis], str | 
 _SLOW = r"(?:slow|bad|broken|degraded|sick|faulty|flaky|weak|defect\w*|lagg?\w*)"
 _CAUSES = (
     _cause(
-        rf"straggl\w+|{_SLOW} (?:chips?|gpus?|tpus?|devices?|nodes?|hosts?|ranks?|machines?|links?)|noisy neighbou?rs?",
+        rf"straggl\w+|{_SLOW} (?:chips?|gpus?|tpus?|devices?|nodes?|hosts?|ranks?|machines?|links?)|noisy neighbou?rs?"
+        r"|(?:rank|worker|gpu|chip|device|node|host) #?\d+(?= (?:is|are|was|lags?|hangs?|runs?|seems?|looks?))",
         "A slow device or host",
         "all others wait for it in their collectives: compare the time of one step and of its collectives rank by rank"
         " (asap trace replay); the slow rank waits least. Steps without that rank settle it",

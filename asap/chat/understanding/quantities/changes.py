@@ -86,7 +86,7 @@ _REMAT = re.compile(
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
 _NO_REMAT = re.compile(
     r"\b(?:no|without|turn\w* off|switch\w* off|disabl\w+|drop\w*|avoid\w*)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)"
-    r"|\b(?:remat|recomput|checkpoint)\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b"
+    r"(?!\w*\s+chang)|\b(?:remat|recomput|checkpoint)\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b"
     r"|\brecomput\w* nothing\b",
     re.I,
 )

@@ -36,7 +36,9 @@ def other_model(name: str, now: Architecture | None) -> str | None:
     if now is None:
         return name if find_architecture(name) is not None else None
     if (size := _parameters(name)) is None:
-        return None if now.name is not None and _bare(name) == _bare(now.name) else name
+        named = find_architecture(name)
+        same = named is not None and _shape(named) == _shape(now)
+        return None if same or (now.name is not None and _bare(name) == _bare(now.name)) else name
     own = count_parameters(now).total if not now.missing() else None
     return None if own is not None and abs(size - own) <= _NEAR * own else name
 
@@ -52,6 +54,10 @@ def model_of(name: str, now: Architecture | None) -> Architecture | None:
 
 def _parameters(name: str) -> float | None:
     return float(name.removesuffix("b")) * 1e9 if re.fullmatch(r"\d+(?:\.\d+)?b", name) else None
+
+
+def _shape(model: Architecture) -> tuple[int | None, ...]:
+    return model.layers, model.d_model, model.d_ff, model.experts
 
 
 def _bare(name: str) -> str:
