@@ -55,7 +55,8 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     if answer.topic == Topic.UNKNOWN and not speaks_english(message.text):
         answer.add("I read English; of some other languages I know only common words.")
     conversation.focus = answer.focus or conversation.focus
-    conversation.context = answer.context or conversation.context
+    context = answer.context or conversation.context
+    conversation.context = context.model_copy(update={"line": message.text})
     conversation.latest = tuple(answer.evidence)
     conversation.remember(answer.text)
     after = conversation.order
@@ -125,4 +126,5 @@ def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, in
             answer.add("Record it all the same? y/n")
     for question in message.questions:
         answer_question(conversation, answer, question)
+    answer.context = (answer.context or conversation.context).model_copy(update={"figure": statements.figure})
     answer.topic = Topic.EVIDENCE

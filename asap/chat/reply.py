@@ -54,6 +54,8 @@ class ReplyBuilder:
     change_of: tuple[Plan, ...] = ()
     limits: tuple[StatedFact, ...] = ()
     steps: float | None = None
+    offered: tuple[str, ...] = ()
+    term: str | None = None
     starts_anew: bool = False
     """The next question leaves out nothing that was spoken of before."""
     on_record: bool = False

@@ -7,7 +7,7 @@ from asap.chat.answers.other_runs import changes
 from asap.chat.answers.proposals import ranking as ranking_answers
 from asap.chat.answers.shown_figures import answer_shown, figure_shown
 from asap.chat.answers.suggestions import suggestions
-from asap.chat.answers.talk import small_talk
+from asap.chat.answers.talk.beyond import learning_left_out
 from asap.chat.answers.unused_words import unused_words
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
@@ -18,12 +18,11 @@ from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.count_of_before import count_asked
-from asap.chat.understanding.words.questions import is_question
 
 _LOOSE = {Topic.UNKNOWN, Topic.REPORTED, Topic.WHAT_IF, Topic.OUT_OF_SCOPE}
 """Topics of a line that may only repeat a figure of the analysis."""
-_LEAST_WORDS, _LONG = 3, 5
-"""Words from which a guess at the topic is worth an answer, and beyond which more than a plan is asked for."""
+_LONG = 5
+"""Words beyond which more than a plan is asked for."""
 
 
 def answer_question(
@@ -38,21 +37,24 @@ def answer_question(
         supposed: facts that it only supposes.
     """
     answer.topic = question.topic
-    before = len(answer.lines)
+    before, answer.lines = answer.lines, []
     try:
         _dispatch(conversation, answer, question, supposed)
     finally:
         _remember(conversation, answer, question)
+        own, answer.lines = answer.lines, [*before, *answer.lines]
     if dropped := _dropped(answer, question):
         answer.add(dropped)
-    if unused := unused_words(answer, answer.lines[before:], question):
+    if (left := learning_left_out(question)) and answer.topic is Topic.WHAT_IF:
+        answer.add(left)
+    if unused := unused_words(answer, own, question):
         answer.add(f"This answer leaves out what you say of: {', '.join(unused)}. Ask for that by itself.")
 
 
 def _dispatch(
     conversation: Conversation, answer: ReplyBuilder, question: Question, supposed: tuple[StatedFact, ...]
 ) -> None:
-    """Answer by what is supposed, else by the form of the question, by its topic, by its plans, by a guess."""
+    """Answer by what is supposed, else by the form of the question, by its topic, by its plans; else ask back."""
     if any(item.plan is not None for item in supposed):
         answer.topic = Topic.WHAT_IF
         ranking_answers.suppose(conversation, answer, supposed)
@@ -67,10 +69,6 @@ def _dispatch(
         if question.topic is Topic.UNKNOWN and len(question.text.split()) > _LONG:
             answer.add("Of that I read the plan alone; this is what I know of it:")
         named_plans.about_plans(conversation, answer, question)
-    elif (guess := _guess(question)) is not None:
-        answer.topic = guess
-        small_talk.taken_as(answer, ANSWERS[guess].example)
-        ANSWERS[guess].answer(conversation, answer, question)
     else:
         changes.not_understood(conversation, answer, question, suggestions(question))
 
@@ -78,19 +76,6 @@ def _dispatch(
 def _is_loose(question: Question) -> bool:
     """Whether it names neither a plan nor a change, and is of no topic of its own."""
     return question.topic in _LOOSE and question.change.empty and not question.refs.written
-
-
-def _guess(question: Question) -> Topic | None:
-    """The nearest topic, where it is near enough for an answer with a caution."""
-    lone = not all(amount.unit for amount in question.unused)
-    if (
-        lone
-        or not is_question(question.text)
-        or question.refs.wish is not None
-        or len(question.text.split()) < _LEAST_WORDS
-    ):
-        return None
-    return question.perhaps if question.perhaps in ANSWERS else None
 
 
 def _dropped(answer: ReplyBuilder, question: Question) -> str | None:
@@ -132,5 +117,8 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "limits": answer.limits,
         "steps": answer.steps,
         "asked": count_asked(question.text),
+        "figure": None,
+        "offered": answer.offered,
+        "term": answer.term,
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

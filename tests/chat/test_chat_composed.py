@@ -115,7 +115,7 @@ def test_a_question_is_never_taken_for_thanks(start):
 
 
 def test_words_that_an_answer_does_not_speak_of_are_named(start):
-    text = _say(start(), "what is the bottleneck of the router with sliding window attention?").text
+    text = _say(start(), "what is the bottleneck of this run with sliding window attention?").text
     assert re.search(r"This answer leaves out what you say of: .*sliding window", text)
 
 

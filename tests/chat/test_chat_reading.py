@@ -61,7 +61,8 @@ QUESTIONS = {
     ],
     "run": ["what is our current plan?", "What batch size do you assume?", "how many chips does this need?"],
     "precedent": ["any precedent?", "has anyone done this before?", "what did others do?"],
-    "principle": ["what is fsdp?", "what does seq mean?"],
+    "principle": ["what do the notes say about fsdp?", "what does seq mean?"],
+    "term": ["what is fsdp?"],
     "out of scope": ["write me a poem"],
     "unknown": ["asdf qwer", "¿qué?", "42", "rm -rf /", "xyzzy {{{ ]] \x1b[31mred"],
 }  # fmt: skip

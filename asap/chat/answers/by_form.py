@@ -31,7 +31,7 @@ from asap.chat.answers.single_plans.batch_per_device import asks_batch_per_devic
 from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
 from asap.chat.answers.single_plans.downsides import asks_downsides, downsides
 from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
-from asap.chat.answers.single_plans.launch_line import asks_launch_line, launch_line
+from asap.chat.answers.single_plans.launch_line import asks_launch_line, asks_where, launch_line, where
 from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
@@ -42,11 +42,23 @@ from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
-from asap.chat.answers.this_run.assumed import asks_assumed, assumed
+from asap.chat.answers.this_run.assumed import asks_assumed, assumed, assumption_asked, say_assumption
 from asap.chat.answers.this_run.culprit import blamed, culprit
+from asap.chat.answers.this_run.flops_counting import (
+    asks_counting,
+    asks_difference,
+    asks_shortfall,
+    counting,
+    difference,
+    shortfall,
+)
 from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardware_figure_asked
 from asap.chat.answers.this_run.model_size import asks_model_size, model_size
 from asap.chat.answers.this_run.monitors import monitor, monitored
+from asap.chat.answers.this_run.outside_causes import outside_cause, say_outside_cause
+from asap.chat.answers.this_run.passes import asks_passes, passes
+from asap.chat.answers.this_run.regressions import another_time, repaired, tells_of_another_time, tells_of_repair
+from asap.chat.answers.this_run.stated_hardware import stated_hardware, states_hardware
 from asap.chat.answers.this_run.suspected import suspected, suspects_in
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
@@ -165,7 +177,7 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 FORMS: tuple[Form, ...] = (
     *SHORT_REPLIES,
     Form(
-        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty,
+        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty and outside_cause(q) is None,
         _no_such_proposal,
         Topic.PROPOSALS,
     ),
@@ -173,6 +185,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_ruled_out(q), ruled_out, Topic.PROPOSALS),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_launch_line(q), launch_line, Topic.MAXTEXT),
+    Form(lambda c, q: asks_where(q), where, Topic.MAXTEXT),
     Form(lambda c, q: _one_for_another(q), _what_changes, Topic.COMPARE),
     Form(lambda c, q: quoted_interval(c, q) is not None, wide_interval, Topic.SURE),
     Form(lambda c, q: asks_batch_per_device(q), batch_per_device, Topic.RUN),
@@ -183,16 +196,24 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: bool(blamed(c, q)), culprit, Topic.BOTTLENECK),
     Form(lambda c, q: asks_assumed(q), assumed, Topic.RUN),
     Form(lambda c, q: claimed_gain(q) is not None, say_gain, Topic.WHAT_IF),
+    Form(lambda c, q: states_hardware(q), stated_hardware, Topic.RUN),
+    Form(lambda c, q: tells_of_another_time(q), another_time, Topic.BOTTLENECK),
+    Form(lambda c, q: tells_of_repair(q), repaired, Topic.BOTTLENECK),
+    Form(lambda c, q: asks_difference(q), difference, Topic.EFFICIENCY),
+    Form(lambda c, q: asks_counting(q), counting, Topic.TERM),
+    Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
+    Form(lambda c, q: asks_passes(q), passes, Topic.COMPONENTS),
+    Form(lambda c, q: outside_cause(q) is not None, say_outside_cause, Topic.BOTTLENECK),
     Form(lambda c, q: bool(suspects_in(q)), suspected, Topic.BOTTLENECK),
     Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
     Form(lambda c, q: monitored(q) is not None, monitor, Topic.BOTTLENECK),
     Form(lambda c, q: versus_in(q) is not None, weigh, Topic.COMPARE),
     Form(lambda c, q: asks_distributed_optimizer(c.study, q), distributed_optimizer),
     Form(lambda c, q: asks_zero(q), zero),
+    Form(lambda c, q: assumption_asked(q) is not None, say_assumption, Topic.RUN),
     Form(lambda c, q: unmodelled_in(q.text) is not None, _unmodelled, Topic.WHAT_IF),
     Form(lambda c, q: hearsay.tells_of_a_run(q), hearsay.unrecorded),
     Form(lambda c, q: saved_tensors_in(q.text) is not None and not q.change.empty, changes.named_change, Topic.WHAT_IF),
-    Form(lambda c, q: asks_term(q.text) and not q.refs.ranked, lambda c, a, q: term(c, a, q.text), Topic.TERM),
     Form(lambda c, q: asks_fit_check(q), fit_check, Topic.VERIFY),
     Form(lambda c, q: asks_how_long(q), _how_long, Topic.TEST_COST),
     Form(lambda c, q: asks_placement(q), placement, Topic.SHARDING),
@@ -202,7 +223,9 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_for_less(q), less_of, Topic.BOTTLENECK),
     Form(lambda c, q: asks_choice(q), rank_by, Topic.RANK_BY),
     Form(lambda c, q: asks_order_since(q), order_since, Topic.PROPOSALS),
+    Form(lambda c, q: asks_shortfall(q), shortfall, Topic.EFFICIENCY),
     Form(lambda c, q: symptom_in(q) is not None, _symptoms, Topic.BOTTLENECK),
+    Form(lambda c, q: profile_answers.asks_hidden(q), profile_answers.collectives, Topic.COLLECTIVES),
     Form(lambda c, q: bool(figures_named(q)) and not q.names_money, _figures),
     Form(lambda c, q: len(q.prices) > 1, priced_chips, Topic.THROUGHPUT),
     Form(lambda c, q: rate_wanted(q) is not None, _chips_for_rate, Topic.LARGEST),

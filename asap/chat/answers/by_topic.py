@@ -71,8 +71,15 @@ def _fitting(conversation: Conversation, answer: ReplyBuilder, question: Questio
 
 def _learning(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What is learnt: of a change of precision what it does to the numerics, else that it is not known."""
-    answered = numerics if changes_numerics(question) else _short(beyond.learning)
-    answered(conversation, answer, question)
+    if changes_numerics(question):
+        numerics(conversation, answer, question)
+    elif beyond.asks_learning_of_plans(question):
+        numerics(conversation, answer, question)
+        answer.add(
+            "So the loss is expected to follow the same curve but for rounding; I do not predict the loss itself."
+        )
+    else:
+        beyond.learning(conversation, answer)
 
 
 def _xla_flags(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

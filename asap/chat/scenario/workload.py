@@ -2,6 +2,7 @@
 
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.local_batch import local_batches
+from asap.chat.understanding.quantities.model_names import model_of
 from asap.chat.understanding.quantities.things import Thing
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.experiments import Experiment
@@ -79,7 +80,10 @@ def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Ex
 
     Raises:
         PlanError: a dense model is to choose experts.
+        InsufficientEvidenceError: the model that is named is not known.
     """
+    if change.model is not None:
+        experiment = _of_model(experiment, change.model, changes)
     fields: dict[str, object] = {}
     things: tuple[Thing, ...] = ("layers", "experts", "experts_per_token", "d_model", "kv_heads", "vocab")
     for thing in things:
@@ -98,6 +102,20 @@ def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Ex
         return experiment
     model = type(experiment.model).model_validate({**experiment.model.model_dump(), **fields, "name": None})
     return experiment.model_copy(update={"model": model})
+
+
+def _of_model(experiment: Experiment, name: str, changes: list[str]) -> Experiment:
+    found = model_of(name, experiment.model)
+    if found is None:
+        raise InsufficientEvidenceError(
+            f"which model {name} is, is not known here: name one of the catalogue, as in llama3.1-70b, or analyse its"
+            " configuration by itself",
+            where=experiment.id,
+            hint="asap analyze FILE --hardware NAME",
+        )
+    now = experiment.model.name if experiment.model is not None else None
+    changes.append(f"{found.name} instead of {now or 'the model of the run'}")
+    return experiment.model_copy(update={"model": found})
 
 
 def _devices(study: Study, experiment: Experiment) -> int | None:

@@ -5,6 +5,15 @@ import re
 _EITHER = re.compile(r"(?<![\w.])(?P<one>[\w.+-]*\w)\s*(?:,\s*)?\b(?:or|vs\.?|versus)\s+(?P<two>\w[\w.+-]*)", re.I)
 
 
+def sides_in(text: str) -> tuple[str, str] | None:
+    """What stands before and behind the one "or" or "versus" of a text; ``None`` where there is none, or more."""
+    found = list(_EITHER.finditer(text))
+    if len(found) != 1:
+        return None
+    (either,) = found
+    return text[: either.end("one")], text[either.start("two") :]
+
+
 def alternatives_in(text: str) -> tuple[str, str] | None:
     """The text with the first and with the second of two words that "or" or "versus" joins.
 

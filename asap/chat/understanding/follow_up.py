@@ -64,6 +64,17 @@ def change_on_top(change: Change, earlier: Change | None) -> Change:
     return change if earlier is None else with_earlier(change, earlier)
 
 
+def completes(change: Change, earlier: Change | None) -> bool:
+    """Whether it names a model or chips, and the change before it the other, so that both are meant."""
+    if earlier is None or (change.model is not None) == _names_chips(change):
+        return False
+    return _names_chips(earlier) if change.model is not None else earlier.model is not None
+
+
+def _names_chips(change: Change) -> bool:
+    return bool(change.hardware or change.get("chips") or change.get("slices"))
+
+
 def plan_on_top(study: Study, earlier: Plan, later: Plan) -> Plan:
     """The degrees that are named now, in the plan that was spoken of before; of its settings, what it stated itself."""
     base = study.complete(filled(study, earlier))

@@ -4,23 +4,29 @@ import re
 from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
-from asap.chat.understanding.alternatives import alternatives_in
+from asap.chat.understanding.alternatives import alternatives_in, sides_in
 from asap.chat.understanding.ellipsis import with_axis_of_before
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.several import several_in
+from asap.chat.understanding.several import numbered_in, several_in
+from asap.chat.understanding.statements.bare_figures import with_unit_of_figure
 from asap.chat.understanding.statements.completions import completed_in
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
 from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
+from asap.chat.understanding.statements.step_lists import with_median_step
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.other_times import of_another_time
+from asap.chat.understanding.words.picked import picked_in
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.said_instead import said_instead
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
+from asap.chat.understanding.words.term_of_before import with_term_of_before
 from asap.chat.understanding.words.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
@@ -55,7 +61,7 @@ class Message:
         retracted: the facts that it takes back, empty if none of them is on record; ``None`` if it takes nothing back.
         statements: what it reports, supposes and corrects.
         questions: what it asks.
-        log: what was read of a log that it holds.
+        log: what was read of a log, or of several steps, that it holds.
         unreadable: why a plan in it cannot be read.
         cut: it was longer than what is read.
     """
@@ -82,7 +88,10 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
-    text = with_count_of_before(text, scene.context.asked)
+    instead = said_instead(text, scene.context.line)
+    text = picked_in(text, scene.context.offered) or instead or text
+    text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
+    text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
@@ -91,7 +100,11 @@ def read_message(line: str, scene: Scene) -> Message:
         message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
-    return replace(message, cut=len(line) > LONGEST_MESSAGE)
+    if instead is not None and message.statements.evidence:
+        wrong = tuple(fact for fact in scene.latest if fact not in message.statements.evidence)
+        message = replace(message, statements=replace(message.statements, corrected=wrong))
+    said_first = message.log or (steps if message.statements.evidence else None)
+    return replace(message, log=said_first, cut=len(line) > LONGEST_MESSAGE)
 
 
 def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
@@ -102,7 +115,11 @@ def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
 
 
 def _read(said: str, text: str, scene: Scene) -> Message:
+    if numbered := numbered_in(text, scene):
+        return Message(said, text, questions=numbered)
     question = read_question(text, scene)
+    if of_another_time(text) and not question.refs.ranked and not question.refs.written:
+        return Message(said, text, questions=(question,))
     agrees = _YES.match(said) is not None
     first, *rest = _SENTENCE.split(text)
     asked = tuple(read_question(one, scene) for one in rest if is_question(one))
@@ -122,10 +139,21 @@ def _read(said: str, text: str, scene: Scene) -> Message:
 
 def _alternatives(question: Question, scene: Scene) -> tuple[Question, ...]:
     """A question on two values of a thing as one question on each; empty where it does not name two."""
+    if len(sides := _sides(question, scene)) > 1:
+        return sides
     texts = alternatives_in(question.text)
     if texts is None or question.sweep or question.refs.ranked or question.change.remat == "any":
         return ()
     each = tuple(read_question(text, scene) for text in texts)
     if any(one.change.empty or one.refs.written or one.unused for one in each) or each[0].change == each[1].change:
+        return ()
+    return tuple(replace(one, topic=Topic.WHAT_IF, plans=question.plans) for one in each)
+
+
+def _sides(question: Question, scene: Scene) -> tuple[Question, ...]:
+    """A question on either of two things, "8 microbatches or a bigger batch", as one on each; else empty."""
+    each = tuple(read_question(text, scene) for text in sides_in(question.text) or ())
+    things = [{thing for thing, _ in one.change.counts} for one in each]
+    if len(each) < 2 or not all(things) or things[0] & things[1] or any(one.unused or one.refs.written for one in each):
         return ()
     return tuple(replace(one, topic=Topic.WHAT_IF, plans=question.plans) for one in each)

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
-from asap.chat.understanding.follow_up import CHANGED, change_on_top, goes_on, plan_on_top, with_batch_of_chips
+from asap.chat.understanding.follow_up import (
+    CHANGED,
+    change_on_top,
+    completes,
+    goes_on,
+    plan_on_top,
+    with_batch_of_chips,
+)
 from asap.chat.understanding.quantities.already_so import real_change, without_settings_as_they_are, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
@@ -41,9 +48,11 @@ _ABOUT_OPERATIONS = {Topic.OPERATIONS, Topic.ROOFLINE, Topic.COLLECTIVES}
 _IT = re.compile(r"\b(?:it|its|that|this)\b", re.I)
 _COST = re.compile(
     r"\s*(?:the |our |as much |more |less )*"
-    r"(?:comm\w*|traffic|time|costs?|compute|flops?|memory|hbm|price|work|latency|bubble)\b",
+    r"(?:comm\w*|traffic|time|costs?|compute|flops?|memory|hbm|price|work|latency|bubble|step[- ]?time|step(?=\W*$)"
+    r"|runtime|duration|throughput|speed|mfu)\b",
     re.I,
 )
+_ITS = re.compile(r"\b(?:its|it|that|this)\b", re.I)
 _WORTH = re.compile(r"\bworth\s+$", re.I)
 _FIGURES = {Topic.MEMORY, Topic.THROUGHPUT}
 _OF_A_PLAN = {
@@ -78,7 +87,7 @@ def read_question(text: str, scene: Scene) -> Question:
     if context.change is not None and topic not in _BARE_NUMBER_TOPICS:
         change, more = varied(change, context.change, [a for a in counts if a not in used], text)
         used += more
-    if goes_on(text) and not change.empty:
+    if (goes_on(text) or completes(change, context.change)) and not change.empty:
         change = change_on_top(change, context.change)
     change = with_batch_of_chips(text, change, context.change)
     change = real_change(change, study)
@@ -121,11 +130,18 @@ def read_question(text: str, scene: Scene) -> Question:
         plans = context.plans
     if not named and not plans and (ellipsis or (topic in _ABOUT_OPERATIONS and _IT.search(rest))):
         named = context.operations
+    if topic in _FIGURES and not plans and change.empty and _ITS.search(text) and _limited(scene):
+        plans = scene.order[:1]
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
     unused = tuple(a for a in counts if a not in used and a.start not in ranks and not a.before)
     return Question(
         text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text), perhaps
     )
+
+
+def _limited(scene: Scene) -> bool:
+    """Whether the last line stated limits and no more, so that what is asked next is of the plan that keeps them."""
+    return bool(scene.latest) and all(fact.claim is Claim.CONSTRAINT for fact in scene.latest)
 
 
 def _just_stated(amount: Amount, text: str, scene: Scene) -> bool:

@@ -30,6 +30,14 @@ class Context(BaseModel):
     axis: Axis | None = None
     limits: tuple[StatedFact, ...] = ()
     asked: Thing | None = None
+    figure: str | None = None
+    """The report of a figure that had no unit."""
+    offered: tuple[str, ...] = ()
+    """Questions of which one was to be picked."""
+    line: str | None = None
+    """The last line."""
+    term: str | None = None
+    """The word that was explained."""
 
 
 NO_CONTEXT = Context()

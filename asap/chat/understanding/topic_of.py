@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.masks import masked
-from asap.chat.understanding.topics.retrieval import PERHAPS, THRESHOLD, Match, retrieval
+from asap.chat.understanding.topics.retrieval import PERHAPS, THIN, THRESHOLD, Match, retrieval
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.function_words import function_words
 from asap.chat.understanding.words.interjections import without_interjections
 from asap.chat.understanding.words.questions import is_question
 
+_HALF = 0.5
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}
 _TRAINING = 1e9
 """Tokens from which a number of them is a training run, and no sequence."""
@@ -50,14 +52,22 @@ def topic_of(
         lone: amounts that may be ranks.
         context: what was spoken of before.
     """
-    near = _matches(text, found, named, lone)[0]
+    said = without_interjections(masked(text, found, named, lone))
+    near = _matches(text, said)[0]
     perhaps = near.topic if near.score >= PERHAPS and near.topic not in _NEVER_PERHAPS else None
-    return _by_figures(text, found, context, near.topic if near.score >= THRESHOLD else Topic.UNKNOWN), perhaps
+    sure = near.score >= THRESHOLD and not _is_thin(near, said)
+    return _by_figures(text, found, context, near.topic if sure else Topic.UNKNOWN), perhaps
 
 
-def _matches(text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount]) -> list[Match]:
-    """The nearest topics; what asks or has a figure says no thanks."""
-    near = retrieval().matches(without_interjections(masked(text, found, named, lone)))
+def _is_thin(near: Match, said: str) -> bool:
+    """Whether most of what is said is not in the words of a topic that is hardly near enough: better asked back."""
+    weak = near.score < THIN and near.topic not in _NEVER_PERHAPS
+    return weak and retrieval().covered(said, near.topic, function_words()["en"]) < _HALF
+
+
+def _matches(text: str, said: str) -> list[Match]:
+    """The nearest topics of what is said; what asks or has a figure says no thanks."""
+    near = retrieval().matches(said)
     thanks = not is_question(text) and not re.search(r"\d{2}|\d\.\d", text)
     return [one for one in near if one.topic is not Topic.THANKS or thanks]
 

@@ -15,7 +15,8 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import asks_why, is_question
 from asap.chat.understanding.words.voices import is_order
-from asap.chat.understanding.words.worth import asks_verdict
+from asap.chat.understanding.words.worth import asks_verdict, asks_worth
+from asap.core.errors import PlanError
 from asap.proposals.reasons.explain import reasons, trade_offs
 
 _THAT = re.compile(r"\b(?:that|there|(?:with|on|in) it)\b", re.I)
@@ -27,6 +28,8 @@ CHANGEABLE = {
 }  # fmt: skip
 """Topics in which a named change is evaluated."""
 
+_WEIGHED = {Topic.NUMERICS, Topic.TERM, Topic.PRINCIPLE}
+"""Topics in which a change is evaluated where the line asks if it pays: "does accumulation slow us down?"."""
 _ASKED = {Topic.BOTTLENECK, Topic.OPINION}
 """Topics in which a change is evaluated where the line asks something."""
 _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
@@ -36,7 +39,8 @@ _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 def wants_change(question: Question) -> bool:
     """Whether a change is named that is to be evaluated."""
     asked = asks_why(question.text) or is_question(question.text)
-    if question.change.empty or question.topic not in (CHANGEABLE | _ASKED if asked else CHANGEABLE):
+    topics = CHANGEABLE | (_ASKED if asked else set()) | (_WEIGHED if asks_worth(question.text) else set())
+    if question.change.empty or question.topic not in topics:
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
         supposed = question.hypothetical or bool(question.change.state)
@@ -60,7 +64,15 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     if plan is None and question.refs.wish is not None:
         plan = next(iter(wished_plans(conversation, question.refs.wish)), None)
     full = whole(conversation, plan) if plan is not None else None
-    what_if(conversation, answer, question.change, full, weigh=asks_verdict(question.text))
+    before, weigh = list(answer.lines), asks_verdict(question.text)
+    try:
+        what_if(conversation, answer, question.change, full, weigh=weigh)
+    except PlanError:
+        other = question.change.with_other_examples
+        if other == question.change:
+            raise
+        answer.lines = before
+        what_if(conversation, answer, other, full)
     if asks_why(question.text) and answer.focus is not None:
         answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)))
         answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)))
@@ -92,7 +104,7 @@ def not_understood(
     else:
         answer.topic = Topic.UNKNOWN
         if like_it:
-            small_talk.nearest(answer, like_it)
+            small_talk.nearest(answer, like_it, near=question.perhaps is not None)
         else:
             small_talk.unknown(conversation, answer)
 

@@ -21,6 +21,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.search import run_of
 from asap.study.study import Study
@@ -226,9 +227,33 @@ def _new_order(conversation: Conversation, study: Study, answer: ReplyBuilder) -
 
 
 def _same_plans(conversation: Conversation, study: Study, plans: list[Plan], answer: ReplyBuilder) -> None:
-    for place, prediction in enumerate(expect(study, plans), 1):
+    found = expect(study, plans)
+    for place, prediction in enumerate(found, 1):
         answer.add(f"- proposal {place}, {prediction.plan}: {expectation(prediction)}{fit(prediction)}")
         answer.add_figure(f"{prediction.plan}: step time", prediction.relative_step_time)
+    if not any(fits(prediction) for prediction in found):
+        _what_fits(conversation, study, answer)
+
+
+def _what_fits(conversation: Conversation, study: Study, answer: ReplyBuilder) -> None:
+    """The best plans that fit the changed run, where none of the proposals does."""
+    ranked = [one for one in conversation.rank(study).candidates if fits(one.prediction)]
+    allowed = [one for one in ranked if one.plan not in conversation.revised.excluded]
+    best = min(allowed, key=_step, default=None)
+    if best is None:
+        answer.add("None of them fits, and no plan that fits is known: it takes more chips, or a smaller batch.")
+        return
+    chosen = choose(allowed, study.plan) or [best]
+    answer.add("None of them fits. What fits, best first:")
+    for rank, candidate in enumerate(chosen, 1):
+        step = f"; {figures_of(candidate.prediction)}" if rank == 1 else ""
+        answer.add(f"{line(conversation, candidate, rank)}{step}")
+        answer.add_figure(f"{candidate.plan}: step time", candidate.prediction.step_time)
+
+
+def _step(candidate: Candidate) -> float:
+    step = candidate.prediction.relative_step_time or candidate.prediction.step_time
+    return step.value if step is not None else float("inf")
 
 
 def _difference(now: Sequence[Plan], then: Sequence[Plan], answer: ReplyBuilder) -> None:

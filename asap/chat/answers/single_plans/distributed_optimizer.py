@@ -48,13 +48,14 @@ def distributed_optimizer(conversation: Conversation, answer: ReplyBuilder, ques
     if copies == 1:
         answer.add(f"Without plain data parallelism, as in {plan}, it changes nothing.")
         return
-    having, without = (_with_stage(study, plan, stage) for stage in (1, 0))
+    having, without = (with_stage(study, plan, stage) for stage in (1, 0))
     for word, found in (("with", having), ("without", without)):
         answer.add(f"- {plan} {word} it: {figures_of(found)}")
         answer.add_figure(f"{plan} {word} it: step time", found.step_time)
     answer.add(verdict(having, without))
 
 
-def _with_stage(study: Study, plan: Plan, stage: int) -> Prediction:
+def with_stage(study: Study, plan: Plan, stage: int | None) -> Prediction:
+    """A plan under a stage of ZeRO."""
     workload = study.experiment.workload.model_copy(update={"zero_stage": stage})
     return expect(without_step_time(study, study.experiment.model_copy(update={"workload": workload})), [plan])[0]

@@ -8,6 +8,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.plans import Plan
+from asap.plans.launchers import Stack, stack_of
 
 _LINE = (
     r"(?:(?:launch(?:er)?|run|start|cli|command|paste|maxtext|megatron|exact|full|actual|whole)\s+)*(?:command|line)s?"
@@ -25,6 +26,40 @@ _ASKS = re.compile(
     rf" (?:{_LINE}(?:{_OF_A_PLAN})?{_END}|{_SETTINGS}{_OF_A_PLAN}{_END})",
     re.I,
 )
+
+
+_WHERE = re.compile(
+    r"\b(?:which|what) (?:config(?:uration)? )?(?:file|ya?ml|toml|script|place)s?\b"
+    r"|\bwhere (?:do|should|would|can|must|to)(?: (?:i|we|you))? (?:put|set|change|edit|paste|add|write|configure)\b"
+    r"|\b(?:is|are|does|do|goes?) (?:it|that|this|they|those|these)\b[^?]*"
+    r"\b(?:ya?ml|toml|config\w*|cli|command line|script|file)\b",
+    re.I,
+)
+"""Asks where the settings are written."""
+_PLACES: dict[Stack, str] = {
+    "maxtext": "They are key=value pairs: behind the YAML file on the command line, which wins, or in that file.",
+    "megatron": "They are arguments of the command that starts the training, in the place of those of the same name.",
+    "nemo": "They are overrides on the command line, or the same keys in the YAML file.",
+    "bridge": "They are overrides on the command line of the recipe, or the same keys in its file.",
+    "torchtitan": "They are options on the command line, or keys of the same sections in the TOML file.",
+    "deepspeed": "They are keys of the JSON file that --deepspeed_config names.",
+    "nanotron": "They are keys of the YAML file.",
+    "axolotl": "They are keys of the YAML file.",
+    "accelerate": "They are keys of the file that accelerate launch takes, or options of the trainer.",
+    "primus": "They are keys of the YAML file, under overrides.",
+    "fsdp": "They are options on the command line.",
+}
+
+
+def asks_where(question: Question) -> bool:
+    """Whether it asks into which file or where the settings go."""
+    return _WHERE.search(question.text) is not None and question.change.empty and question.refs.wish is None
+
+
+def where(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The settings of the plan, and where its launcher takes them."""
+    launch_line(conversation, answer, question)
+    answer.add(_PLACES[stack_of(conversation.study.experiment.workload.framework)])
 
 
 def asks_launch_line(question: Question) -> bool:

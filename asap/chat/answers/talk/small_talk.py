@@ -38,16 +38,16 @@ def unknown(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.add("I do not understand that. Nothing has changed.", f"I can answer on: {CAN}. /help lists more.")
 
 
-def nearest(answer: ReplyBuilder, examples: Sequence[str]) -> None:
-    """The message is not understood, and these are questions like it."""
+def nearest(answer: ReplyBuilder, examples: Sequence[str], *, near: bool = False) -> None:
+    """The message is not understood, and these are questions like it; where they are near, one may be picked."""
     asked = " or ".join(f'"{example}"' for example in examples)
+    answer.offered = tuple(examples)
+    if near and len(examples) > 1:
+        answer.add(f"I am not sure what you ask. Do you mean {asked}?")
+        answer.add('Say "the first" or "the second", or put it in other words.')
+        return
     answer.add("I do not understand that. Nothing has changed.")
     answer.add(f"Do you mean {asked}? /help lists more.")
-
-
-def taken_as(answer: ReplyBuilder, example: str | None) -> None:
-    """The message is not like any question that is known; what it is answered as is the nearest."""
-    answer.add(f'I am not sure that I read that right; I take it as a question like "{example}":')
 
 
 def unread(answer: ReplyBuilder, numbers: str, *, asked: bool = True) -> None:

@@ -15,7 +15,7 @@ from asap.prediction.prediction import Prediction
 
 _FLOPS_PER_PARAMETER = 6
 """Of a token, forward and backward (Kaplan et al., arXiv:2001.08361, section 2.1)."""
-_PROJECTIONS, _SCORES = "attention projections", "attention scores"
+_PROJECTIONS, SCORES = "attention projections", "attention scores"
 
 
 def components(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -37,7 +37,7 @@ def components(conversation: Conversation, answer: ReplyBuilder, question: Quest
         study, found = scenario.study, predict_scenario(scenario)
         answer.add(f"With {' and '.join(scenario.changes)}:")
     model = study.experiment.model or model
-    shares = _shares(model, study.experiment.workload.tokens or 0, model_flops_of(study, found) or 1.0)
+    shares = flops_shares(model, study.experiment.workload.tokens or 0, model_flops_of(study, found) or 1.0)
     ordered = sorted(shares.items(), key=lambda item: -item[1])
     answer.focus = found.plan
     answer.add(f"The model's FLOPs: {', '.join(f'{name} {format_percent(share)}' for name, share in ordered)}.")
@@ -45,7 +45,7 @@ def components(conversation: Conversation, answer: ReplyBuilder, question: Quest
     answer.add("That follows from the architecture and is not measured: a profile shows the operations themselves.")
 
 
-def _shares(model: Architecture, tokens: int, flops: float) -> dict[str, float]:
+def flops_shares(model: Architecture, tokens: int, flops: float) -> dict[str, float]:
     """Shares of the FLOPs of a step of so many tokens; attention's scores are what the weights leave."""
     counted = count_parameters(model)
     routed = counted.active_experts + counted.shared_experts
@@ -56,7 +56,7 @@ def _shares(model: Architecture, tokens: int, flops: float) -> dict[str, float]:
         "logits": (model.vocab or 0) * (model.d_model or 0),
     }
     shares = {name: _FLOPS_PER_PARAMETER * count * tokens / flops for name, count in weights.items() if count}
-    return shares | {_SCORES: 1 - sum(shares.values())}
+    return shares | {SCORES: 1 - sum(shares.values())}
 
 
 def _times(found: Prediction, shares: dict[str, float]) -> list[str]:
@@ -65,7 +65,7 @@ def _times(found: Prediction, shares: dict[str, float]) -> list[str]:
         return []
     step = found.step_time.value
     compute = sum(part.exposed_s for part in found.parts if part.name == "compute")
-    of_attention = shares[_PROJECTIONS] + shares[_SCORES]
+    of_attention = shares[_PROJECTIONS] + shares[SCORES]
     of_mlp = shares.get("experts", 0.0) + shares.get("MLP", 0.0)
     name = "the experts" if "experts" in shares else "the MLPs"
     lines = [

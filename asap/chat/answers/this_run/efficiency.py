@@ -51,7 +51,7 @@ def _rest(study: Study, found: Prediction, mfu: float) -> tuple[list[tuple[str, 
     """Shares of the step beside the model's FLOPs, largest first, and how they are known."""
     measured = _measured(study) if found.plan == study.plan else {}
     shares = measured or _modelled(study, found)
-    recomputed = _recomputed(study, found)
+    recomputed = recomputed_share(study, found)
     rest = {name: share for name, share in shares.items() if name != "compute"}
     rest[_RECOMPUTED] = recomputed
     rest[_BELOW_PEAK] = shares.get("compute", 0.0) - mfu - recomputed
@@ -73,13 +73,14 @@ def _modelled(study: Study, found: Prediction) -> dict[str, float]:
     return {share.name: share.fraction for share in step.shares} if step else {}
 
 
-def _recomputed(study: Study, found: Prediction) -> float:
+def recomputed_share(study: Study, found: Prediction) -> float:
     """Share of the step in which the backward pass computes again what the forward pass did."""
     if found.step_time is None or found.plan.remat in (None, Remat.NONE):
         return 0.0
     (without,) = expect(study, [found.plan.model_copy(update={"remat": Remat.NONE})])
-    return max(_compute_s(found) - _compute_s(without), 0.0) / found.step_time.value
+    return max(compute_of(found) - compute_of(without), 0.0) / found.step_time.value
 
 
-def _compute_s(prediction: Prediction) -> float:
+def compute_of(prediction: Prediction) -> float:
+    """Seconds of a step that arithmetic adds to it."""
     return sum(part.exposed_s for part in prediction.parts if part.name == "compute")

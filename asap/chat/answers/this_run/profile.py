@@ -29,8 +29,19 @@ _NUMBERED = re.compile(r"\b[a-z][\w-]*\.\d+\b", re.I)
 _SHAPE = 80
 _OPAQUE = re.compile(r"\b(?:custom[- ](?:calls?|kernels?)|opaque)\b", re.I)
 _HIDDEN = re.compile(r"\b(?:overlap\w*|hid(?:e|es|den|ing)|exposed|async\w*|concurren\w+)\b", re.I)
+_HOW_MUCH = re.compile(
+    r"\bhow (?:much|many|large|big)\b|\bwhat (?:share|part|fraction|is (?:the |our )?exposed)\b", re.I
+)
 _OF_IT = re.compile(r"\bcollectives?\b", re.I)
 _KIND = re.compile(r"\b(all-to-all|all-gather|all-reduce|reduce-scatter)\b", re.I)
+
+
+def asks_hidden(question: Question) -> bool:
+    """Whether it asks how much communication nothing hides: "how much of ours is exposed?"."""
+    return (
+        _HOW_MUCH.search(question.text) is not None
+        and re.search(r"\bexposed\b|\bhidden\b", question.text, re.I) is not None
+    )
 
 
 def operations(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -12,7 +12,7 @@ from asap.chat.understanding.words.questions import asks_how_to_tell
 _PROBLEM = re.compile(
     r"\b(?:if|whether|that) (?:it is|it's|that is|that's|this is)\b|\b(?:bound|bottleneck\w*|limit\w*"
     r"|the problem|the culprit|to blame|starv\w*|the issue|overhead|stall\w*"
-    r"|throttl\w*|hold\w* us back|saturat\w*|too slow|wait\w* (?:for|on))\b",
+    r"|throttl\w*|(?:is|are) (?:too )?slow|hold\w* us back|saturat\w*|too slow|wait\w* (?:for|on))\b",
     re.I,
 )
 

@@ -3,6 +3,7 @@
 import re
 
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.model_names import other_model
 from asap.study.study import Study
 
 _SIZES = {"chips", "slices"}
@@ -21,6 +22,8 @@ def without_what_is_so(change: Change, study: Study) -> Change:
 
 def real_change(change: Change, study: Study) -> Change:
     """The change without what is so already: "all 16 chips" of 16, "on v5e" of a v5e."""
+    if change.model is not None:
+        change = change.model_copy(update={"model": other_model(change.model, study.experiment.model)})
     if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
         change = change.model_copy(update={"hardware": None})
     chips = change.get("chips")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.hardware_names import INSTEAD, hardware_in, says_how_many, without_count
+from asap.chat.understanding.quantities.model_names import model_in
 from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.offloading import offloading_in
 from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
@@ -29,6 +30,7 @@ class Change(BaseModel):
 
     counts: tuple[tuple[Thing, To], ...] = ()
     hardware: str | None = None
+    model: str | None = None
     precision: str | None = None
     optimizer: str | None = None
     remat: Policy | Literal["any"] | None = None
@@ -56,6 +58,15 @@ class Change(BaseModel):
         """Whether the network between nodes is to be another."""
         return self.network is not None or bool(self.network_factor)
 
+    @property
+    def with_other_examples(self) -> "Change":
+        """The same in the other direction of what was taken for an example: half of it instead of twice."""
+        turned = tuple(
+            (thing, to.model_copy(update={"value": 1 / to.value}) if to.example and to.factor else to)
+            for thing, to in self.counts
+        )
+        return self.model_copy(update={"counts": turned})
+
     def get(self, thing: Thing) -> To | None:
         """What becomes of one thing."""
         return dict(self.counts).get(thing)
@@ -75,7 +86,7 @@ _REMAT = re.compile(
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
 _NO_REMAT = re.compile(
     r"\b(?:no|without|turn\w* off|switch\w* off|disabl\w+|drop\w*|avoid\w*)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)"
-    r"|\b(?:remat|recomput|checkpoint)\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b"
+    r"(?!\w*\s+chang)|\b(?:remat|recomput|checkpoint)\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b"
     r"|\brecomput\w* nothing\b",
     re.I,
 )
@@ -109,6 +120,8 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     """
     hardware, spans = hardware_in(text)
     named = [a for a in amounts if any(s <= a.start < e or s < a.end <= e for s, e in spans)]
+    model, of_model = model_in(text)
+    named += [a for a in amounts if any(s <= a.start < e for s, e in of_model)]
     left = [a for a in amounts if not a.before and a not in named]
     sized = hardware is not None and says_how_many(hardware)
     if capacity := _CAPACITY.search(text):
@@ -131,6 +144,7 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
     change = Change(
         counts=_sorted(counts),
         hardware=hardware,
+        model=model,
         precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
         optimizer=optimizer,
         remat=None if moved else _remat(text, earlier),

@@ -6,11 +6,17 @@ from asap.core.errors import ConfigError, NotFoundError
 from asap.hardware.instances import known_instances
 from asap.hardware.names import HardwareName
 
-INSTEAD = re.compile(r"\b(?:instead of|rather than|from|replac\w+|away from)\s+(?:the\s+)?$", re.I)
+INSTEAD = re.compile(
+    r"\b(?:instead of|rather than|from|replac\w+|away from|than|compared (?:to|with)|over|versus|vs\.?)"
+    r"\s+(?:the\s+|an?\s+|our\s+)?$",
+    re.I,
+)
 """Before a name: what is to be replaced."""
 _CHIP = r"v\d[a-z]{0,2}|[abh]\d{2,3}(?:-\d{2,3}gb)?|g[bh]\d{3}|mi\d{3}x"
 _NAME = re.compile(rf"\b((?:{_CHIP})(?:-\d+)?|trillium|ironwood)s?\b", re.I)
-_COUNTED = re.compile(rf"\d*\s*\b({_CHIP})(?:s\b|\s+(?:chips?|devices?|tpus?|gpus?))", re.I)
+_COUNTED = re.compile(
+    rf"(?P<count>\d+)\s*[x×]?\s*\b(?P<chip>{_CHIP})s?(?![\w-])(?:\s+(?:chips?|devices?|tpus?|gpus?))?", re.I
+)
 _INSTANCE = re.compile(
     rf"(?:\b(\d+)\s*[x×]?\s*)?\b({'|'.join(map(re.escape, known_instances()))})(?:-(\d+))?(?![\w.-]*\w)", re.I
 )
@@ -28,8 +34,8 @@ def hardware_in(text: str) -> tuple[str | None, Spans]:
         count, name, gpus = machines[-1].groups()
         named = f"{f'{count}x ' if count else ''}{name}{f'-{gpus}' if gpus else ''}"
         return named, [found.span() for found in _INSTANCE.finditer(text)]
-    if (only := _COUNTED.search(text)) and (count := re.search(r"(\d+)\s*$", text[: only.start(1)])):
-        return f"{only[1].lower()}-{count[1]}", [(count.start(), only.end())]
+    if only := _COUNTED.search(text):
+        return f"{only['chip'].lower()}-{only['count']}", [only.span()]
     spans = [found.span() for found in _NAME.finditer(text)]
     names = [found[1].lower() for found in _NAME.finditer(text) if not INSTEAD.search(text[: found.start()])]
     return (_OTHERWISE.get(names[-1], names[-1]) if names else None), spans

@@ -26,7 +26,10 @@ BEST = re.compile(
     r"(?:best|top|recommended|winning|leading)\s+(?:one|plan|proposal|option|candidate|pick|config\w*|layout|sharding)\b",
     re.I,
 )
-_TOP = re.compile(r"\b(?:top|first|best) (two|three|2|3)\b", re.I)
+_TOP = re.compile(
+    r"\b(?:top|first|best) (two|three|2|3)\b(?! (?:things|changes|ideas|steps|experiments|tests|fixes|knobs|settings))",
+    re.I,
+)
 _FOLLOWING = re.compile(r"\s*(?:,|,?\s*and|or|vs\.?|versus|&|with|to)\s*#?(\d{1,2})(?![\d.,]*\d|\w|\s*%)", re.I)
 _NAMED = re.compile(
     r"\b(?P<rank>first|1st|second-best|second|2nd|third|3rd)(?=\s+(?:one|proposal|option|plan|candidate|suggestion)\b)"

@@ -34,6 +34,12 @@ _NO_AXIS = re.compile(r"\bthe (?:model|data|sequence|context|experts?)$", re.I)
 _UNNEEDED = re.compile(
     r"\b(?:do|does|did)\b.*\bneed\b|\b(?:needed|necessary|required)\b.*\bat all\b|\bneed\b.*\bat all\b", re.I
 )
+_WHY_NONE = re.compile(
+    r"\b(?:why|how come)\b[^.?!]*?\b"
+    r"(?:(?:is|are) there |do you (?:have|use|propose|suggest) |did you (?:use|pick) )?no\b",
+    re.I,
+)
+"""Asks for the reason why there is none, and not for a plan without it."""
 _SOME = re.compile(r"\b(?:use|using|do|try)\b", re.I)
 _FACTOR = re.compile(
     r"\b(?:(?P<half>halv\w*|half)|doubl\w*|twice)\s+(?:of\s+|the\s+|our\s+|as\s+much\s+)*"
@@ -80,7 +86,9 @@ def wish_in(text: str) -> Wish | None:
         sense = "only"
     else:
         sense = (
-            "none"
+            "some"
+            if _WHY_NONE.search(text) and re.fullmatch("no", much, re.I)
+            else "none"
             if _NONE.search(much) or (not much and _UNNEEDED.search(text))
             else "less"
             if _LESS.search(much)

@@ -35,6 +35,7 @@ _FIXED = re.compile(
     rf"|{_UNWILLING}(?:touch|chang|alter|modif|tweak|fiddl|vary|mess(?:ing)? with|play(?:ing)? with)\w*\b"
     r"(?! (?:my|our) mind)"
     r"|\bno way (?:(?:i|we)(?:'m|'re|'d| am| are)?|im) (?:going to |gonna )?(?:touch|chang|alter|modif|tweak|mess)\w*"
+    r"|\b(?:no|without)(?: any)? (?:[\w-]+ ){1,2}?changes?\b|\b(?:no|without)(?: any)? changes? (?:to|of|in)\b"
     r"|\bno (?:touch|chang|alter|modif|tweak|fiddl|mess)\w*ing\b"
     r"|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"

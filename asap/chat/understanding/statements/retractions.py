@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import HBM, MESH, MICRO_BATCH, NO_OFFLOAD, StatedFact
+from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.scene import Scene
@@ -87,7 +88,7 @@ def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | N
     allows = _ALLOWED_AGAIN.search(text) is not None and bool(_of_subject(text, known, limits=True))
     if is_question(text) or not (question.topic is Topic.RETRACTION or lifts or allows):
         return None
-    if _CORRECTS.search(text) or any(not amount.before and amount.unit in {"s", "%"} for amount in question.amounts):
+    if _CORRECTS.search(text) or any(not one.before and _is_figure(one) for one in question.amounts):
         return None
     named = [m.plan for m in question.refs.mentions if m.way in {"written", "rank", "baseline"}]
     limited = _NAMED_LIMIT.search(text) is not None or allows
@@ -100,6 +101,11 @@ def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | N
     if re.search(r"\b(?:all|everything)\b", text, re.I):
         return tuple(known)
     return tuple(known[:1])
+
+
+def _is_figure(amount: Amount) -> bool:
+    """Whether it may take the place of a figure on record: "sorry, 9.4"."""
+    return amount.unit in {"s", "%"} or (not amount.unit and bool(amount.value % 1))
 
 
 def _of_subject(text: str, known: list[StatedFact], *, limits: bool) -> tuple[StatedFact, ...] | None:

@@ -14,6 +14,7 @@ from asap.chat.evidence.claims import MEASURED_CLAIMS, Claim
 from asap.chat.evidence.fact import HBM, StatedFact
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.bare_figures import bare_figure, figure_of_what
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
@@ -30,7 +31,8 @@ _REPORTED = re.compile(
     r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had)|(?:our|the) [\w ]{1,30}(?:is"
     r"|are))\b[^?]*?\d[^?,]*|[^?,]*\d[\d.]*\s?(?:tps|tokens/s|m?s|GiB|GB|%)(?!\w)[^?,]*),\s*"
     r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where|any (?:idea|clue|thought|hint"
-    r"|suggestion)s?)\b[^?]*\??)",
+    r"|suggestion)s?)\b[^?]*\??|(?P<judged>good|bad|ok(?:ay)?|normal|fine|slow|fast|expected|reasonable|plausible|right)"
+    r"\s*\?)",
     re.I,
 )
 _ASKED_AFTER = re.compile(
@@ -68,6 +70,7 @@ class Statements:
         incomplete: facts of a plan that was not named.
         corrected: facts on record that ``evidence`` corrects.
         unread: clauses that state nothing.
+        figure: the clause of a figure without a unit.
     """
 
     evidence: tuple[StatedFact, ...] = ()
@@ -77,6 +80,7 @@ class Statements:
     incomplete: tuple[StatedFact, ...] = ()
     corrected: tuple[StatedFact, ...] = ()
     unread: tuple[str, ...] = ()
+    figure: str | None = None
 
 
 NOTHING_STATED = Statements()
@@ -92,6 +96,7 @@ class _Found:
     incomplete: list[StatedFact] = field(default_factory=list)
     corrected: list[StatedFact] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    figure: str | None = None
 
 
 def read_statements(text: str, scene: Scene) -> Statements:
@@ -127,6 +132,7 @@ def read_statements(text: str, scene: Scene) -> Statements:
         incomplete=_once(found.incomplete),
         corrected=_once(found.corrected),
         unread=tuple(found.unread),
+        figure=found.figure,
     )
 
 
@@ -143,7 +149,8 @@ def _report_and_question(part: str) -> tuple[str, ...]:
     found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
     if found is None or is_question(found["report"]) or JUDGED.search(found["report"]):
         return (part,)
-    return found["report"], found["question"]
+    judged = found.groupdict().get("judged")
+    return found["report"], f"is that {judged}?" if judged else found["question"]
 
 
 def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
@@ -169,6 +176,9 @@ def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
     found.complaints += [item for item in items if isinstance(item, str) and not imagined]
     if not items and not imagined and (unclear := unit_missing(text)) is not None:
         found.complaints.append(unclear)
+    elif not items and not imagined and (figure := bare_figure(text)) is not None:
+        found.complaints.append(figure_of_what(figure))
+        found.figure = text
     elif not items:
         found.unread.append(text)
     return clause.refs.plans[-1] if clause.refs.plans else scene.focus

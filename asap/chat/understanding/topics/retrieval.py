@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -29,6 +29,8 @@ THRESHOLD = 0.37
 """Score from which an example that is left out is as likely taken for its own topic as for another."""
 PERHAPS = 0.25
 """Score from which it is as likely taken for its own topic as one time in three."""
+THIN = 0.45
+"""Score below which the words of a message have to be those of the topic as well."""
 _WORDS, _SPELLING, _MEANING = 0.4, 0.4, 0.2
 _LETTERS = (3, 4)
 _NEWTON_STEPS = 12
@@ -50,6 +52,11 @@ class Retrieval:
     def __init__(self, examples: Sequence[tuple[Topic, str]]) -> None:
         self.topics = list(dict.fromkeys(topic for topic, _ in examples))
         texts = [text for _, text in examples]
+        self._size = len(texts)
+        self._frequency = Counter(stem for text in texts for stem in set(stems(text)))
+        self._of_topic: dict[Topic, set[str]] = {topic: set() for topic in self.topics}
+        for topic, text in examples:
+            self._of_topic[topic] |= set(stems(text))
         self._words = {word for text in texts for word in _words(text)}
         stems(" ".join(texts))
         self._spaces = [_Space(_word_features, texts), _Space(_letter_features, texts)]
@@ -65,6 +72,13 @@ class Retrieval:
         """All topics, best first."""
         scores = (self._similarities([self._spelt(text)]) @ self._weights)[0]
         return [Match(self.topics[index], float(scores[index])) for index in np.argsort(-scores)]
+
+    def covered(self, text: str, topic: Topic, small: Collection[str]) -> float:
+        """Share of a message that the examples of a topic say too; rare words count more, ``small`` ones not at all."""
+        said = [stem for stem in set(stems(self._spelt(text))) if stem.isalpha() and stem not in small]
+        weights = {stem: math.log(1 + self._size / self._frequency.get(stem, 1)) for stem in said}
+        known = sum(weight for stem, weight in weights.items() if stem in self._of_topic[topic])
+        return known / sum(weights.values()) if weights else 1.0
 
     def calibrated(self) -> tuple[float, float]:
         """Accuracy with each example left out, and the score from which an answer is as likely right as wrong."""

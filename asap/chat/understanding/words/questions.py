@@ -8,6 +8,7 @@ _QUESTION = re.compile(
     r"|^\W*(?:(?:and|so|but|ok|then|well|now) )*(?:did|do|does|is|are|was|were|has|have|will|would|could|should"
     r"|shouldn'?t|can(?!'?t\b)|can'?t(?=\s+(?:we|i|it|you|they|this|that|the|one)\b)|what(?:'?s)?|why|how|which|who|when|where|isn'?t|aren'?t|wasn'?t|won'?t|didn'?t|doesn'?t"
     r"|don'?t you)\b"
+    r"|^\W*(?:(?:and|so|but|ok|then|well|now) )*(?:with|at|on|for|in|under|by|from|up to|until) (?:what|which|how)\b"
     r"|^\W*(?:(?:and|so|but|ok|then|well|now) )*(?:with|at|on|for|in|under) (?:\S+ ){1,4}?"
     r"(?:what(?:'s| is| are| would| does)|how (?:much|many|long|fast|big))\b",
     re.I,

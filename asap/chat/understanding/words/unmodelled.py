@@ -28,6 +28,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
      "kernels of your own"),
     (r"(?:router|routing|expert|token)s? (?:skew\w*|hot\w*)|hot experts?|skew\w* (?:routing|experts?)",
      "uneven load of experts or devices"),
+    (r"(?:sequence|data|sample|example)[- ]pack\w*|pack(?:ing|ed) (?:of )?(?:sequences|samples|data)|bucketing"
+     r"|padding(?! (?:of|to) (?:heads|experts))", "how documents are packed into sequences"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),
 )  # fmt: skip
 _TABLE = tuple((re.compile(rf"(?<!\w)(?<!\w-){words}(?![\w-])", re.I), title) for words, title in _KNOWN)

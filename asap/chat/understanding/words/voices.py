@@ -7,7 +7,7 @@ _ORDER = re.compile(
     r"|go|train|show|give|take|pick|rank|compare|explain|evaluate|predict|redo|rerun|let'?s|double|halve|add|do|record"
     r"|report|log|note that|claim|tell|write|print|list|confirm|admit)\b(?!\s*:)"
     r"(?!\s+(?:took|takes|is|was|were|are|has|had|ran|needs|needed|did|does|came|got|gets|gave|averaged|measured|clocked"
-    r"|shows|showed|says|said)\b)",
+    r"|shows|showed|says|said|reports|reported|prints|printed|gives)\b)",
     re.I,
 )
 """A verb at the start, unless another one makes it a subject: "run took 2 s"."""

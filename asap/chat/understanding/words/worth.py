@@ -10,6 +10,9 @@ _PAYS = (
     r"|(?:any|much) (?:use|good)\b|help(?:s|ing)? (?:us |me )?(?:at all|here|on this run|in this run)"
     r"|(?:any |much )?(?:sense|point)\b|need(?:ed)?(?! (?:to|from|more|less|fewer)\b)"
     r"|necessary|required|pointless|overkill|excessive|wasteful"
+    r"|slow(?:s|ing)? (?:\w+ )?(?:down|things)|slow(?:s|ing)? (?:us|it|this)\b|speed(?:s|ing)? (?:\w+ )?(?:up|things)"
+    r"|cost(?:s|ing)? (?:us |me )?(?:any|much|a lot|time|perf|throughput|speed)\w*"
+    r"|mak(?:e|es|ing) (?:\w+ ){1,3}(?:faster|slower)"
     r"|useless|too much|too (?:small|short|few|little|tiny) (?:for|to)|(?:a )?(?:mistake|waste)"
     r"|dumb|stupid|silly|nonsense|a bad idea"
 )
