@@ -1,11 +1,12 @@
 """An optimization for people: every try in a line, what was learnt, and the best so far with what to paste."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
 from asap.core.text import plain, plain_lines
 from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
@@ -31,6 +32,7 @@ def rendered(report: OptimizationReport, note: str = "") -> RenderableType:
 
 def _parts(report: OptimizationReport) -> list[RenderableType]:
     parts: list[RenderableType] = [tries_table(report.tries)]
+    parts += [Text(f"· {_numbers(numbers)}: {said}") for said, numbers in _repeated(report.tries).items()]
     parts += [Text(f"· {plain(line)}") for line in dict.fromkeys(report.learnt)]
     if report.best is not None:
         parts += ["", *_best(report.best)]
@@ -47,8 +49,9 @@ def _parts(report: OptimizationReport) -> list[RenderableType]:
 
 def tries_table(tries: Iterable[Try]) -> Table:
     """One line for each try, against the first that ran; what was predicted, where it was evaluated by something else
-    than the model."""
+    than the model. What several tries say stands below the table."""
     tries = list(tries)
+    below = _repeated(tries)
     first = next((each for each in tries if _comparable(each)), None)
     modelled = all(each.outcome and each.outcome.provenance == Provenance.MODELLED for each in tries)
     against = f"against {first.number}" if first else "against the first"
@@ -58,7 +61,14 @@ def tries_table(tries: Iterable[Try]) -> Table:
     for each in tries:
         style = _STYLES[each.outcome.status] if each.outcome else "cyan"
         predicted = [] if modelled else [_predicted(each)]
-        cells = (each.number, each.configuration, each.why, *predicted, _outcome(each.outcome), _against(each, first))
+        cells = (
+            each.number,
+            each.configuration,
+            each.why,
+            *predicted,
+            _outcome(each.outcome, below),
+            _against(each, first),
+        )
         table.add_row(*(Text(plain(cell), style=style) for cell in cells))
     return table
 
@@ -95,7 +105,24 @@ def _predicted(each: Try) -> str:
     return format_seconds(step) if step else ""
 
 
-def _outcome(outcome: Outcome | None) -> str:
+def _repeated(tries: Iterable[Try]) -> dict[str, list[int]]:
+    """What several tries that ran say in the same words → their numbers."""
+    said: dict[str, list[int]] = {}
+    for each in tries:
+        for feedback in each.outcome.feedback if each.outcome and each.outcome.status == "done" else ():
+            said.setdefault(_said(feedback), []).append(each.number)
+    return {words: numbers for words, numbers in said.items() if len(numbers) > 1}
+
+
+def _numbers(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _said(feedback: Feedback) -> str:
+    return plain(feedback.explanation, 160)
+
+
+def _outcome(outcome: Outcome | None, below: Container[str] = ()) -> str:
     if outcome is None:
         return "running"
     parts = []
@@ -104,7 +131,7 @@ def _outcome(outcome: Outcome | None) -> str:
         parts.append(at_most + format_seconds(outcome.step_time_s) + (f" ± {format_seconds(error)}" if error else ""))
     if outcome.hbm_bytes:
         parts.append(f"{format_bytes(outcome.hbm_bytes)} HBM")
-    parts += [plain(each.explanation, 160) for each in outcome.feedback]
+    parts += [said for said in map(_said, outcome.feedback) if said not in below]
     return "; ".join(parts) or outcome.status
 
 

@@ -1,0 +1,43 @@
+import io
+
+from rich.console import Console
+
+from asap.core.provenance import Provenance
+from asap.optimize.codes import Code
+from asap.optimize.feedback import feedback
+from asap.optimize.outcome import Cost, Outcome, Try
+from asap.optimize.report import OptimizationReport
+from asap.optimize.table import print_report
+
+
+def _try(number, *codes, status="done"):
+    said = tuple(
+        feedback(code, "out of device memory") if code is Code.OUT_OF_MEMORY else feedback(code) for code in codes
+    )
+    time = 1.0 if status == "done" else None
+    outcome = Outcome(status=status, step_time_s=time, provenance=Provenance.MEASURED, feedback=said)
+    return Try(number=number, configuration=f"data={number}", why="to see", outcome=outcome)
+
+
+def _printed(*tries):
+    console = Console(file=io.StringIO(), width=100)
+    print_report(
+        OptimizationReport(
+            experiment="mine", evaluator="run", tries=tries, best=None, stopped=None, spent=Cost(seconds=1.0)
+        ),
+        console,
+    )
+    return console.file.getvalue()
+
+
+def test_what_several_tries_say_stands_once_below_the_table():
+    once = "does not show its settings"
+    text = _printed(_try(1), _try(2, Code.UNCHECKED), _try(3, Code.UNCHECKED))
+    assert text.count(once) == 1
+    assert "· 2, 3: its log does not show its settings" in text
+    assert "· 2" not in _printed(_try(1), _try(2, Code.UNCHECKED))
+
+
+def test_why_a_try_died_stands_beside_each():
+    died = [_try(number, Code.OUT_OF_MEMORY, status="rejected") for number in (1, 2)]
+    assert _printed(*died).count("out of device memory") == 2
