@@ -12,7 +12,7 @@ from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.measured_step import read_measured_step
-from asap.experiments.stated_batch import plan_under_batch
+from asap.experiments.stated_batch import completed_plan, plan_under_batch
 from asap.experiments.trackers.source import read_tracked
 from asap.hardware import find_chip, read_network
 from asap.plans import Plan
@@ -23,9 +23,13 @@ SAID = "stated by the user"
 
 @dataclass(frozen=True)
 class Statement:
-    """What a user says beside a configuration; it wins over what the configuration says."""
+    """What a user says beside a configuration; it wins over what the configuration says.
+
+    A plan ``over_record`` leaves out settings that stay as they are on record; any other is whole.
+    """
 
     plan: str | None = None
+    over_record: bool = False
     hardware: str | None = None
     topology: str | None = None
     slices: int | None = None
@@ -90,10 +94,12 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         raise NotFoundError("no such profile", where=str(profile))
     if said.plan is not None:
         before = experiment.plan
-        experiment = _with(experiment, plan=_plan(said.plan, experiment))
+        stated = _plan(said.plan, experiment)
+        whole = completed_plan(stated, experiment) if said.over_record else stated
+        experiment = _with(experiment, plan=whole)
         if note := data_note(said.plan, before.degree("replica") if before else 1):
             experiment = experiment.model_copy(update={"notes": (*experiment.notes, note)})
-    if said.global_batch is not None and said.plan is None:
+    if said.global_batch is not None and _keeps_micro_batch(said):
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
@@ -114,6 +120,13 @@ def _state_network(experiment: Experiment, text: str) -> Experiment:
         raise ConfigError("a network needs the chip that it joins", where=plain(text, 60), hint="add --hardware")
     rate = read_network(text, found.chip)
     return _with(experiment, hardware=experiment.hardware.model_copy(update={"network": rate}))
+
+
+def _keeps_micro_batch(said: Statement) -> bool:
+    """Whether another batch changes the number of microbatches, as no plan says it."""
+    if said.plan is None:
+        return True
+    return said.over_record and "microbatches" not in Plan.parse(said.plan).model_fields_set
 
 
 def _plan(text: str, experiment: Experiment) -> Plan:

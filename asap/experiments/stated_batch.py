@@ -1,10 +1,22 @@
-"""Another global batch than the one on record: which number of microbatches then runs."""
+"""Another global batch or another plan than the one on record: which number of microbatches then runs."""
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
+from asap.plans.microbatches import with_micro_batch_of
+
+
+def completed_plan(stated: Plan, experiment: Experiment) -> Plan:
+    """A plan with the settings that it leaves out as they are on record, and with the micro-batch of the record where
+    the stack sets its size; where the batch does not divide into such, the number of microbatches is unknown."""
+    before, batch = experiment.plan, experiment.workload.global_batch
+    whole = stated.completed_by(before).model_copy(update={"dcn": stated.dcn})
+    said = "microbatches" in stated.model_fields_set or stack_of(experiment.workload.framework) == "maxtext"
+    if said or before is None or not (before.microbatches and batch):
+        return whole
+    return next(with_micro_batch_of(before, [whole], batch), whole.model_copy(update={"microbatches": None}))
 
 
 def plan_under_batch(experiment: Experiment, batch: int) -> Plan | None:

@@ -49,20 +49,22 @@ def opened():
 
 @pytest.fixture(scope="module")
 def start(home, opened):
-    """A fresh chat over a dense decoder on v5e-64 without a profile, or over another experiment."""
+    """A fresh chat over a dense decoder on v5e-64 without a profile, which has two proposals, over one that is laid out
+    worse and has three (``three``), or over another experiment."""
     store, others = ExperimentStore(), {}
-    store.add(Experiment.model_validate({
-        "id": "dense", "model": LLAMA,
-        "workload": {
-            "global_batch": 256, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
-            "framework": "MaxText",
-        },
-        "hardware": {"name": "v5e-64", "chip": "v5e", "topology": [8, 8], "devices": 64},
-        "plan": Plan.parse("data=16 model=4 remat=full").model_dump(mode="json"),
-    }), replace=True)  # fmt: skip
+    for name, plan in (("dense", "data=16 model=4 remat=full"), ("three", "data=8 seq=2 model=4 remat=full")):
+        store.add(Experiment.model_validate({
+            "id": name, "model": LLAMA,
+            "workload": {
+                "global_batch": 256, "sequence_length": 4096, "precision": "bf16", "optimizer": "adamw",
+                "framework": "MaxText",
+            },
+            "hardware": {"name": "v5e-64", "chip": "v5e", "topology": [8, 8], "devices": 64},
+            "plan": Plan.parse(plan).model_dump(mode="json"),
+        }), replace=True)  # fmt: skip
 
     def chat(experiment: str = "dense") -> Chat:
-        known = opened if experiment in {"dense", *PAPERS} else others
+        known = opened if experiment in {"dense", "three", *PAPERS} else others
         if experiment not in known:
             known[experiment] = open_conversation(experiment, store)
         return Chat(replace(known[experiment], session=new_session_name(), evidence=[], focus=None))

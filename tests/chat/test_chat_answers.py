@@ -84,7 +84,7 @@ def test_the_name_of_a_technique_is_english(start, say):
 
 
 def test_a_word_of_the_question_before_is_not_taken_for_one_of_this(start, say):
-    talk = start()
+    talk = start("three")
     say("what would remat minimal cost?", talk)
     answer = say("give me the MFU of all three", talk).text
     assert all(f"proposal {rank} (" in answer for rank in (1, 2, 3))
@@ -106,7 +106,7 @@ def test_doubt_in_a_proposal_is_answered_of_that_proposal(start, say):
 
 
 def test_proposals_that_are_level_are_called_level(start, say):
-    answer = say("which one needs the least memory?", start()).text
+    answer = say("which one needs the least memory?", start("three")).text
     assert "has the lowest HBM use of the 3" in answer
 
 

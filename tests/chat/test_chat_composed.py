@@ -69,7 +69,7 @@ def test_a_proposal_that_is_named_next_gets_the_change_of_before(start):
 
 
 def test_the_others_are_those_that_were_not_spoken_of(start):
-    chat = start()
+    chat = start("three")
     _say(chat, "how sure are you of proposal 3?")
     text = _say(chat, "and the other two?").text
     first, second, _ = map(str, chat.conversation.order)

@@ -24,12 +24,12 @@ def llama(start):
         "cost of 1T tokens at 1.2$/chip-hr w 3?",
         "bump bs to 512 on 3, still ok?",
         "whats mfu now vs 3",
-        "3 says -29 to +16, is that a joke",
     ],
 )
-def test_a_bare_number_is_a_proposal_where_one_is_chosen(llama, say, text):
-    third = str(llama.conversation.order[2])
-    assert third in say(text, llama).text
+def test_a_bare_number_is_a_proposal_where_one_is_chosen(start, say, text):
+    chat = start("three")
+    third = str(chat.conversation.order[2])
+    assert third in say(text, chat).text
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_what_follows_is_the_next_test(llama, say, text):
 
 
 @pytest.mark.parametrize("text", ["3 looks safer no?", "is 3 or 2 safer", "isn't 3 less risky?", "3 seems cheaper"])
-def test_a_comparison_that_is_claimed_is_answered_by_its_figure(llama, say, text):
-    said = say(text, llama)
+def test_a_comparison_that_is_claimed_is_answered_by_its_figure(start, say, text):
+    said = say(text, start("three"))
     assert said.topic == "rank by"
     assert not said.changed
 

@@ -268,3 +268,14 @@ def test_a_micro_batch_that_is_not_said_is_asked(asap, tmp_path, said):
     assert "needs the micro-batch" in done.err
     assert "micro_batch_size=" in done.err
     assert asap("predict", str(path), "micro_batch_size=2", "--hardware", "h100-32").code == 0
+
+
+def test_a_plan_that_is_said_leaves_the_other_settings_as_the_configuration_has_them(asap, tmp_path):
+    (path := tmp_path / "run.sh").write_text(MEGATRON.replace("--bf16", "--bf16 --recompute-activations"))
+    said = ["analyze", str(path), "--hardware", "h100-32", "--format", "json", "--plan"]
+    plan = analysis(asap(*said, "replica=16 model=2"))["experiment"]["plan"]
+    assert (plan["ici"]["replica"], plan["remat"], plan["microbatches"]) == (16, "selective", 2)
+    plan = analysis(asap(*said, "replica=16 model=2", "--batch", "128"))["experiment"]["plan"]
+    assert plan["microbatches"] == 4
+    plan = analysis(asap(*said, "replica=16 model=2 remat=full microbatches=4"))["experiment"]["plan"]
+    assert (plan["remat"], plan["microbatches"]) == ("full", 4)

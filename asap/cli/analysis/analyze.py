@@ -78,8 +78,8 @@ def analyze(
     settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     options = CompileOptions(train_step, maxtext, python, engine=engine)
     stated = Statement(
-        plan=plan, hardware=hardware, topology=topology, slices=slices, network=network, global_batch=batch,
-        sequence_length=sequence, step_time=step_time,
+        plan=plan, over_record=True, hardware=hardware, topology=topology, slices=slices, network=network,
+        global_batch=batch, sequence_length=sequence, step_time=step_time,
     )  # fmt: skip
     with progress() as show, warm_up_indexes():
         show("starting the agents")

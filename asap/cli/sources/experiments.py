@@ -52,6 +52,7 @@ def add(
     store.check_id(id)
     said = Statement(
         plan=plan,
+        over_record=True,
         hardware=hardware,
         topology=topology,
         slices=slices,
