@@ -55,8 +55,8 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     if answer.topic == Topic.UNKNOWN and not speaks_english(message.text):
         answer.add("I read English; of some other languages I know only common words.")
     conversation.focus = answer.focus or conversation.focus
-    context = answer.context or conversation.context
-    conversation.context = context.model_copy(update={"line": message.text})
+    conversation.context = answer.context or conversation.context
+    conversation.line = message.text
     conversation.latest = tuple(answer.evidence)
     conversation.remember(answer.text)
     after = conversation.order

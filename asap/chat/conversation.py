@@ -38,6 +38,7 @@ class Conversation:
         refused: facts of the last message that were not taken.
         said: the latest answers, oldest first.
         latest: facts that the last message put on record.
+        line: the last message, in English.
     """
 
     session: str
@@ -53,6 +54,7 @@ class Conversation:
     said: tuple[str, ...] = field(default=(), repr=False)
     refused: tuple[StatedFact, ...] = ()
     latest: tuple[StatedFact, ...] = ()
+    line: str | None = None
     _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
@@ -82,7 +84,7 @@ class Conversation:
         """What the next line is read against."""
         return Scene(
             self.study, tuple(self.order), self.focus, self.context, tuple(self.evidence), self.opening, self.refused,
-            self.latest,
+            self.latest, self.line,
         )  # fmt: skip
 
     @property
@@ -194,8 +196,8 @@ class Conversation:
     def afresh(self, session: str) -> "Conversation":
         """The same analysis in a session in which nothing was said yet."""
         return replace(
-            self, session=session, evidence=[], recorded=[], refused=(), latest=(), focus=None, context=Context(),
-            said=(), _opening=None, _revised_for=None, _revised=None, _study=None,
+            self, session=session, evidence=[], recorded=[], refused=(), latest=(), line=None, focus=None,
+            context=Context(), said=(), _opening=None, _revised_for=None, _revised=None, _study=None,
         )  # fmt: skip
 
     def with_evidence(self, supposed: Sequence[StatedFact]) -> "Conversation":

@@ -54,7 +54,7 @@ class ReplyBuilder:
     change_of: tuple[Plan, ...] = ()
     limits: tuple[StatedFact, ...] = ()
     steps: float | None = None
-    offered: tuple[str, ...] = ()
+    offered: tuple[str, ...] | None = None
     term: str | None = None
     starts_anew: bool = False
     """The next question leaves out nothing that was spoken of before."""

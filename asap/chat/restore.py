@@ -82,6 +82,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         conversation.remember(said.text)
         conversation.refused = conversation.refused if said.refused is None else said.refused
         conversation.latest = conversation.latest if said.latest is None else said.latest
+        conversation.line = said.line or conversation.line
     return conversation
 
 
@@ -106,6 +107,7 @@ class _Said:
     refused: tuple[StatedFact, ...] | None = None
     latest: tuple[StatedFact, ...] | None = None
     text: str = ""
+    line: str | None = None
 
 
 def _said(record: Record) -> _Said:
@@ -123,4 +125,6 @@ def _said(record: Record) -> _Said:
             refused=tuple(StatedFact.model_validate(fact) for fact in output.get("refused", ())),
             latest=tuple(StatedFact.model_validate(fact) for fact in output.get("evidence", ())),
         )
+    if record.kind is Kind.USER_INPUT and not str(payload.get("text") or "").startswith("/"):
+        return _Said(line=str(payload.get("text") or ""))
     return _Said()

@@ -77,6 +77,7 @@ def test_what_is_not_near_enough_is_asked_back_and_may_be_picked(dense):
     offered = ask(dense, "would that be any nicer for the odds of the plan")
     assert offered.topic == "unknown"
     assert offered.context is not None
+    assert offered.context.offered
     first = ask(dense, offered.context.offered[0])
     ask(dense, "would that be any nicer for the odds of the plan")
     assert ask(dense, "the first one").topic == first.topic

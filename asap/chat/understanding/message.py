@@ -88,8 +88,8 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
-    instead = said_instead(text, scene.context.line)
-    text = picked_in(text, scene.context.offered) or instead or text
+    instead = said_instead(text, scene.line)
+    text = picked_in(text, scene.context.offered or ()) or instead or text
     text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
     text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)

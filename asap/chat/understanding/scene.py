@@ -32,10 +32,8 @@ class Context(BaseModel):
     asked: Thing | None = None
     figure: str | None = None
     """The report of a figure that had no unit."""
-    offered: tuple[str, ...] = ()
+    offered: tuple[str, ...] | None = None
     """Questions of which one was to be picked."""
-    line: str | None = None
-    """The last line."""
     term: str | None = None
     """The word that was explained."""
 
@@ -56,6 +54,7 @@ class Scene:
         refused: facts of the last message that were not taken, which a correction may be of.
         opening: the proposals that the conversation began with, best first.
         latest: facts that the last message put on record.
+        line: the last line.
     """
 
     study: Study
@@ -66,6 +65,7 @@ class Scene:
     opening: tuple[Plan, ...] = ()
     refused: tuple[StatedFact, ...] = ()
     latest: tuple[StatedFact, ...] = ()
+    line: str | None = None
 
     @property
     def tested(self) -> tuple[Plan, ...]:

@@ -45,7 +45,7 @@ def placement(conversation: Conversation, answer: ReplyBuilder, question: Questi
     plans = list(dict.fromkeys(plan for plan in named if plan is not None))
     if study.slice is None or not plans:
         raise InsufficientEvidenceError("hardware and plan are not both on record", where=conversation.id)
-    chip = study.slice.chip
+    answer.complete, chip = True, study.slice.chip
     for plan in plans:
         name = "what runs now, " if plan == study.plan else ""
         answer.add(f"{name}{plan}: {_places(plan, chip)}.")
