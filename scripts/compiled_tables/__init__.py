@@ -1,1 +1,1 @@
-"""A table of least-effort compilations, which teaches the step model's HBM."""
+"""A table of compilations, each until its memory is planned, which teaches the step model's HBM."""

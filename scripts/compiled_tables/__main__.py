@@ -14,11 +14,8 @@ from typing import Any
 from asap.compiler.programs.flags import compiler_flags
 from asap.compiler.programs.request import CompileRequest, make_request
 from asap.compiler.toolchain.versions import compiler_versions
-from compiled_tables.children import memory_plans
+from compiled_tables.children import memory_plan
 from compiled_tables.draw import KINDS, SEED, Drawn, draw
-
-BLOCK = 48
-"""Configurations among which those of the same flags follow one another: libtpu reads its flags once a process."""
 
 
 def main() -> None:
@@ -34,21 +31,22 @@ def main() -> None:
     known = {row["index"] for row in rows if row["kind"] == options.kind}
     end = time.monotonic() + 60 * options.minutes
     versions = compiler_versions()
-    for start in range(0, options.count, BLOCK):
-        block = [index for index in range(start, min(start + BLOCK, options.count)) if index not in known]
-        drawn = {index: draw(options.kind, SEED, index) for index in block}
-        for index, planned in memory_plans({index: _request(found) for index, found in drawn.items()}):
-            row = {"kind": options.kind, "index": index, **_asked(drawn[index]), **planned, "versions": versions}
-            with options.table.open("a", encoding="utf-8") as table:
-                table.write(json.dumps(row) + "\n")
-            print(json.dumps(row), flush=True)
-            if time.monotonic() > end:
-                return
+    for index in range(options.count):
+        if index in known:
+            continue
+        drawn = draw(options.kind, SEED, index)
+        planned = memory_plan(_request(drawn))
+        row = {"kind": options.kind, "index": index, **_asked(drawn), **planned, "versions": versions}
+        with options.table.open("a", encoding="utf-8") as table:
+            table.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
+        if time.monotonic() > end:
+            return
 
 
 def _request(found: Drawn) -> CompileRequest:
     flags = compiler_flags(found.hardware.chip.name, {}, found.plan)
-    return make_request(found.hardware, found.plan, found.model, found.workload, flags=flags, effort="least")
+    return make_request(found.hardware, found.plan, found.model, found.workload, flags=flags, effort="full")
 
 
 def _asked(found: Drawn) -> dict[str, Any]:

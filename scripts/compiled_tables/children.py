@@ -1,35 +1,37 @@
-"""Several programs whose HBM the compiler plans, one at a time; libtpu reads its flags once a process."""
+"""Programs whose HBM the compiler plans, one at a time, each in a process of its own that ends with its plan."""
 
+import json
 import multiprocessing
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from itertools import groupby
-from typing import Any, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from asap.compiler.programs.request import CompileRequest
-from compiled_tables.hbm import configure, plan_memory
+from compiled_tables.hbm import ARGUMENTS, MESSAGE, needed_bytes, plan_memory
 
-Key = TypeVar("Key", bound=Hashable)
-
-
-def memory_plans(requests: Mapping[Key, CompileRequest]) -> Iterator[tuple[Key, dict[str, Any]]]:
-    """Each key with the answer to its request, and its seconds; those of the same flags follow one another."""
-    by_flags = sorted(requests, key=lambda key: requests[key].flags)
-    for flags, keys in groupby(by_flags, lambda key: requests[key].flags):
-        pool = _pool(flags)
-        for key in keys:
-            begin = time.monotonic()
-            try:
-                answer = pool.submit(plan_memory, requests[key]).result()
-            except BrokenProcessPool:
-                answer, pool = {"message": "the compiler crashed"}, _pool(flags)
-            yield key, {**answer, "seconds": round(time.monotonic() - begin, 1)}
-        pool.shutdown()
+_POLL_SECONDS = 0.2
 
 
-def _pool(flags: Sequence[str]) -> ProcessPoolExecutor:
-    """One child process whose compiler has these flags."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=context, initializer=configure, initargs=(flags,))
+def memory_plan(request: CompileRequest) -> dict[str, Any]:
+    """Bytes of one device: ``needed_bytes`` at the peak, and of that what arguments take in HBM and host memory; or
+    the compiler's ``message``. With the seconds that it took."""
+    begin = time.monotonic()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        child = multiprocessing.get_context("spawn").Process(target=plan_memory, args=(request, folder), daemon=True)
+        child.start()
+        while child.is_alive() and needed_bytes(folder) is None:
+            child.join(_POLL_SECONDS)
+        child.kill()
+        child.join()
+        row = _found(folder)
+    return row | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def _found(folder: Path) -> dict[str, Any]:
+    arguments, message = folder / ARGUMENTS, folder / MESSAGE
+    row = json.loads(arguments.read_text(encoding="utf-8")) if arguments.exists() else {}
+    if needed := needed_bytes(folder):
+        return row | {"needed_bytes": needed}
+    return row | {"message": message.read_text(encoding="utf-8") if message.exists() else "the compiler crashed"}

@@ -1,44 +1,53 @@
-"""HBM of one training step as the TPU compiler plans it, in a few seconds: it is stopped before it emits code.
+"""HBM of one training step as the TPU compiler plans it: it reports that in seconds, before it emits code.
 
-A compiler that is told of too little HBM refuses the program as soon as it has planned its memory, and says what it
-needs. Where both were tried (two programs), that was 0 and 1.6 % below the peak of the whole compilation.
+Full effort and the chip's own HBM matter. With least effort it copies nothing while it computes, and told of too little
+HBM it computes more again: 45 % too little to 45 % too much with the optimizer in host memory (68 programs), 4 % too
+little in the median of the others.
 """
 
+import json
 import math
 import os
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from asap.compiler.programs.flags import FLAGS_VARIABLE
 from asap.compiler.programs.request import EFFORTS, CompileRequest
-from asap.compiler.toolchain.child import ENVIRONMENT, parse_hbm_limits
+from asap.compiler.toolchain.child import ENVIRONMENT
 
-TOLD_HBM = "--xla_tpu_max_hbm_size_mib=256"
+ARGUMENTS, MESSAGE = "arguments.json", "message.txt"
+_REPORT = "*memory-usage-report.txt"
+_TOTAL = re.compile(r"\(color=0\)\nTotal bytes: (\d+) ")
 
 
 def configure(flags: Sequence[str]) -> None:
-    """Give the compiler of this process its flags, and little HBM. It reads both once, when it is loaded."""
-    os.environ.update({**ENVIRONMENT, "TPU_LOG_DIR": "disabled", FLAGS_VARIABLE: " ".join((*flags, TOLD_HBM))})
+    """Give the compiler of this process its flags. It reads them once, when it is loaded."""
+    os.environ.update({**ENVIRONMENT, "TPU_LOG_DIR": "disabled", FLAGS_VARIABLE: " ".join(flags)})
 
 
-def plan_memory(request: CompileRequest) -> dict[str, Any]:
-    """Bytes of one device: ``needed_bytes`` at the peak, and of that what arguments take in HBM and host memory.
-
-    The process must have been configured with the flags of the request.
-    """
+def plan_memory(request: CompileRequest, folder: Path) -> None:
+    """Compile in this process, of which nobody waits for the end: all that it finds is written into the folder."""
+    configure(request.flags)
+    os.environ["XLA_FLAGS"] = f"--xla_dump_to={folder}"
     from asap.compiler.lowering.mesh import describe_mesh
     from asap.compiler.reference.train_step import reference_step
 
     assert request.model is not None
     step = reference_step(request.model, request.workload, request.plan, describe_mesh(request))
-    row: dict[str, Any] = argument_bytes(step.arguments)
+    (folder / ARGUMENTS).write_text(json.dumps(argument_bytes(step.arguments)), encoding="utf-8")
+    options: Any = {"exec_time_optimization_effort": EFFORTS[request.effort]}
     try:
-        options: Any = {"exec_time_optimization_effort": EFFORTS["least"]}
-        compiled = step.function.lower(*step.arguments).compile(compiler_options=options)
+        step.function.lower(*step.arguments).compile(compiler_options=options)
     except Exception as error:
-        needed, _ = parse_hbm_limits(str(error)) if "RESOURCE_EXHAUSTED" in str(error) else (None, None)
-        return row | ({"needed_bytes": needed} if needed else {"message": str(error)[:300]})
-    return row | {"needed_bytes": compiled.memory_analysis().peak_memory_in_bytes}
+        (folder / MESSAGE).write_text(str(error)[:300], encoding="utf-8")
+
+
+def needed_bytes(folder: Path) -> int | None:
+    """What a device needs at its peak, once the compiler has reported it."""
+    reports = [path.read_text(encoding="utf-8") for path in folder.glob(_REPORT)]
+    return next((int(found[1]) for text in reports if (found := _TOTAL.search(text))), None)
 
 
 def argument_bytes(arguments: Any) -> dict[str, int]:

@@ -43,12 +43,30 @@ def owned_parameters(inputs: StepInputs) -> OwnedParameters:
     in its configs/base.yml); those of experts leave out the expert axis, over which the experts themselves lie. So does
     PyTorch's FSDP (torchtitan, ``parallel_dims.py``).
     """
-    layout, widely = inputs.plan, inputs.workload.weights_over_tokens > 0
-    shards = layout.fsdp * np.where(widely, layout.seq, 1.0)
+    dense_shards, expert_shards = _shards(inputs)
     dense = inputs.layers_per_stage * _dense_layer(inputs) + embedding_parameters(inputs)
     experts = inputs.layers_per_stage * expert_parameters(inputs)
-    expert_shards = shards / np.where(widely & (inputs.workload.experts_over_seq > 0), layout.seq, 1.0)
-    return OwnedParameters(dense / np.where(widely, layout.expert, 1.0) / shards, experts / expert_shards)
+    return OwnedParameters(dense / dense_shards, experts / expert_shards)
+
+
+def largest_tensor(inputs: StepInputs) -> Number:
+    """Parameters of the largest tensor that a device owns: the embedding, or one matrix of an MLP, of attention or of
+    experts, stacked over the layers of one place in the block that a scan repeats."""
+    model, degree = inputs.model, inputs.plan.model
+    stacked = model.width * inputs.layers_per_stage / inputs.workload.layers_together
+    dense_width = np.maximum(np.where(model.moe_share < 1, model.mlp_width, model.shared_mlp_width), model.out_width)
+    experts_width = model.expert_mlp_width * model.experts / inputs.expert_parts / inputs.expert_devices
+    dense_shards, expert_shards = _shards(inputs)
+    dense = np.maximum(stacked * dense_width, model.width * model.vocab) / degree
+    return np.maximum(dense / dense_shards, stacked * experts_width / expert_shards)
+
+
+def _shards(inputs: StepInputs) -> tuple[Number, Number]:
+    """Devices over which the axes of the batch divide a weight of no expert, and one of experts."""
+    layout, widely = inputs.plan, inputs.workload.weights_over_tokens > 0
+    shards = layout.fsdp * np.where(widely, layout.seq, 1.0)
+    over_seq = widely & (inputs.workload.experts_over_seq > 0)
+    return shards * np.where(widely, layout.expert, 1.0), shards / np.where(over_seq, layout.seq, 1.0)
 
 
 def _dense_layer(inputs: StepInputs) -> Number:

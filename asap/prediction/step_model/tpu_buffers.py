@@ -27,12 +27,14 @@ class TpuBuffers(BaseModel):
     gathered_keys: float = Field(default=1.0, description="there: keys and values of the whole sequence")
     kept_keys: float = Field(default=0.5, description="of what is kept: keys and values of the rest of the sequence")
     layer_weights: float = Field(default=1.5, description="there: weights of the layer, gathered, with their gradient")
+    block_weights: float = Field(default=0.5, description="there: the same of each other layer of its block")
     of_block: float = Field(default=0.35, description="there: of what other dense layers of its block compute again")
     of_moe_block: float = Field(default=0.7, description="there: of what other MoE layers of its block compute again")
     routed: float = Field(default=4.0, description="there: the residual stream's width for each expert of a token")
     accumulators: float = Field(default=1.0, description="of microbatches: gradients, as wide as these")
     queued: float = Field(default=2.0, description="of a pipeline's whole batch: of the residual stream's width")
-    streamed: float = Field(default=1.0, description="in the update: of moments that lie in host memory")
+    streamed: float = Field(default=0.5, description="in the update: of moments that lie in host memory")
+    streamed_tensors: float = Field(default=2.0, description="there: of those of the largest tensor besides")
     kept_layer: float = Field(default=1.0, description="of what a layer without recomputation writes, what is kept")
 
 

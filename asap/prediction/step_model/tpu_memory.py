@@ -11,7 +11,7 @@ import numpy as np
 
 from asap.prediction.step_model.activations import Activations, activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
-from asap.prediction.step_model.device_parameters import layer_parameters
+from asap.prediction.step_model.device_parameters import largest_tensor, layer_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.tpu_buffers import TpuBuffers
 
@@ -73,9 +73,16 @@ def tpu_peak(
         + block_share(inputs, buffers) * layer.of_block,
         collectives=_gathered(inputs, buffers),
     )
-    update = TpuPeak(gradients, buffers.streamed * moments, 0.0, 0.0, 0.0, 0.0)
     larger = _larger(loss, backward)
-    return _larger(larger, update) if np.any(moments) else larger
+    if not np.any(moments):
+        return larger
+    return _larger(larger, TpuPeak(gradients, _streamed(inputs, buffers, owned) * moments, 0.0, 0.0, 0.0, 0.0))
+
+
+def _streamed(inputs: StepInputs, buffers: TpuBuffers, owned: Number) -> Number:
+    """Share of the moments in host memory that the update holds at once: at most all of them twice, before it and after
+    it. Whole tensors are copied, several at a time, so it is more where one tensor is much of the model."""
+    return np.minimum(buffers.streamed + buffers.streamed_tensors * largest_tensor(inputs) / owned, 2.0)
 
 
 def block_share(inputs: StepInputs, buffers: TpuBuffers) -> Number:
@@ -123,11 +130,13 @@ def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
 
 
 def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
-    """The weights of a layer, and with context parallelism its keys and values of the whole sequence."""
+    """The weights of a layer, some of those of the other layers of its block, and with context parallelism its keys and
+    values of the whole sequence."""
     layout = inputs.plan
+    layers = buffers.layer_weights + buffers.block_weights * (inputs.workload.layers_together - 1)
     sequence = np.where(layout.seq > 1, tokens_per_microbatch(inputs) * layout.seq, 0.0)
     keys = buffers.gathered_keys * sequence * inputs.held_key_value_width
-    return ACTIVATION_BYTES * (buffers.layer_weights * layer_parameters(inputs) + keys)
+    return ACTIVATION_BYTES * (layers * layer_parameters(inputs) + keys)
 
 
 def _accumulated(inputs: StepInputs, buffers: TpuBuffers, owned: Number) -> Number:
