@@ -234,3 +234,8 @@ def test_what_is_hardly_of_a_topic_and_in_other_words_is_asked_back(dense):
     answer = ask(dense, "is there some magic bullet here")
     assert answer.topic == "unknown"
     assert "Do you mean" in answer.text
+
+
+def test_experts_of_a_dense_model_take_how_many_a_token_goes_to(dense):
+    assert "experts per token" in ask(dense, "what if it had 16 experts").text
+    assert "16 experts instead of 0" in ask(dense, "what if it had 16 experts, top 2").text

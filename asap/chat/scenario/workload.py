@@ -1,5 +1,7 @@
 """A run with another batch, sequence, precision, optimizer, or model."""
 
+from pydantic import ValidationError
+
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.local_batch import local_batches
 from asap.chat.understanding.quantities.model_names import model_of
@@ -79,7 +81,7 @@ def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Ex
     """The record with another model; ``changes`` gets what is said about it.
 
     Raises:
-        PlanError: a dense model is to choose experts.
+        PlanError: a dense model is to choose experts, or experts are named and not how many a token goes to.
         InsufficientEvidenceError: the model that is named is not known.
     """
     if change.model is not None:
@@ -90,7 +92,7 @@ def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Ex
         if (to := change.get(thing)) is None:
             continue
         now = getattr(experiment.model, thing) if experiment.model else None
-        if thing == "experts_per_token" and now == 0:
+        if thing == "experts_per_token" and now == 0 and change.get("experts") is None:
             raise PlanError("a dense model has no experts to choose from", where=experiment.id)
         new = to.of(now)
         if new is None or experiment.model is None:
@@ -100,7 +102,11 @@ def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Ex
         changes.append(f"{new} {thing.replace('_', ' ')} instead of {now}")
     if not fields or experiment.model is None:
         return experiment
-    model = type(experiment.model).model_validate({**experiment.model.model_dump(), **fields, "name": None})
+    try:
+        model = type(experiment.model).model_validate({**experiment.model.model_dump(), **fields, "name": None})
+    except ValidationError as error:
+        reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise PlanError(f'{reason}: say both, as in "8 experts, top 2"', where=experiment.id) from None
     return experiment.model_copy(update={"model": model})
 
 
