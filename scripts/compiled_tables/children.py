@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +20,8 @@ def memory_plan(request: CompileRequest) -> dict[str, Any]:
     begin = time.monotonic()
     with TemporaryDirectory() as name:
         folder = Path(name)
-        child = multiprocessing.get_context("spawn").Process(target=plan_memory, args=(request, folder), daemon=True)
+        asked = (request, folder, os.getpid())
+        child = multiprocessing.get_context("spawn").Process(target=plan_memory, args=asked, daemon=True)
         child.start()
         while child.is_alive() and needed_bytes(folder) is None:
             child.join(_POLL_SECONDS)

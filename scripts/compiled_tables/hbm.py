@@ -15,7 +15,7 @@ from typing import Any
 
 from asap.compiler.programs.flags import FLAGS_VARIABLE
 from asap.compiler.programs.request import EFFORTS, CompileRequest
-from asap.compiler.toolchain.child import ENVIRONMENT
+from asap.compiler.toolchain.child import ENVIRONMENT, die_with
 
 ARGUMENTS, MESSAGE = "arguments.json", "message.txt"
 _REPORT = "*memory-usage-report.txt"
@@ -27,8 +27,9 @@ def configure(flags: Sequence[str]) -> None:
     os.environ.update({**ENVIRONMENT, "TPU_LOG_DIR": "disabled", FLAGS_VARIABLE: " ".join(flags)})
 
 
-def plan_memory(request: CompileRequest, folder: Path) -> None:
+def plan_memory(request: CompileRequest, folder: Path, parent: int) -> None:
     """Compile in this process, of which nobody waits for the end: all that it finds is written into the folder."""
+    die_with(parent)
     configure(request.flags)
     os.environ["XLA_FLAGS"] = f"--xla_dump_to={folder}"
     from asap.compiler.lowering.mesh import describe_mesh

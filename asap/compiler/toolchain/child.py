@@ -41,7 +41,7 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 def main() -> None:
     """Compile what the folder asks for."""
     folder, parent = Path(sys.argv[1]), int(sys.argv[2])
-    _die_with(parent)
+    die_with(parent)
     request = CompileRequest.model_validate_json((folder / "request.json").read_text(encoding="utf-8"))
     begin = time.monotonic()
     outcome = _outcome_of(request, folder)
@@ -49,7 +49,7 @@ def main() -> None:
     (folder / "outcome.json").write_text(done.model_dump_json(), encoding="utf-8")
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Be killed when the parent dies, or end at once if it is already gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
