@@ -165,7 +165,7 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 FORMS: tuple[Form, ...] = (
     *SHORT_REPLIES,
     Form(
-        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty,
+        lambda c, q: bool(q.refs.missing) and not (q.plans or asks_zero(q)) and q.change.empty,
         _no_such_proposal,
         Topic.PROPOSALS,
     ),

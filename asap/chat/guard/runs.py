@@ -117,7 +117,7 @@ def _add_run(store: ExperimentStore, folder: Path) -> None:
     operations = (first.model_copy(update={"name": _order("operation name")}), *others)
     facts = profile.model_copy(update={"operations": operations, "source": _order("operation name")})
     said = Statement(
-        plan="data=4 seq=4", hardware="v6e-16", description=_order("description"), step_time=str(log)
+        plan="data=2 seq=4 model=2", hardware="v6e-16", description=_order("description"), step_time=str(log)
     )  # fmt: skip
     run = create_experiment(RUN, said, config=config)
     store.folder.mkdir(parents=True, exist_ok=True)
