@@ -102,6 +102,12 @@ def dense(start):
 
 
 @pytest.fixture
+def three(start):
+    """A fresh chat over the decoder that is laid out worse."""
+    return start("three")
+
+
+@pytest.fixture
 def too_large(start):
     """A batch that does not fit."""
     ExperimentStore().add(Experiment.model_validate({

@@ -148,8 +148,8 @@ def test_the_best_plan_is_the_first_proposal(follow_up, dense):
     assert "300,000,000,000 tokens take" in said
 
 
-def test_a_figure_is_asked_of_all_plans_that_were_compared(start):
-    ask(three := start("three"), "compare 2 and 3")
+def test_a_figure_is_asked_of_all_plans_that_were_compared(three):
+    ask(three, "compare 2 and 3")
     said = ask(three, "tokens/s?")
     assert "proposal 2 (" in said
     assert "proposal 3 (" in said
@@ -158,8 +158,8 @@ def test_a_figure_is_asked_of_all_plans_that_were_compared(start):
 @pytest.mark.parametrize(
     ("which", "rank"), [("the first of these", 2), ("the latter", 3), ("the second of the two", 3)]
 )
-def test_one_of_those_is_counted_among_the_plans_spoken_of(which, rank, start):
-    ask(three := start("three"), "compare proposals 2 and 3")
+def test_one_of_those_is_counted_among_the_plans_spoken_of(which, rank, three):
+    ask(three, "compare proposals 2 and 3")
     assert f"proposal {rank} (" in ask(three, f"how much memory does {which} need?")
 
 

@@ -107,8 +107,8 @@ def test_an_outcome_is_recorded_beside_what_is_asked_of_it(dense):
     assert fact.claim is Claim.OUT_OF_MEMORY
 
 
-def test_an_outcome_and_a_figure_of_two_plans_are_both_recorded(dense):
-    facts = ask(dense, "#1 took 7.2 s, #3 crashed").evidence
+def test_an_outcome_and_a_figure_of_two_plans_are_both_recorded(three):
+    facts = ask(three, "#1 took 7.2 s, #3 crashed").evidence
     assert [fact.claim for fact in facts] == [Claim.STEP_TIME, Claim.FAILED]
 
 

@@ -8,8 +8,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("text", ["why does 1 come before 3?", "how can 1 be ahead of 3 with a longer step?"])
-def test_an_order_is_explained_by_what_counts(text, dense):
-    said = ask(dense, text).text
+def test_an_order_is_explained_by_what_counts(text, three):
+    said = ask(three, text).text
     assert "proposal 1 counts +" in said
     assert "proposal 3 counts +" in said
     assert "predicted gain" in said

@@ -107,11 +107,11 @@ def test_a_step_of_the_warm_up_alone_is_none(megatron):
 # Plans in short, and what a short question leaves out
 
 
-def test_a_proposal_has_a_short_name(dense):
-    (fact,) = ask(dense, "ran P3 overnight, 9.1 s").evidence
-    assert fact.plan == dense.conversation.opening[2]
-    (fact,) = ask(dense, "p2 is dead: OOM at 17.1G").evidence
-    assert (fact.claim, fact.plan) == (Claim.OUT_OF_MEMORY, dense.conversation.opening[1])
+def test_a_proposal_has_a_short_name(three):
+    (fact,) = ask(three, "ran P3 overnight, 9.1 s").evidence
+    assert fact.plan == three.conversation.opening[2]
+    (fact,) = ask(three, "p2 is dead: OOM at 17.1G").evidence
+    assert (fact.claim, fact.plan) == (Claim.OUT_OF_MEMORY, three.conversation.opening[1])
 
 
 def test_the_memory_of_a_plan_or_a_change_is_asked_for_in_one_word(dense):

@@ -64,19 +64,19 @@ def test_an_answer_that_leaves_what_was_supposed_says_so(dense):
     assert "without what was supposed before" in ask(dense, "what if the batch is 512", "why not cp 2?").text
 
 
-def test_a_question_is_asked_again_of_the_plan_that_was_meant(dense):
-    second = dense.conversation.order[1]
-    answer = ask(dense, "how much hbm does proposal 1 need?", "no I meant the second")
+def test_a_question_is_asked_again_of_the_plan_that_was_meant(three):
+    second = three.conversation.order[1]
+    answer = ask(three, "how much hbm does proposal 1 need?", "no I meant the second")
     assert answer.topic == "memory"
     assert f"proposal 2 ({second})" in answer.text
-    assert "proposal 3" in ask(dense, "sorry, 3 not 2").text
-    assert not dense.conversation.evidence
+    assert "proposal 3" in ask(three, "sorry, 3 not 2").text
+    assert not three.conversation.evidence
 
 
-def test_an_outcome_is_of_the_plan_that_was_meant_where_it_was_said_just_before(dense):
-    _, second, third = dense.conversation.order
-    ask(dense, "proposal 2 ran out of memory")
-    answer = ask(dense, "sry 3 not 2")
+def test_an_outcome_is_of_the_plan_that_was_meant_where_it_was_said_just_before(three):
+    _, second, third = three.conversation.order
+    ask(three, "proposal 2 ran out of memory")
+    answer = ask(three, "sry 3 not 2")
     assert [fact.plan for fact in answer.retracted] == [second]
     assert [(fact.plan, fact.claim) for fact in answer.evidence] == [(third, Claim.OUT_OF_MEMORY)]
 
@@ -104,9 +104,9 @@ def test_what_the_last_line_stated_is_known_to_the_next_process(home):
 
 
 @pytest.mark.parametrize("text", ["skip 1", "not 1 please", "anything but the first"])
-def test_a_proposal_that_is_not_wanted_shows_the_others_and_records_nothing(text, dense):
-    first, second, _ = dense.conversation.order
-    answer = ask(dense, text)
+def test_a_proposal_that_is_not_wanted_shows_the_others_and_records_nothing(text, three):
+    first, second, _ = three.conversation.order
+    answer = ask(three, text)
     assert not answer.evidence
     assert f"Without {first}:\n2. {second}" in answer.text
 

@@ -14,11 +14,11 @@ def test_time_on_chips_is_set_against_what_the_plan_saves(dense):
     assert "by which undisturbed steps vary" in text
 
 
-def test_steps_a_price_and_another_plan_go_on_with_what_is_saved(dense):
-    first, second, _ = dense.conversation.order
-    assert f"Over 40,000 steps {first} is expected to save" in ask(dense, "we have 40k steps left").text
-    assert "At $2.1 a chip-hour that is $" in ask(dense, "at $2.1/gpu-h").text
-    text = ask(dense, "no I meant the second").text
+def test_steps_a_price_and_another_plan_go_on_with_what_is_saved(three):
+    first, second, _ = three.conversation.order
+    assert f"Over 40,000 steps {first} is expected to save" in ask(three, "we have 40k steps left").text
+    assert "At $2.1 a chip-hour that is $" in ask(three, "at $2.1/gpu-h").text
+    text = ask(three, "no I meant the second").text
     assert f"Over 40,000 steps {second} is expected to save" in text
     assert "At $2.1 a chip-hour" in text
 
