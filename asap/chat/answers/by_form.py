@@ -177,11 +177,9 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 FORMS: tuple[Form, ...] = (
     *SHORT_REPLIES,
     Form(
-<<<<<<< HEAD
-        lambda c, q: bool(q.refs.missing) and not q.plans and q.change.empty and outside_cause(q) is None,
-=======
-        lambda c, q: bool(q.refs.missing) and not (q.plans or asks_zero(q)) and q.change.empty,
->>>>>>> advice
+        lambda c, q: (
+            bool(q.refs.missing) and not (q.plans or asks_zero(q)) and q.change.empty and outside_cause(q) is None
+        ),
         _no_such_proposal,
         Topic.PROPOSALS,
     ),
