@@ -24,7 +24,7 @@ Effort = Literal["full", "reduced", "least"]
 EFFORTS: dict[Effort, float] = {"full": 0.0, "reduced": -0.5, "least": -1.0}
 """Values of the compiler's ``exec_time_optimization_effort``. ``reduced`` finishes where ``full`` spends minutes on
 single instructions, as on v6e; ``least`` is for HBM and collectives only (docs/verify.md)."""
-LEVELS: dict[Effort, str] = {"full": "UNKNOWN", "reduced": "O2", "least": "O0"}
+LEVELS: dict[Effort, str] = {"full": "UNKNOWN", "reduced": "O1", "least": "O0"}
 """The same as values of ``optimization_level``, which JAX has instead since 0.11."""
 
 
