@@ -26,7 +26,7 @@ BETTER = "data=128 model=2 microbatches=1 remat=full"
 
 
 class ByDegree:
-    """The less tensor parallelism, the faster; without rematerialisation it does not fit."""
+    """The less tensor parallelism, the faster; where all products are kept it does not fit."""
 
     name = "table"
 
@@ -36,7 +36,7 @@ class ByDegree:
     def evaluate(self, configuration, place, seconds=math.inf):
         self.asked.append(configuration)
         plan = Plan.parse(configuration)
-        if plan.remat is not None and plan.remat.value == "none":
+        if plan.remat is not None and plan.remat.value == "minimal":
             reason = feedback(Code.OUT_OF_MEMORY, "needs more </data> than there is")
             return Outcome(status="rejected", provenance=Provenance.MEASURED, feedback=(reason,))
         return Outcome(status="done", step_time_s=4.0 + plan.degree("model"), provenance=Provenance.MEASURED)
@@ -110,13 +110,13 @@ def test_a_model_may_stop(played):
 
 
 def test_feedback_reaches_the_model_as_data(played):
-    remat_none = "data=256 microbatches=1 remat=none"
+    keeps_all = "data=256 microbatches=1 remat=minimal"
 
     def script(question: Question) -> Say:
-        return choice(GOOD if "OUT_OF_MEMORY" in question.asked else remat_none)
+        return choice(GOOD if "OUT_OF_MEMORY" in question.asked else keeps_all)
 
     session, _, questions = played(script, budget=3)
-    assert [each.configuration for each in session.tries[1:]] == [remat_none, GOOD]
+    assert [each.configuration for each in session.tries[1:]] == [keeps_all, GOOD]
     assert "needs more ‹/data› than there is" in questions[-1].asked
 
 

@@ -48,12 +48,13 @@ def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path
 def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
     import io
 
-    proposals = json.loads(asap("analyze", "now", "--format", "json").out)["proposals"]
+    llama("wide", "9s", "ici_tensor_parallelism=16", "per_device_batch_size=1")
+    proposals = json.loads(asap("analyze", "wide", "--format", "json").out)["proposals"]
     first, second = (Plan.model_validate(proposal["plan"]) for proposal in proposals[:2])
     for said in (f"{second} ran out of memory\n", f"{first} measured 30 s\n"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
-        assert asap("chat", "now").code == 0
-    asap("analyze", "now")
+        assert asap("chat", "wide").code == 0
+    asap("analyze", "wide")
     score = json.loads(asap("ledger", "--format", "json").out)["score"]
     assert (score["measured"], score["inside"]) == (1, 0)
     assert (score["memory_verdicts"], score["memory_right"]) == (2, 1)

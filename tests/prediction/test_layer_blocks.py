@@ -22,7 +22,7 @@ def held(plan, model, work=WORK):
         ("gemma3-12b", "v6e-256", "data=256 remat=full", 256, 32768, 16, 28.54, 0.15),
         ("gemma4-26b", "tpu7x-4x4x4", "data=128 remat=full", 2048, 4096, 1, 93.75, 0.05),
         ("gemma4-31b", "tpu7x-4x4x4", "data=128 remat=save_out_proj", 512, 8192, 8, 74.05, 0.05),
-        ("gpt-oss-120b", "tpu7x-4x4x4", "replica=2 data=64 remat=full offload=activations", 1280, 8192, 1, 82.46, 0.05),
+        ("gpt-oss-120b", "tpu7x-4x4x4", "replica=2 data=64 remat=full offload=activations", 1280, 8192, 1, 82.46, 0.06),
     ],
 )
 def test_blocks_of_unlike_layers_are_held_as_the_compiler_holds_them(

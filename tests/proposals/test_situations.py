@@ -206,7 +206,7 @@ def test_the_grid_says_what_the_prediction_says(study, allowed):
 def test_the_first_proposal_beats_whatever_can_be_predicted():
     study = run("data=16 model=16 microbatches=1 remat=full")
     found = proposed(study)
-    assert found.situation.name == "spare_memory"
+    assert found.situation.name == "improvable"
     everything = search(study, lambda meshes: np.zeros(len(meshes)))
     places, figures = tuple(everything.possible.T), everything.evaluation
     worth = after_doubt_of_each(figures.gain[places], figures.half_width(places), figures.fit_odds[places])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.fit.predicted_runs import allocator_of, minimum_memory, stacked
 from asap.prediction.prediction import FIT_CONFIDENCE
+from asap.prediction.step_model.groups import EXPANDABLE
 from asap.prediction.step_model.memory import StepMemory
 from asap.prediction.uncertainty.calibration import AllocatorOverhead
 
@@ -29,11 +30,19 @@ SPREAD = np.array([0.1, 0.3, 0.5])
 
 
 def fit_allocator_overheads(runs: Sequence[PublishedRun]) -> dict[str, AllocatorOverhead]:
-    """The overhead of each allocator that best separates runs that fitted from runs that did not."""
+    """The overhead of each allocator that best separates runs that fitted from runs that did not.
+
+    What a TPU holds is fitted to what its compiler allocates, so published runs do not lower it. Expandable segments
+    follow PyTorch's other runs (:meth:`Fit.overhead`).
+    """
     by_allocator: dict[str, list[PublishedRun]] = defaultdict(list)
     for run in runs:
         by_allocator[allocator_of(run)].append(run)
-    return {allocator: _fit_one(found) for allocator, found in sorted(by_allocator.items())}
+    by_allocator.pop(EXPANDABLE, None)
+    found = {allocator: _fit_one(own) for allocator, own in sorted(by_allocator.items())}
+    if (planned := found.get("tpu")) is not None:
+        found["tpu"] = planned.model_copy(update={"scale": max(planned.scale, 1.0)})
+    return found
 
 
 def _fit_one(runs: Sequence[PublishedRun]) -> AllocatorOverhead:

@@ -110,8 +110,9 @@ def _effort_options(effort: Effort) -> dict[str, float | str]:
     """How the interpreter's JAX says it: a number until 0.10, a level since."""
     import jax
 
-    by_level = "jax_optimization_level" in jax.config.values
-    return {"optimization_level": LEVELS[effort]} if by_level else {"exec_time_optimization_effort": EFFORTS[effort]}
+    if "jax_exec_time_optimization_effort" in jax.config.values:
+        return {"exec_time_optimization_effort": EFFORTS[effort]}
+    return {"optimization_level": LEVELS[effort]}
 
 
 def parse_hbm_limits(message: str) -> tuple[float | None, float | None]:

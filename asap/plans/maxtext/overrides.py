@@ -8,7 +8,7 @@ from asap.plans.maxtext import rematerialisation
 from asap.plans.maxtext.axes import check_axes, read_mesh, write_mesh
 from asap.plans.maxtext.custom_mesh import CUSTOM_MESH, EMPTY, SPLIT, check_custom_mesh, write_layout
 from asap.plans.maxtext.pipeline import read_microbatches, read_repeats, write_batch, write_pipeline
-from asap.plans.maxtext.rematerialisation import check_recomputation, read_offload, read_remat, write_remat
+from asap.plans.maxtext.rematerialisation import as_written, check_recomputation, read_offload, read_remat, write_remat
 from asap.plans.maxtext.requirements import check, required
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES
 from asap.plans.plan import OF_WORKLOAD, Plan
@@ -159,6 +159,7 @@ def _needed(
 ) -> dict[str, str]:
     """Overrides without those that the plan, read back, does not miss."""
     settings = _DEFAULTS | dict(current)
+    plan = plan.model_copy(update={"remat": as_written(plan.remat, current)})
     devices, slices = plan.ici.devices, plan.dcn.devices
 
     def runs(kept: Mapping[str, str]) -> bool:

@@ -77,6 +77,14 @@ def always_recomputes(settings: Mapping[str, object]) -> bool:
     return str(settings.get("scan_layers", True)).lower() != "false"
 
 
+def as_written(policy: Policy | None, settings: Mapping[str, object]) -> Policy | None:
+    """What MaxText reads where a plan has been written: the nearest group for one that it does not have."""
+    if policy is Remat.NONE and not always_recomputes(settings):
+        return policy
+    nearest = _NEAREST.get(policy) if isinstance(policy, Remat) else None
+    return MAXTEXT_POLICIES[nearest] if nearest else policy
+
+
 def check_recomputation(plan: Plan, settings: Mapping[str, object]) -> None:
     """Raise a PlanError where a plan recomputes nothing, and MaxText does."""
     if plan.remat is Remat.NONE and always_recomputes(settings):
