@@ -133,7 +133,7 @@ def test_why_an_axis_of_now_costs(llama, say):
 def test_enough_headroom(llama, say):
     said = say("1 leaves 4.6G free, enuf headroom?", llama).text
     assert "P(fits)" in said
-    assert re.search(r"remat=\S+: \d+\.\d GiB \(", said)
+    assert re.search(r"remat=\S+: \d+\.\d+ GiB \(", said)
 
 
 @pytest.mark.parametrize("text", ["nah batch is 512", "no, batch is 512 for us", "btw gbs=512"])
@@ -171,7 +171,7 @@ def test_what_is_asked_beside_a_retraction_is_answered(llama, say):
 def test_what_is_asked_after_a_topic_is_dropped_is_answered(llama, say):
     said = say("ok forget cp. whats mfu now vs w/ 1", llama).text
     assert "MFU 20.6 %" in said
-    assert "MFU 49.3 %" in said
+    assert "MFU 48.4 %" in said
     assert "nothing of that on record" not in said
 
 
