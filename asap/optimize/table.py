@@ -32,7 +32,7 @@ def rendered(report: OptimizationReport, note: str = "") -> RenderableType:
 
 def _parts(report: OptimizationReport) -> list[RenderableType]:
     parts: list[RenderableType] = [tries_table(report.tries)]
-    parts += [Text(f"· {_numbers(numbers)}: {said}") for said, numbers in _repeated(report.tries).items()]
+    parts += [Text(f"· {', '.join(map(str, numbers))}: {said}") for said, numbers in _repeated(report.tries).items()]
     parts += [Text(f"· {plain(line)}") for line in dict.fromkeys(report.learnt)]
     if report.best is not None:
         parts += ["", *_best(report.best)]
@@ -112,10 +112,6 @@ def _repeated(tries: Iterable[Try]) -> dict[str, list[int]]:
         for feedback in each.outcome.feedback if each.outcome and each.outcome.status == "done" else ():
             said.setdefault(_said(feedback), []).append(each.number)
     return {words: numbers for words, numbers in said.items() if len(numbers) > 1}
-
-
-def _numbers(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _said(feedback: Feedback) -> str:

@@ -16,10 +16,7 @@ _NOT_A_NUMBER = re.compile(r"\bloss:? *(?:nan|inf)\b", re.IGNORECASE)
 _HBM = (
     (re.compile(r"\bmax reserved: ([\d.]{1,20})"), 2.0**20),  # Megatron-LM, report_memory, MB
     (re.compile(r"\bmemory: *([\d.]{1,20})GiB\("), 2.0**30),  # torchtitan
-    (
-        re.compile(r"\bTotal (?:estimated )?memory size: ([\d.]{1,20}) GB\b"),
-        2.0**30,
-    ),  # MaxText, max_utils.py, of the compiler
+    (re.compile(r"\bTotal (?:estimated )?memory size: ([\d.]{1,20}) GB\b"), 2.0**30),  # MaxText, as compiled
 )
 _ENUM = re.compile(r"^[A-Z]\w*\.(?=\w+$)")
 """The class of a value of an enumeration: MaxText writes ``RematLocation.DEVICE`` for ``device``."""
