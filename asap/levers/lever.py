@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from asap.models import Workload
+from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.launchers import Stack
 
@@ -21,6 +21,7 @@ class Run:
         workload: of a step.
         stack: whose words set it.
         xla: XLA compiles the step and plans its memory.
+        model: what is trained; ``None`` if it is not known.
         chip: name of the chip; empty if it is not known.
         settings: the stack's settings on record.
     """
@@ -29,6 +30,7 @@ class Run:
     workload: Workload
     stack: Stack
     xla: bool
+    model: Architecture | None = None
     chip: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
 

@@ -1,9 +1,13 @@
 """Rematerialisation: what the backward pass computes again, and which activations wait in host memory meanwhile."""
 
+from fractions import Fraction
+
 from asap.levers.lever import PRESENT, Lever, Run, Value
+from asap.models import Architecture
 from asap.plans import Plan, Remat
 from asap.plans.deepspeed.trainer import RECOMPUTE, recomputation_key
 from asap.plans.maxtext.rematerialisation import always_recomputes
+from asap.plans.partial_remat import Module, RecomputedLayers, RecomputedModules
 from asap.plans.remat import Policy, SavedTensors, Tensor
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
@@ -34,6 +38,16 @@ _BY_TENSOR: tuple[tuple[Policy, bool], ...] = (
 """Policies tensor by tensor that are tried (MaxText's ``custom``), and whether layer inputs wait on the host: those of
 MaxText's benchmarks and of AI-Hypercomputer/tpu-recipes, and what lies between them."""
 _MEGATRON = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
+_SHARES = {
+    **dict.fromkeys(("megatron", "bridge", "nemo"), (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))),
+    "torchtitan": (Fraction(1, 4), Fraction(1, 2)),
+}
+"""Shares of the layers that a stack can recompute as a whole."""
+_OF_MODULES = ("megatron", "bridge")
+_DENSE: tuple[tuple[Module, ...], ...] = (("layernorm",), ("layernorm", "mlp"))
+_MIXTURE: tuple[tuple[Module, ...], ...] = (("layernorm", "moe_act"), ("layernorm", "moe"))
+_LATENT: tuple[tuple[Module, ...], ...] = (("layernorm", "mla_up_proj", "moe_act"),)
+"""Modules that recipes of Megatron-Core recompute, by what is trained."""
 
 
 def with_policy(plan: Plan, remat: Policy, *, inputs_on_host: bool = False) -> Plan:
@@ -52,6 +66,20 @@ def policies(run: Run) -> tuple[Remat, ...]:
     return tuple(policy for policy in known if policy is not Remat.NONE or not recomputes)
 
 
+def partial_policies(run: Run) -> tuple[Policy, ...]:
+    """Policies of a run's stack that recompute some layers, or some modules of each."""
+    layers = tuple(RecomputedLayers(share) for share in _SHARES.get(run.stack, ()))
+    if run.stack not in _OF_MODULES or run.model is None:
+        return layers
+    return (*layers, *(RecomputedModules(modules) for modules in _modules_of(run.model)))
+
+
+def _modules_of(model: Architecture) -> tuple[tuple[Module, ...], ...]:
+    if not model.is_moe:
+        return _DENSE
+    return (*_MIXTURE, *(_LATENT if model.kv_lora_rank else ()))
+
+
 def _read(plan: Plan) -> str:
     host = " (layer inputs on the host)" if "activations" in plan.offload and plan.remat is not Remat.OFFLOAD else ""
     return f"{plan.remat.value if plan.remat else 'unknown'}{host}"
@@ -61,7 +89,8 @@ def _values(run: Run) -> tuple[Value, ...]:
     if run.plan.remat is None or (run.stack == "deepspeed" and recomputation_key(run.settings) is None):
         return (PRESENT,)
     known = policies(run)
-    choices = [*((policy, False) for policy in known), *(_BY_TENSOR if Remat.OFFLOAD in known else ())]
+    choices = [(policy, False) for policy in (*known, *partial_policies(run))]
+    choices += _BY_TENSOR if Remat.OFFLOAD in known else ()
     now = _read(run.plan)
     plans = [(policy, host) for policy, host in choices if _read(_under(run.plan, policy, host)) != now]
     return (PRESENT, *(_value(policy, host) for policy, host in plans))

@@ -9,6 +9,7 @@ from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Sett
 from asap.plans import AXES, Plan, Remat
 from asap.plans import Mesh as Degrees
 from asap.plans.axes import Network
+from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.remat import Offload, Policy, SavedTensors, StatePrecision
 
@@ -24,6 +25,8 @@ def plan_text(plan: Plan) -> str:
     unsaid = [name for name in OF_WORKLOAD if name not in _OF_PLAN and getattr(plan, name) is not None]
     if unsaid:
         raise PlanError(f"a mapping program has no line for {unsaid[0]}", where=str(plan))
+    if isinstance(plan.remat, RecomputedLayers | RecomputedModules):
+        raise PlanError(f"a mapping program has no line for remat={plan.remat}", hint="it says layers one by one")
     terms = [term.split("=", 1) for term in str(plan).split()]
     degrees = " ".join(f"{key}={value}" for key, value in terms if key.removeprefix("dcn.") in AXES)
     lines = [f"mesh {degrees or 'data=1'}"]

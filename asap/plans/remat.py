@@ -1,12 +1,13 @@
 """What the backward pass recomputes, what lies in host memory, and what the optimizer keeps."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias, get_args
+from fractions import Fraction
+from typing import Literal, TypeAlias, get_args
 
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
+from asap.plans.policy_text import PolicyText
 
 Offload = Literal["optimizer", "parameters", "activations"]
 Tensor = Literal["query", "key", "value", "context", "out", "gate", "up"]
@@ -41,7 +42,7 @@ class Remat(StrEnum):
 
 
 @dataclass(frozen=True)
-class SavedTensors:
+class SavedTensors(PolicyText):
     """A policy tensor by tensor: what is kept on the device, and what in host memory (``key+value+host.query``)."""
 
     device: tuple[Tensor, ...] = ()
@@ -51,9 +52,6 @@ class SavedTensors:
     def value(self) -> str:
         """The text of a plan, like that of a named policy: ``qkv+context+host.out``."""
         return "+".join([*_short(self.device), *(f"{_HOST}{word}" for word in _short(self.host))])
-
-    def __str__(self) -> str:
-        return self.value
 
     def __contains__(self, tensor: str) -> bool:
         return tensor in self.device or tensor in self.host
@@ -72,15 +70,6 @@ class SavedTensors:
         device: tuple[Tensor, ...] = tuple(tensor for tensor in TENSORS if places.get(tensor) is False)
         return cls(device, tuple(tensor for tensor in TENSORS if places.get(tensor)))
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        text = core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema())
-        return core_schema.json_or_python_schema(
-            json_schema=text,
-            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
-            serialization=core_schema.to_string_ser_schema(),
-        )
-
 
 def _short(tensors: tuple[Tensor, ...]) -> list[str]:
     """Words for tensors, one for those that have one together."""
@@ -96,7 +85,7 @@ def _tensors(word: str) -> list[str]:
     return [f"{place}{part}" for part in TOGETHER.get(word.removeprefix(place), (word.removeprefix(place),))]
 
 
-Policy: TypeAlias = Remat | SavedTensors
+Policy: TypeAlias = Remat | SavedTensors | RecomputedModules | RecomputedLayers
 
 SAVED: dict[Remat, SavedTensors] = {
     Remat.MINIMAL: SavedTensors(("query", "key", "value", "out", "gate", "up")),
@@ -111,13 +100,57 @@ SAVED: dict[Remat, SavedTensors] = {
 
 def saved_tensors(policy: Policy) -> SavedTensors:
     """What a policy saves, and where: all on the device where it does not name tensors."""
-    return policy if isinstance(policy, SavedTensors) else SAVED.get(policy, SavedTensors(TENSORS))
+    if isinstance(policy, SavedTensors):
+        return policy
+    return SAVED.get(policy, SavedTensors(TENSORS)) if isinstance(policy, Remat) else SavedTensors(TENSORS)
 
 
-def recomputed_tensors(policy: Policy) -> int:
-    """Tensors of a layer that a policy computes again."""
+def recomputed_modules(modules: Collection[str]) -> Policy:
+    """The policy that computes these modules of Megatron-Core again: a named one if there is one."""
+    policy = RecomputedModules.of(modules)
+    return {(): Remat.NONE, ("core_attn",): Remat.SELECTIVE}.get(policy.modules, policy)
+
+
+def recomputed_layers(share: Fraction) -> Policy:
+    """The policy that computes a share of the layers again: a named one for all and none of them."""
+    return Remat.NONE if share <= 0 else Remat.FULL if share >= 1 else RecomputedLayers(share)
+
+
+def read_policy(text: str) -> Policy:
+    """A policy by its name or in words of its own: ``full``, ``qkv+context``, ``selective.mlp``, ``full.1/2``.
+
+    Raises:
+        ValueError: it is none; the message says what a text that begins like one must be.
+    """
+    if (named := POLICIES.get(text.lower())) is not None:
+        return named
+    if text.lower().startswith("selective."):
+        return recomputed_modules(RecomputedModules.parse(text).modules)
+    if text.lower().startswith("full."):
+        return RecomputedLayers.parse(text)
+    tensors = SavedTensors.parse(text)
+    return saved(tensors.device, tensors.host, inputs_on_host=False)
+
+
+def recomputes_layers(policy: Policy | None) -> bool:
+    """Whether a policy computes layers again as a whole."""
+    return policy is Remat.FULL or isinstance(policy, RecomputedLayers)
+
+
+def recomputed_tensors(policy: Policy) -> float:
+    """Tensors of a layer that a policy computes again, to order policies by."""
+    if isinstance(policy, RecomputedLayers):
+        return float(policy.share * len(TENSORS))
+    if isinstance(policy, RecomputedModules):
+        return float(sum(_TENSORS_OF[module] for module in policy.modules))
     kept = policy if isinstance(policy, SavedTensors) else SAVED.get(policy)
-    return sum(tensor not in kept for tensor in TENSORS) if kept else int(policy is Remat.SELECTIVE)
+    return float(sum(tensor not in kept for tensor in TENSORS) if kept else policy is Remat.SELECTIVE)
+
+
+_TENSORS_OF: dict[str, float] = {
+    "core_attn": 1, "layernorm": 0.5, "mla_up_proj": 3, "mlp": 2, "moe": 2.5, "moe_act": 0.5, "shared_experts": 1,
+}  # fmt: skip
+"""By how many tensors of :data:`TENSORS` a module counts; a norm or an activation is less than a product."""
 
 
 def saved(device: Iterable[str], host: Iterable[str], inputs_on_host: bool) -> Policy:

@@ -14,7 +14,8 @@ from typing import Any, get_args
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.axes import AXES, MEANINGS, axis_of
-from asap.plans.remat import POLICIES, TENSORS, Offload, Optimizer, Policy, SavedTensors, StatePrecision, saved
+from asap.plans.partial_remat import OF_PARTS
+from asap.plans.remat import POLICIES, TENSORS, Offload, Optimizer, Policy, StatePrecision, read_policy
 
 LONGEST = 1000
 """Characters; a plan with every axis under the longest names has fewer."""
@@ -41,6 +42,11 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("first_moment", "second_moment", "weight_precision"), get_args(StatePrecision)),
     "optimizer": get_args(Optimizer),
 }
+
+_POLICIES = (
+    f"one of {', '.join(POLICIES)}; or tensors out of {', '.join(TENSORS)}, as in key+value+host.query; or Megatron's"
+    " modules, as in selective.layernorm+moe_act; or a share of the layers, as in full.1/2"
+)
 
 _FLAG = r"--[a-z][\w-]*"
 _VALUE = r"[^\s,;{}]+"
@@ -138,15 +144,14 @@ def _setting(name: str, term: Term) -> Any:
 
 
 def _policy(term: Term) -> Policy:
-    """A named policy, or tensors: ``remat=key+value+host.query``."""
-    if (named := POLICIES.get(term.value.lower())) is not None:
-        return named
+    """A named policy, tensors (``remat=key+value+host.query``), modules or a share of the layers."""
     try:
-        tensors = SavedTensors.parse(term.value)
+        return read_policy(term.value)
     except ValueError as error:
-        hint = f"one of {', '.join(POLICIES)}; or tensors out of {', '.join(TENSORS)}, as in key+value+host.query"
-        raise PlanError(f"{term.key} cannot be {plain(term.value, 40)!r}", where="plan", hint=hint) from error
-    return saved(tensors.device, tensors.host, inputs_on_host=False)
+        parts = term.value.lower().startswith(OF_PARTS)
+        raise PlanError(
+            f"{term.key} cannot be {plain(term.value, 40)!r}", where="plan", hint=str(error) if parts else _POLICIES
+        ) from error
 
 
 def _count(term: Term) -> int:

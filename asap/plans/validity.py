@@ -12,13 +12,17 @@ from typing import Any
 from asap.core.errors import PlanError
 from asap.models import Architecture, Workload
 from asap.plans.launchers import stack_of
+from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import AXES, Plan
+
+_COUNTS_LAYERS = ("megatron", "nemo", "bridge")
+"""Stacks that say how many layers of a stage are recomputed."""
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """The facts that limit a plan; ``None`` is unknown. A ``sharded_width`` or ``whole_kv_heads`` of 0 divides over any
-    devices, and ``most_stages`` of 0 is no limit."""
+    """The facts that limit a plan; ``None`` is unknown. A ``sharded_width``, ``whole_kv_heads`` or ``counted_layers``
+    of 0 divides into any parts, and ``most_stages`` of 0 is no limit."""
 
     devices_per_slice: int | None = None
     slices: int | None = None
@@ -30,6 +34,7 @@ class Constraints:
     most_stages: int = 0
     experts: int | None = None
     layers: int | None = None
+    counted_layers: int = 0
     sharded_width: int | None = None
     experts_over: tuple[str, ...] = ()
 
@@ -42,6 +47,7 @@ class Constraints:
         slices: int | None = 1,
     ) -> "Constraints":
         """Collect what is known of a run."""
+        layers = workload.pipelined_layers or (architecture.layers if architecture else None)
         return cls(
             devices_per_slice=devices_per_slice,
             slices=slices,
@@ -52,7 +58,8 @@ class Constraints:
             whole_kv_heads=_whole_kv_heads(architecture, workload.framework) if architecture else 0,
             most_stages=_most_stages(architecture, workload.framework) if architecture else 0,
             experts=architecture.experts if architecture else None,
-            layers=workload.pipelined_layers or (architecture.layers if architecture else None),
+            layers=layers,
+            counted_layers=(layers or 0) if stack_of(workload.framework) in _COUNTS_LAYERS else 0,
             sharded_width=_sharded_width(architecture, workload.framework) if architecture else None,
             experts_over=workload.experts_over,
         )
@@ -80,6 +87,7 @@ class Degrees:
     dcn_devices: Any
     microbatches: Any = 1
     pipeline_repeats: Any = 1
+    recomputed_parts: Any = 1
     experts_over: tuple[str, ...] = ()
 
     @classmethod
@@ -92,6 +100,7 @@ class Degrees:
             dcn_devices=plan.dcn.devices,
             microbatches=plan.microbatches or 1,
             pipeline_repeats=plan.pipeline_repeats,
+            recomputed_parts=recomputed_parts(plan),
             experts_over=experts_over,
         )
 
@@ -191,12 +200,23 @@ RULES = (
         "{fact} layers do not divide into {stage} stages times pipeline_repeats={pipeline_repeats}",
     ),
     Rule(
+        "recomputed_layers",
+        "counted_layers",
+        lambda d, n: n % (d.stage * d.pipeline_repeats * d.recomputed_parts) == 0,
+        "of {fact} layers over {stage} stages times pipeline_repeats={pipeline_repeats}, no whole number is recomputed",
+    ),
+    Rule(
         "width",
         "sharded_width",
         lambda d, n: n % d.width_shards == 0,
         "a width of {fact} does not divide over {width_shards} shards (data x seq x expert) of the weights",
     ),
 )
+
+
+def recomputed_parts(plan: Plan) -> int:
+    """Parts of a stage's layers, some of which are recomputed; 1 where all are treated alike."""
+    return plan.remat.share.denominator if isinstance(plan.remat, RecomputedLayers) else 1
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table, mesh_of
 from asap.plans.plan import OF_WORKLOAD
-from asap.plans.validity import RULES, Constraints, Degrees
+from asap.plans.validity import RULES, Constraints, Degrees, recomputed_parts
 from asap.prediction.step_model.encoding import hardware_inputs, model_inputs, plan_inputs
 from asap.prediction.step_model.encoding.workload import under_meshes, workload_under_plans
 from asap.prediction.step_model.inputs import PlanInputs, StepInputs, WorkloadInputs
@@ -98,6 +98,7 @@ class ConfigurationGrid:
             dcn_devices=self.incumbent.dcn.devices,
             microbatches=np.maximum(micro, 1),
             pipeline_repeats=np.where(stages > 1, repeats, 1),
+            recomputed_parts=self._along("remat", recomputed_parts),
             experts_over=constraints.experts_over,
         )
         passed = (micro >= 1) & (micro == np.floor(micro))

@@ -4,17 +4,23 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
-from asap.plans.remat import SavedTensors
+from asap.plans.partial_remat import MODULES
+from asap.plans.remat import SavedTensors, recomputed_layers, recomputed_modules
 
 degrees = st.integers(min_value=1, max_value=64)
 meshes = st.builds(Mesh, **dict.fromkeys(AXES, degrees))
+policies = (
+    st.sampled_from([*Remat, SavedTensors(("key", "up"), ("query",)), SavedTensors(("context",))])
+    | st.sets(st.sampled_from(MODULES)).map(recomputed_modules)
+    | st.fractions(0, 1, max_denominator=96).map(recomputed_layers)
+)
 plans = st.builds(
     Plan,
     ici=meshes,
     dcn=meshes,
     microbatches=st.none() | degrees,
     pipeline_repeats=degrees,
-    remat=st.none() | st.sampled_from([*Remat, SavedTensors(("key", "up"), ("query",)), SavedTensors(("context",))]),
+    remat=st.none() | policies,
     offload=st.lists(st.sampled_from(["optimizer", "parameters", "activations"]), unique=True).map(tuple),
 )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from asap.models.workload import ContextParallel
 from asap.plans import Remat
+from asap.plans.partial_remat import MODULES
+from asap.plans.remat import Policy, recomputed_modules
 from asap.prediction.step_model.groups import framework_class
 
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
@@ -22,24 +24,36 @@ _REMAT = (
     (Remat.MINIMAL, r"minimal|dots"),
     (Remat.FULL, r"full|every|layer|remat|nothing_saveable|checkpoint|uniform|block"),
 )
+_MODULES = {name: name for name in MODULES} | {"norm": "layernorm", "act": "moe_act", "attention": "core_attn"}
+"""Words of rows for what Megatron-Core recomputes."""
 _FAMILIES = (
     "llama", "mixtral", "mistral", "deepseek", "qwen", "gemma", "nemotron", "maxtext", "mpt", "moe", "gpt", "bloom",
     "internlm", "lucie", "kimi", "olmo", "falcon",
 )  # fmt: skip
 
 
-def remat_of(row: Mapping[str, Any]) -> tuple[Remat | None, bool]:
+def remat_of(row: Mapping[str, Any]) -> tuple[Policy | None, bool]:
     """The policy, and whether activations go to host memory; ``None`` where the row does not tell.
 
-    Selective means attention alone in Megatron, and all but matrix multiplications in PyTorch's own checkpointing.
+    Selective means modules in Megatron, by default attention alone, and all but matrix multiplications in PyTorch's own
+    checkpointing.
     """
     text = str(row.get("remat") or "").casefold()
+    if (modules := _modules_of(text)) and framework_class(framework_of(row)) in ("megatron", "nemo"):
+        return recomputed_modules(modules), False
     policy = next((policy for policy, pattern in _REMAT if re.search(pattern, text)), None)
     if policy is None and re.search(r"recompute", str(row.get("notes") or "")):
         policy = Remat.FULL
     if policy is Remat.SELECTIVE and framework_class(framework_of(row)) == "fsdp":
         policy = Remat.MINIMAL
     return policy, "offload" in text
+
+
+def _modules_of(text: str) -> list[str]:
+    """Modules in brackets, if nothing else is in them: ``selective (norm, act)``."""
+    found = re.search(r"\((?:modules?\s+)?([\w, ]+)\)$", text)
+    words = re.split(r",\s*", found[1]) if found else []
+    return [_MODULES[word] for word in words] if all(word in _MODULES for word in words) else []
 
 
 def attention_of(row: Mapping[str, Any]) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from asap.core.errors import PlanError
 from asap.plans import Remat
 from asap.plans.remat import SAVED, Offload, Policy, SavedTensors
 
@@ -40,4 +41,8 @@ def checkpointed(function: Callable[..., Any], remat: Policy, offload: Sequence[
 def _saved(remat: Policy) -> SavedTensors | None:
     """Tensors that a policy saves; ``None`` where it saves all but some: ``none``, and ``selective`` all but what
     attention writes."""
-    return SAVED.get(remat) if isinstance(remat, Remat) else remat
+    if isinstance(remat, SavedTensors):
+        return remat
+    if isinstance(remat, Remat):
+        return SAVED.get(remat)
+    raise PlanError(f"remat={remat} is Megatron's: the reference step recomputes all layers alike")

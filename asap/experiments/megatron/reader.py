@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
+from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
@@ -24,6 +25,7 @@ from asap.flags.environment import is_performance_variable
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import experts_over, from_arguments
+from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
 
@@ -224,14 +226,12 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
     if split and split > tensor and plan.degree("expert") > 1:
         said, taken = settings.get("expert_model_parallel_size"), plan.degree("expert")
         notes.append(f"expert_tensor_parallel_size={split}: {said} x {split} devices are taken as {taken} x {tensor}")
-    if plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
-        count, each = settings.count("recompute_num_layers"), (layers or 0) // plan.degree("stage")
-        if count is not None and count < each:
-            notes.append(f"{count} of {each} layers of a stage are recomputed; all are taken as recomputed")
+    if layers is None and plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
+        notes.append("recompute_method block: all layers are taken as recomputed, as their number is not known")
     if "a2a+p2p" in settings.words("cp_comm_type"):
         notes.append("cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence")
-    modules = [m for m in settings.words("recompute_modules") if m != "core_attn"]
-    if modules and settings.text("recompute_granularity") == "selective":
+    unknown = [plain(module, 40) for module in settings.words("recompute_modules") if module not in MODULES]
+    if unknown and settings.text("recompute_granularity") == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
-        notes.append(f"recompute_modules {', '.join(modules)}: taken as remat={taken}, the nearest that is modelled")
+        notes.append(f"recompute_modules {', '.join(unknown)}: not modelled; the rest is taken as remat={taken}")
     return tuple(notes)

@@ -163,9 +163,6 @@ def _plan(settings: StackSettings, experiment: Experiment, layers: int | None) -
 
 def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
     notes = []
-    option = settings.text(titan.REMAT_OPTION, "2")
-    if settings.text(titan.REMAT, "selective") == "selective" and option not in ("1", "op"):
-        notes.append(f"one of {option} layers is recomputed (selective_ac_option); taken as remat=minimal")
     if plan.remat is None:
         notes.append("what is recomputed is unknown: a memory budget decides it (activation_checkpoint.mode)")
     if folded := tuple(axis for axis in titan.experts_over(settings) if plan.degree(axis) > 1):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
+from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import Plan
 from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
 
@@ -146,6 +147,8 @@ def _named_policy(plan: Plan, current: Mapping[str, object]) -> str | None:
 
 
 def _custom(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
+    if isinstance(plan.remat, RecomputedLayers | RecomputedModules):
+        raise PlanError(f"MaxText has no recomputation like remat={plan.remat}", hint="full, or a policy by tensor")
     tensors = plan.remat if isinstance(plan.remat, SavedTensors) else SAVED.get(plan.remat or Remat.FULL)
     if tensors is None:
         raise PlanError(f"MaxText does not offload activations with remat={plan.remat}", hint="remat=full does")

@@ -4,6 +4,7 @@ Data parallelism replicates parameters (``replica``) unless Megatron-FSDP or PyT
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
@@ -16,7 +17,9 @@ from asap.plans.megatron.deepspeed import (
 from asap.plans.megatron.dependents import counted_layers
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import has_biased_experts
-from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.partial_remat import MODULES as CORE_MODULES
+from asap.plans.plan import Mesh, Offload, Plan
+from asap.plans.remat import Policy, Remat, recomputed_layers, recomputed_modules
 
 TENSOR, PIPELINE, CONTEXT = "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
@@ -63,11 +66,12 @@ def from_arguments(
     ici = Mesh(
         replica=replicas, data=groups // (expert * replicas), seq=context, model=tensor, expert=expert, stage=stages
     )
+    repeats = _repeats(arguments, stages, layers)
     return Plan(
         ici=ici,
         microbatches=_microbatches(arguments, groups, global_batch),
-        pipeline_repeats=_repeats(arguments, stages, layers),
-        remat=remat_of(arguments, layers, stages),
+        pipeline_repeats=repeats,
+        remat=remat_of(arguments, layers, stages * repeats),
         offload=_offloaded(arguments),
     )
 
@@ -104,23 +108,34 @@ def is_fully_sharded(arguments: Mapping[str, object]) -> bool:
     return megatron and arguments.get(STRATEGY, FULL_SHARDING) == FULL_SHARDING
 
 
-def remat_of(arguments: Mapping[str, object], layers: int | None = None, stages: int = 1) -> Remat:
+def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks: int = 1) -> Policy:
     """What is recomputed; without ``--recompute-granularity`` nothing.
 
-    ``block`` recomputes so many layers of a stage; any but none counts as all. ``selective`` recomputes modules, by
-    default ``core_attn``; small ones (norms, activations) count as nothing.
+    Args:
+        arguments: by name.
+        layers: decoder layers.
+        chunks: virtual stages of the pipeline. ``block`` recomputes so many layers of each, and all where the layers
+            are not known. ``selective`` recomputes modules, by default ``core_attn``.
     """
     granularity = str(arguments.get(GRANULARITY) or "").casefold()
     if granularity == "full":
-        none = str(arguments.get(METHOD)) == "block" and str(arguments.get(RECOMPUTED_LAYERS)) == "0"
-        return Remat.NONE if none else Remat.FULL
+        count = degree(arguments, RECOMPUTED_LAYERS) if str(arguments.get(RECOMPUTED_LAYERS, "0")) != "0" else 0
+        if str(arguments.get(METHOD)) != "block" or (count and layers is None):
+            return Remat.FULL
+        return recomputed_layers(Fraction(count * chunks, layers or 1))
     if granularity == "selective" or is_true(arguments.get("recompute_activations")):
         said = arguments.get(MODULES)
-        modules = [] if said is None else said.split() if isinstance(said, str) else list(map(str, _sequence(said)))
-        if {"mlp", "moe"} & set(modules):
-            return Remat.SAVE_DOT_EXCEPT_MLP
-        return Remat.SELECTIVE if not modules or "core_attn" in modules else Remat.NONE
+        modules = words_of(said)
+        known = [module for module in modules if module in CORE_MODULES]
+        return Remat.SELECTIVE if said is None or (modules and not known) else recomputed_modules(known)
     return Remat.NONE
+
+
+def words_of(value: object) -> list[str]:
+    """Words of an argument that takes several."""
+    if value is None:
+        return []
+    return value.split() if isinstance(value, str) else list(map(str, _sequence(value)))
 
 
 def _expert_degrees(arguments: Mapping[str, object]) -> tuple[int, int, int, int]:

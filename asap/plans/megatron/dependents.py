@@ -4,7 +4,8 @@
 from collections.abc import Mapping
 
 from asap.plans.megatron.requirements import OVERLAPPED_EXPERTS, is_set
-from asap.plans.plan import Plan, Remat
+from asap.plans.plan import Plan
+from asap.plans.remat import recomputes_layers
 
 FIRST_AND_LAST = (
     "decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers", "num_layers_in_first_pipeline_stage",
@@ -37,11 +38,11 @@ def invalidated(
         current: those on record.
     """
     split, in_rounds = plan.degree("model") > 1, plan.degree("stage") == 1 or plan.pipeline_repeats > 1
-    overlaps = str(wanted.get(_EXPERT, 1)) != "1" and plan.remat is not Remat.FULL and in_rounds
+    overlaps = str(wanted.get(_EXPERT, 1)) != "1" and not recomputes_layers(plan.remat) and in_rounds
     found = [*FIRST_AND_LAST, *_COUNTED] if any(key in changed for key in (*_OF_STAGES, _EACH)) else []
     found += [] if overlaps else OVERLAP
     found += [] if split else ["tp_comm_overlap"]
-    if not split or plan.remat not in (None, Remat.FULL):
+    if not split or not (plan.remat is None or recomputes_layers(plan.remat)):
         found.append("distribute_saved_activations")
     if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
         found.append("overlap_param_gather_with_optimizer_step")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from asap.plans.megatron.arguments import FSDP, GLOBAL_BATCH, INSTANCES, MICRO_BATCH, OFFLOAD, STRATEGY
 from asap.plans.megatron.dependents import CHECKPOINTS, OVERLAP
 from asap.plans.megatron.requirements import PRECISION_AWARE
-from asap.plans.megatron.sections import VIRTUAL_SIZE, is_of_stages, yaml_values
+from asap.plans.megatron.sections import VIRTUAL_SIZE, is_of_stages, literal, yaml_values
 
 RECIPE_WORDS = "words_of_recipe"
 """Among settings: whether a recipe is changed by a ``command``, or in ``python``."""
@@ -29,7 +29,7 @@ def recipe_lines(arguments: Mapping[str, str | bool], form: object) -> str:
     """Arguments that change, a line each in Python, else as words of a command."""
     found = dict(_setting(key, value) for key, value in yaml_values(arguments).items() if key != CHECKPOINTS)
     if form == "python":
-        return "\n".join(f"{_RECIPE}{key} = {_literal(value)}" for key, value in found.items())
+        return "\n".join(f"{_RECIPE}{key} = {literal(value)}" for key, value in found.items())
     return " ".join(f"{key}={value}" for key, value in found.items())
 
 
@@ -54,7 +54,3 @@ def _setting(key: str, value: str | bool | None) -> tuple[str, str | bool | None
         return f"model.config.{key}", value
     name = VIRTUAL_SIZE if is_of_stages(key) else key
     return f"{_SECTIONS.get(key, 'trainer.strategy')}.{name}", value
-
-
-def _literal(value: str | bool | None) -> str:
-    return value if isinstance(value, str) and value.isdecimal() else repr(value)

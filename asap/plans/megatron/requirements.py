@@ -6,10 +6,12 @@ the schedules of its core, NVIDIA/Megatron-LM of August 2026.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.plan import Plan, Remat
+from asap.plans.partial_remat import Module, RecomputedModules
+from asap.plans.plan import Plan
+from asap.plans.remat import Remat, recomputes_layers
 
 PRECISION_AWARE = "use_precision_aware_optimizer"
 _DISTRIBUTED, _SEQUENCE = "use_distributed_optimizer", "sequence_parallel"
@@ -51,20 +53,48 @@ def _refusals(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
     overlapped = is_set(current, OVERLAPPED_EXPERTS) and plan.degree("expert") > 1
     sizes = re.findall(r"\d+", str(current[_OF_LEVELS])) if is_set(current, _OF_LEVELS) else [context]
     levels = math.prod(map(int, sizes))
+    whole_layers = recomputes_layers(plan.remat)
+    modules = plan.remat.modules if isinstance(plan.remat, RecomputedModules) else ()
     return {
+        **_refused_modules(modules, current),
         "PyTorch's FSDP2 goes with no pipeline": fsdp2 and staged,
         "PyTorch's FSDP2 goes with no expert parallelism": fsdp2 and plan.degree("expert") > 1,
         "PyTorch's FSDP2 does not go with a precision-aware optimizer": fsdp2 and _is_precision_aware(plan),
         "the optimizer is offloaded beside FP8 parameters with delayed scaling only": moved and fp8_weights,
-        "CUDA graphs of layers do not go with full recomputation": graphs_of_layers and plan.remat is Remat.FULL,
+        "CUDA graphs of layers do not go with full recomputation": graphs_of_layers and whole_layers,
         "CUDA graphs of layers compute no attention with dropout again": (
             graphs_of_layers and plan.remat is Remat.SELECTIVE and has_attention_dropout(current)
         ),
         f"{OVERLAPPED_EXPERTS} goes with an interleaved pipeline only": (
             overlapped and staged and plan.pipeline_repeats == 1
         ),
-        f"{OVERLAPPED_EXPERTS} does not go with full recomputation": overlapped and plan.remat is Remat.FULL,
+        f"{OVERLAPPED_EXPERTS} does not go with full recomputation": overlapped and whole_layers,
         f"{_OF_LEVELS} multiplies to {levels}, not to {context}": levels != context,
+    }
+
+
+def _refused_modules(modules: Collection[Module], current: Mapping[str, object]) -> dict[str, bool]:
+    """Reasons against recomputed modules, where the arguments say the model."""
+    said = "num_layers" in current
+    delayed = is_set(current, "fp8") or str(current.get("fp8_format", "None")) != "None"
+    delayed = delayed and current.get("fp8_recipe", "delayed") == "delayed"
+    graphs = current.get("cuda_graph_impl") in ("local", "transformer_engine")
+    return {
+        "moe_act is recomputed with --moe-grouped-gemm only": (
+            "moe_act" in modules and said and not is_set(current, "moe_grouped_gemm")
+        ),
+        "mla_up_proj is a part of latent attention only": (
+            "mla_up_proj" in modules and said and not is_set(current, "multi_latent_attention")
+        ),
+        "shared_experts are not recomputed beside --moe-shared-expert-overlap": (
+            "shared_experts" in modules and is_set(current, "moe_shared_expert_overlap")
+        ),
+        "FP8 with delayed scaling recomputes neither moe_act nor layernorm": (
+            bool({"moe_act", "layernorm"} & {*modules}) and delayed
+        ),
+        "CUDA graphs of layers recompute no part of attention": (
+            bool({"core_attn", "mla_up_proj"} & {*modules}) and graphs
+        ),
     }
 
 

@@ -61,7 +61,16 @@ def is_of_stages(key: str) -> bool:
 
 def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | None]:
     """Arguments that change for a YAML that holds them by name; ``None`` takes one back."""
-    return {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+    values = {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+    modules = values.get(MODULES)
+    return {**values, MODULES: f"[{','.join(modules.split())}]"} if isinstance(modules, str) else values
+
+
+def literal(value: str | bool | None) -> str:
+    """A value of :func:`yaml_values` in Python."""
+    if isinstance(value, str) and value.startswith("["):
+        return repr(value.strip("[]").split(","))
+    return value if isinstance(value, str) and value.isdecimal() else repr(value)
 
 
 def own_yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str]:
@@ -96,6 +105,8 @@ def hydra_overrides(arguments: Mapping[str, str | bool], kind: str, current: Map
     }.get(kind, {})
     sections = {} if kind == "NeMo" else SECTIONS_OF_BRIDGE
     terms = []
+    if kind == "NeMo" and isinstance(arguments.get(MODULES), str):
+        raise PlanError("a YAML of NeMo recomputes attention or whole layers, no other modules")
     arguments = _with_fsdp_of_nemo(arguments) if kind == "NeMo" else arguments
     for key, value in yaml_values(arguments).items():
         name = VIRTUAL_SIZE if key in _OF_STAGES else renamed.get(key, key)

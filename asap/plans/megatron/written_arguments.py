@@ -37,6 +37,7 @@ from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import PRECISION_AWARE, has_biased_experts
 from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
 from asap.plans.megatron.versions import in_words_of_version, lacks
+from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import Plan, Remat
 
 _SEQUENCE = "sequence_parallel"
@@ -153,7 +154,8 @@ def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> di
 
 
 def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
-    if plan.remat is None or plan.remat is remat_of(current, layers):
+    chunks = plan.degree("stage") * (plan.pipeline_repeats if plan.degree("stage") > 1 else 1)
+    if plan.remat is None or plan.remat == remat_of(current, layers, chunks):
         return {}
     plain_flags: dict[str, str | bool] = {"recompute_activations": False}
     rest: dict[str, str | bool] = {METHOD: False, RECOMPUTED_LAYERS: False, MODULES: False}
@@ -163,7 +165,23 @@ def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) ->
         return plain_flags | rest | {GRANULARITY: "selective"}
     if plan.remat is Remat.NONE:
         return plain_flags | rest | {GRANULARITY: False}
-    raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint="full, selective or none")
+    if isinstance(plan.remat, RecomputedModules):
+        return {GRANULARITY: "selective"} | plain_flags | rest | {MODULES: " ".join(plan.remat.modules)}
+    if isinstance(plan.remat, RecomputedLayers):
+        count = str(_recomputed_layers(plan.remat, layers, chunks))
+        return plain_flags | {GRANULARITY: "full", METHOD: "block", RECOMPUTED_LAYERS: count, MODULES: False}
+    hint = "full, selective or none; modules, as in selective.layernorm+moe_act; or a share of the layers: full.1/2"
+    raise PlanError(f"Megatron-LM has no recomputation like remat={plan.remat.value}", hint=hint)
+
+
+def _recomputed_layers(policy: RecomputedLayers, layers: int | None, chunks: int) -> int:
+    """Layers of each virtual stage that are recomputed."""
+    if layers is None:
+        raise PlanError(f"remat={policy.value}: how many layers that is of each stage is not known")
+    count = policy.share * layers / chunks
+    if count.denominator > 1:
+        raise PlanError(f"remat={policy.value}: no whole number of the {layers} layers over {chunks} virtual stages")
+    return int(count)
 
 
 def _training_state(plan: Plan, of_deepspeed: bool) -> dict[str, str | bool]:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree
+from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import Plan
-from asap.plans.torchtitan.python_lines import PYTHON
+from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
 from asap.plans.torchtitan.settings import EXPERT
 from asap.plans.torchtitan.token_batches import PIPELINE, TOKENS
 
@@ -25,8 +26,11 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
     Raises:
         PlanError: replicas without FSDP beside tensor parallelism or stages, which ``parallelize_llama`` and its like
             refused until March 2026; or context parallelism by DTensor, which is gone since August, or of attention
-            that has none; or what a model did not have in TOML's days.
+            that has none; or what a model did not have in TOML's days; or recomputation of some layers, which its
+            Python of today does not have.
     """
+    if isinstance(plan.remat, RecomputedLayers) and current.get(PYTHON, WITH_MODES) != WITH_MODES:
+        raise PlanError("torchtitan configured in Python recomputes all layers, none, or operations of each")
     if _is_of_2025(current):
         _check_model(plan, str(current.get(_NAME)))
     sharded = plan.degree("data") * plan.degree("expert") * plan.degree("seq")

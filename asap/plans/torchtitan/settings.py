@@ -4,11 +4,14 @@ Settings go by section and key: ``parallelism.tensor_parallel_degree``.
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
-from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.partial_remat import RecomputedLayers
+from asap.plans.plan import Mesh, Offload, Plan
+from asap.plans.remat import Policy, Remat, recomputed_layers
 from asap.plans.torchtitan.earlier_names import in_earlier_names, in_names_of_today
 from asap.plans.torchtitan.stages import SCHEDULE, SCHEDULE_DEFAULT, repeats_of, stage_settings
 from asap.plans.torchtitan.token_batches import (
@@ -74,14 +77,15 @@ def global_batch_of(settings: Mapping[str, object], groups: int) -> int:
     return degree(settings, LOCAL_BATCH, LOCAL_BATCH_DEFAULT) * groups
 
 
-def remat_of(settings: Mapping[str, object]) -> Remat | None:
+def remat_of(settings: Mapping[str, object]) -> Policy | None:
     """What is recomputed; ``None`` where a memory budget decides.
 
-    ``selective`` of operations keeps what matrix products write; of every second layer, about as much.
+    ``selective`` of operations keeps what matrix products write; of every nth layer, all of the others.
     """
     mode = str(settings.get(REMAT, _DEFAULTS[REMAT])).casefold()
     if mode == "selective":
-        return Remat.FULL if str(settings.get(REMAT_OPTION, _DEFAULTS[REMAT_OPTION])) == "1" else Remat.MINIMAL
+        every = str(settings.get(REMAT_OPTION, _DEFAULTS[REMAT_OPTION]))
+        return recomputed_layers(Fraction(1, int(every))) if every.isdecimal() and int(every) else Remat.MINIMAL
     if mode == "memory_budget":
         return None
     if mode not in ("none", "full"):
@@ -197,14 +201,17 @@ def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) 
     return {LOCAL_BATCH: str(each), GLOBAL_BATCH: str(global_batch)}
 
 
-def _recompute(plan: Plan, current: Remat | None) -> dict[str, str]:
-    if plan.remat is None or plan.remat is current:
+def _recompute(plan: Plan, current: Policy | None) -> dict[str, str]:
+    if plan.remat is None or plan.remat == current:
         return {}
     if plan.remat is Remat.MINIMAL:
         return {REMAT: "selective", REMAT_OPTION: "op"}
     if plan.remat in (Remat.NONE, Remat.FULL):
         return {REMAT: plan.remat.value}
-    raise PlanError(f"torchtitan has no recomputation like remat={plan.remat.value}", hint="full, minimal or none")
+    if isinstance(plan.remat, RecomputedLayers) and plan.remat.share.numerator == 1:
+        return {REMAT: "selective", REMAT_OPTION: str(plan.remat.share.denominator)}
+    hint = "full, minimal, none, or every second layer: full.1/2"
+    raise PlanError(f"torchtitan has no recomputation like remat={plan.remat.value}", hint=hint)
 
 
 def _same(current: Mapping[str, object], key: str, value: str, plan: Plan) -> bool:

@@ -65,8 +65,8 @@ def activations(inputs: StepInputs) -> Activations:
     written = np.maximum(whole + derivatives - entry, 0.0)
     written_again = (1 - layout.kept_layer) * np.maximum(written + entry - products, 0.0)
     return Activations(
-        kept=inputs_kept + layout.kept_layer * written + products,
-        scores=np.where(layout.recompute_attention > 0, 0.0, matrix),
+        kept=inputs_kept + layout.kept_layer * np.maximum(written - size * _freed(inputs, gathered), 0.0) + products,
+        scores=(1 - layout.recompute_attention) * matrix,
         scores_again=layout.recompute_layer * matrix,
         of_block=(work.layers_together - 1) * written_again,
         working=size * (hidden * (1 - work.xla * layout.recompute_layer) + model.width)
@@ -87,6 +87,23 @@ def offloaded(inputs: StepInputs) -> Number:
         + layout.host_mlp * _hidden(inputs, model.up_projections) / degree
     )
     return size * (layout.host_activations * model.width * split + products)
+
+
+def _freed(inputs: StepInputs, gathered: Number) -> Number:
+    """Width of what single modules write that are computed again, of a layer that keeps all else."""
+    model, work, layout = inputs.model, inputs.workload, inputs.plan
+    quantized = work.kept_input_bytes / ACTIVATION_BYTES
+    inside = model.up_projections + quantized + work.unfused_glu
+    experts = model.moe_share * inputs.computed_experts * model.expert_mlp_width / layout.model
+    dense, shared = (1 - model.moe_share) * model.mlp_width, model.moe_share * model.shared_mlp_width
+    norms = model.sequential_blocks * gathered * (quantized + NORM_TENSORS * work.unfused_norm) * model.width
+    return (
+        layout.freed_norms * norms
+        + layout.freed_qkv * inputs.held_qkv_width
+        + inside * (layout.freed_mlp * dense + layout.freed_shared_experts * shared) / layout.model
+        + layout.freed_experts * (inside * experts + _routed(inputs, quantized + work.keeps_expert_outputs))
+        + layout.freed_activation * quantized * experts
+    )
 
 
 def _what_derivatives_read(inputs: StepInputs) -> Number:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Hashable
 
 from asap.plans import AXES, Plan, Remat
+from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.remat import Policy, SavedTensors
 
-_COST_BY_TENSOR = 0.75
+_COST_BY_TENSOR, _COST_OF_MODULES = 0.75, 0.25
 _REMAT_COST = {
     None: 0.0, Remat.NONE: 0.0, Remat.SELECTIVE: 0.25, Remat.MINIMAL: 0.5, Remat.SAVE_DOT_EXCEPT_MLP: 0.75,
     Remat.SAVE_QKV_PROJ: 0.75, Remat.SAVE_OUT_PROJ: 0.75, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
@@ -47,6 +48,17 @@ def _of_workload(name: str) -> float:
 
 
 def _remat_distance(policy: Policy | None, other: Policy | None) -> float:
-    costs = [_COST_BY_TENSOR if isinstance(one, SavedTensors) else _REMAT_COST[one] for one in (policy, other)]
+    costs = [_cost(one) for one in (policy, other)]
     differ = None not in (policy, other) and policy != other
     return abs(costs[0] - costs[1]) or _OTHER_NUMBERS * differ
+
+
+def _cost(policy: Policy | None) -> float:
+    """Between nothing recomputed (0) and everything (1)."""
+    if isinstance(policy, SavedTensors):
+        return _COST_BY_TENSOR
+    if isinstance(policy, RecomputedLayers):
+        return float(policy.share)
+    if isinstance(policy, RecomputedModules):
+        return _COST_BY_TENSOR if {"mlp", "moe"} & {*policy.modules} else _COST_OF_MODULES
+    return _REMAT_COST[policy]

@@ -62,7 +62,8 @@ def run_of(study: Study) -> Run:
     xla = allocator_class(workload.framework, kind) in ("tpu", "xla")
     return Run(
         plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework), xla=xla,
-        chip=hardware.chip.name if hardware else "", settings=study.experiment.hyperparameters,
+        model=study.experiment.model, chip=hardware.chip.name if hardware else "",
+        settings=study.experiment.hyperparameters,
     )  # fmt: skip
 
 

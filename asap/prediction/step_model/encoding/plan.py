@@ -12,7 +12,8 @@ from asap.plans.remat import Policy
 from asap.prediction.step_model.encoding.stack import is_xla
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.inputs import ModelInputs, PlanInputs
-from asap.prediction.step_model.remat_shares import EVERY_SECOND_PRODUCT, RematShares, remat_shares
+from asap.prediction.step_model.remat.policies import EVERY_SECOND_PRODUCT, remat_shares
+from asap.prediction.step_model.remat.shares import RematShares
 
 
 def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -> PlanInputs:

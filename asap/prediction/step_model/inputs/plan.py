@@ -53,6 +53,18 @@ class PlanInputs:
     """Share kept of what the projection after attention writes."""
     kept_mlp: Number
     """Share kept of what the products into the MLP write."""
+    freed_norms: Number
+    """Share freed, of a layer that is kept otherwise, of what norms write."""
+    freed_qkv: Number
+    """Share freed of what the projections before attention write."""
+    freed_mlp: Number
+    """Share freed of what lies inside dense MLPs."""
+    freed_experts: Number
+    """Share freed of what lies inside routed experts, and of the tokens sent to them."""
+    freed_shared_experts: Number
+    """Share freed of what lies inside shared experts."""
+    freed_activation: Number
+    """Share freed of what the activation function of routed experts writes."""
     host_optimizer: Number
     """Switch: optimizer state lies in host memory."""
     host_parameters: Number

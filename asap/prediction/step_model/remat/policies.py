@@ -1,30 +1,12 @@
 """What of a layer is computed again and what is kept, under a policy: shares of its matrix products and tensors."""
 
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 
+from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.remat import Policy, Remat, SavedTensors
 from asap.prediction.step_model.inputs import ModelInputs, Number
-
-
-@dataclass(frozen=True, slots=True)
-class RematShares:
-    """Fields of :class:`PlanInputs` of the same names."""
-
-    recompute_qkv: Number = 0.0
-    recompute_out: Number = 0.0
-    recompute_mlp: Number = 0.0
-    recompute_attention: Number = 1.0
-    recompute_elementwise: Number = 1.0
-    kept_layer: Number = 0.0
-    kept_qkv: Number = 0.0
-    kept_context: Number = 0.0
-    kept_out: Number = 0.0
-    kept_mlp: Number = 0.0
-    host_qkv: Number = 0.0
-    host_context: Number = 0.0
-    host_out: Number = 0.0
-    host_mlp: Number = 0.0
-
+from asap.prediction.step_model.remat.modules import shares_of_modules
+from asap.prediction.step_model.remat.shares import RematShares
 
 _MLP_INTO = 2 / 3
 """Of a gated MLP: what its last product writes is not needed again. PyTorch, which computes a layer again as a whole,
@@ -52,11 +34,23 @@ def remat_shares(policy: Policy, model: ModelInputs, xla: bool) -> RematShares:
     A product is computed again unless what it writes is saved, attention unless its context is. What lies in host
     memory takes none of the HBM.
     """
-    if not isinstance(policy, Remat):
+    if isinstance(policy, RecomputedModules):
+        return shares_of_modules(policy.modules, model)
+    if isinstance(policy, RecomputedLayers):
+        return _of_some_layers(float(policy.share), remat_shares(Remat.FULL, model, xla))
+    if isinstance(policy, SavedTensors):
         return _by_tensor(policy, model)
     if policy is Remat.FULL and xla:
         return replace(NAMED[policy], recompute_mlp=_read_of_mlp(model))
     return NAMED[policy]
+
+
+def _of_some_layers(share: float, again: RematShares) -> RematShares:
+    """Mean over layers, of which a share is computed again and the others keep all."""
+    kept = NAMED[Remat.NONE]
+    names = [field.name for field in fields(RematShares)]
+    mean = {name: share * getattr(again, name) + (1 - share) * getattr(kept, name) for name in names}
+    return RematShares(**mean)
 
 
 def _read_of_mlp(model: ModelInputs) -> Number:
