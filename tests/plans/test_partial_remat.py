@@ -97,6 +97,8 @@ def test_a_plan_whose_stages_have_no_such_part_cannot_run_under_megatron():
         ("remat=selective.shared_experts", {"moe_shared_expert_overlap": True}, "shared-expert-overlap"),
         ("remat=selective.layernorm", {"fp8_format": "hybrid"}, "delayed scaling"),
         ("remat=selective.core_attn+mlp", {"cuda_graph_impl": "transformer_engine"}, "CUDA graphs"),
+        ("remat=selective.mlp", {"cuda_graph_impl": "local"}, "hidden dropout"),
+        ("expert=2 remat=selective.moe", {"overlap_moe_expert_parallel_comm": True, "num_experts": "8"}, "moe among"),
         ("remat=full.1/2", {"cuda_graph_impl": "local"}, "CUDA graphs"),
         ("expert=2 remat=full.1/2", {"overlap_moe_expert_parallel_comm": True, "num_experts": "8"}, "full recomp"),
     ],

@@ -95,12 +95,22 @@ def _refused_modules(modules: Collection[Module], current: Mapping[str, object])
         "CUDA graphs of layers recompute no part of attention": (
             bool({"core_attn", "mla_up_proj"} & {*modules}) and graphs
         ),
+        "CUDA graphs of layers recompute no MLP and no experts with hidden dropout": (
+            bool({"mlp", "moe"} & {*modules}) and graphs and _has_dropout(current, "hidden_dropout")
+        ),
+        f"{OVERLAPPED_EXPERTS} does not go with moe among recompute_modules": (
+            "moe" in modules and is_set(current, OVERLAPPED_EXPERTS)
+        ),
     }
 
 
 def has_attention_dropout(current: Mapping[str, object]) -> bool:
     """Whether attention has dropout, as it has by default."""
-    return str(current.get("attention_dropout", _DROPOUT)) not in ("0", "0.0")
+    return _has_dropout(current, "attention_dropout")
+
+
+def _has_dropout(current: Mapping[str, object], which: str) -> bool:
+    return str(current.get(which, _DROPOUT)) not in ("0", "0.0")
 
 
 def has_biased_experts(current: Mapping[str, object]) -> bool:
