@@ -43,7 +43,7 @@ from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import SCRIPTS, with_called
+from asap.experiments.shell import SCRIPTS, with_called, with_given, with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
@@ -141,16 +141,45 @@ def read_script(
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     if bridge_recipe_script.is_recipe_script(text):
-        read = partial(bridge_recipe_script.read_recipe_script, text, path, brought=brought)
-        return _read(read, megatron.is_argument, overrides, experiment)
+        read = bridge_recipe_script.read_recipe_script
+        return _read_given(read, megatron.is_argument, text, path, overrides, experiment, brought)
     if (started := started_document(text, path, brought)) is not None:
-        read = _read_started(started, overrides, experiment)
-        return read and with_note_on_others(read, path, started.runs, started.line)
+        given = with_given(text, overrides, _setting_of(started), with_sources(text, path.parent, brought))
+        started = started_document(given.script, path, brought) or started
+        read = _read_started(started, given.rest, experiment)
+        return read and with_note_on_others(_with_notes(read, given.note(path.name)), path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
     for is_script, read, is_setting in _SCRIPTS:
         if is_script(text):
-            return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
+            return _read_given(read, is_setting, text, path, overrides, experiment, brought)
     return None
+
+
+def _read_given(
+    read: _ReadScript,
+    is_setting: Callable[[str], bool],
+    text: str,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    brought: Brought | None,
+) -> Experiment:
+    """What a script says with the overrides that are variables of its own set in it, and the others on top."""
+    given = with_given(text, overrides, is_setting, with_sources(text, path.parent, brought))
+    found = _read(partial(read, given.script, path, brought=brought), is_setting, given.rest, experiment)
+    return _with_notes(found, given.note(path.name))
+
+
+def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:
+    return experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+
+
+def _setting_of(started: Started) -> Callable[[str], bool]:
+    """Whether an override is a setting of what a command starts."""
+    if llama_factory.is_training_file(started.document.values):
+        return trainer_file.is_setting
+    found = _reader_of(with_defaults(started.document))
+    return found[1] if found else lambda _: True
 
 
 def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -240,7 +269,9 @@ def _split(overrides: Iterable[str], theirs: Callable[[str], bool]) -> tuple[lis
             raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
         elif key.partition(".")[0] not in FIELDS:
             raise ConfigError(
-                f"unknown key {plain(key, 60)}", where="override", hint="neither the stack nor a record has it"
+                f"unknown key {plain(key, 60)}",
+                where="override",
+                hint="neither the stack nor a record has it, and no variable of a script is called so",
             )
         else:
             fields[key] = value

@@ -21,12 +21,13 @@ from asap.experiments.launch.manifest import read_manifest
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_calls, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
+from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
 from asap.experiments.named_file import Brought, find_brought, find_named
-from asap.experiments.shell import SCRIPTS, with_sources
+from asap.experiments.shell import SCRIPTS, with_given, with_sources
 
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
@@ -57,7 +58,10 @@ def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) 
         definition = find_definition(read_definitions(path), names[-1] if names else None, str(path))
         rest = [override for override in overrides if not override.startswith(_NAME)]
         return read_started(definition.launch(), path, rest, experiment)
-    return read_started(_of_script(path), path, overrides, experiment)
+    text = with_sources(read_text(path), path.parent)
+    given = with_given(text, overrides, known_keys().__contains__)
+    found = read_started(_of_script(given.script, path), path, given.rest, experiment)
+    return found.model_copy(update={"notes": (*found.notes, *given.note(path.name))})
 
 
 def read_manifested(documents: list[Document], overrides: Sequence[str], experiment: Experiment) -> Experiment:
@@ -92,8 +96,7 @@ def read_started(
     )
 
 
-def _of_script(path: Path) -> Launch:
-    text = with_sources(read_text(path), path.parent)
+def _of_script(text: str, path: Path) -> Launch:
     if (launch := _launch_of(text, {}, path, _DEEPEST_CALL)) is not None:
         return launch
     if program := find_other_program(text):
