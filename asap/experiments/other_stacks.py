@@ -45,6 +45,7 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import SCRIPTS, with_called, with_given, with_sources
 from asap.experiments.stack_settings import StackSettings
+from asap.experiments.sweeps import one_value_needed
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
 from asap.experiments.torchtitan import reader as torchtitan
@@ -93,7 +94,11 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
-        return _read(partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting, overrides, experiment)
+        try:
+            read = partial(torchtitan.read_torchtitan, values, path)
+            return _read(read, torchtitan.is_setting, overrides, experiment)
+        except ConfigError as error:
+            raise one_value_needed(error, values, path) from error
     if path.suffix in SCRIPTS and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix in (".yaml", ".yml"):
