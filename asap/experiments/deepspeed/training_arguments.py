@@ -15,6 +15,7 @@ from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepsp
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings
+from asap.experiments.unsaid import in_words_of_program
 from asap.plans import Remat
 from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH
 from asap.plans.deepspeed.trainer import (
@@ -97,6 +98,7 @@ def read_with_arguments(
     if TRAINER_MICRO_BATCH in arguments:
         settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
         found = found.model_copy(update={"hyperparameters": settings})
+    found = found.model_copy(update={"notes": in_words_of_program(found.notes)})
     said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
