@@ -7,6 +7,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.launch.python_conditions import truth
+from asap.experiments.launch.python_defaults import OTHER, attribute_of, default_of
 from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
 
 _DEEPEST, _MOST_CALLS, _LONGEST_TEXT = 8, 4_000, 4_000
@@ -29,19 +30,23 @@ class Functions(dict[str, ast.FunctionDef]):
         self.constants: dict[str, Any] = {}
         self.calls_left = _MOST_CALLS
         """How many calls of them are still followed."""
+        self.taken: set[str] = set()
+        """Defaults of the environment and the command line that were taken."""
 
 
 def functions_of(tree: ast.Module) -> Functions:
     """Functions of a file by name, with the constants of its top level: names that are set once."""
     found = Functions(node for node in tree.body if isinstance(node, ast.FunctionDef))
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    none = Functions()
+    none.taken = found.taken
     for node in tree.body:
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ) if names.count(name) == 1:
-                if isinstance(constant := value_of(value, found.constants, Functions()), _LITERAL):
+                if isinstance(constant := value_of(value, found.constants, none), _LITERAL):
                     found.constants[name] = constant
             case _:
                 pass
@@ -136,7 +141,9 @@ def _hand_over(call: ast.Call, names: dict[str, Any], functions: Functions, deep
     """A function that is called for what it changes: followed where it is in the file, else named in what it is
     handed."""
     called = ast.unparse(call.func)
-    if called in functions and deeper and functions.calls_left:
+    if called.endswith(".add_argument"):
+        value_of(call, names, functions, deeper)
+    elif called in functions and deeper and functions.calls_left:
         functions.calls_left -= 1
         function = functions[called]
         given = [value_of(argument, names, functions, deeper) for argument in call.args]
@@ -179,7 +186,7 @@ def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, dee
             if isinstance(node, ast.Subscript):
                 assert isinstance(node.slice, ast.Constant)
                 return owner.get(node.slice.value, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
-            return owner.get(node.attr, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
+            return attribute_of(owner, node.attr, functions.taken)
         case ast.List() | ast.Tuple():
             return [inner(item) for item in node.elts]
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
@@ -246,8 +253,10 @@ def _called(node: ast.Call, names: Mapping[str, Any], functions: Functions, deep
         return copy.deepcopy(_returned_by(functions[called], given, arguments, functions, deeper - 1))
     if called in _REPLACE and len(given) == 1:
         return {**given[0], **arguments} if isinstance(given[0], dict) else UNKNOWN
-    made = {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
     owner = value_of(function.value, names, functions, deeper) if isinstance(function, ast.Attribute) else UNKNOWN
+    if (default := default_of(node, given, arguments, owner, functions.taken)) is not OTHER:
+        return default
+    made = {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
     return {**made, OWNER: owner} if isinstance(owner, dict) else made
 
 

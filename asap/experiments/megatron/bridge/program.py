@@ -27,8 +27,9 @@ _SIGNS = re.compile(r"_config\(|\b(?:pretrain|finetune)\(|_config as \w+_config\
 _RUNS = re.compile(r"(?:^|\.)(?:pretrain|finetune)$")
 _HANDING_ON = ("run.Partial", "partial", "functools.partial", "get_partial_fn")
 _CONFIG = ("config", "cfg")
-VARIABLE, FUNCTION = "variable", "function"
-"""Beside the sections: what a program calls its configuration, and the recipe of the file that returns it."""
+VARIABLE, FUNCTION, TAKEN = "variable", "function", "taken"
+"""Beside the sections: what a program calls its configuration, the recipe of the file that returns it, and defaults of
+its command line and environment that it takes."""
 _RECIPE = re.compile(r"(?:^|\.)_?(?:\w+_)?(?:pretrain|finetune|sft|peft|lora|dora)(?:_\w+)?$|_config$")
 _RECIPES = "megatron.bridge"
 _UNNAMED = ("pretrain_config", "finetune_config")
@@ -59,7 +60,8 @@ def trained_configuration(text: str, path: Path, chosen: str | None, depth: int 
         for site in program.sites(_runs):
             found = _config_of(value_of(site.call, site.names, program.functions))
             if found is not None:
-                return {VARIABLE: _variable(site.call), **_as_imported(found, program.tree)}
+                taken = {TAKEN: program.functions.taken}
+                return {VARIABLE: _variable(site.call), **taken, **_as_imported(found, program.tree)}
             raise ConfigError("trains what cannot be told without running it", where=str(path), hint=_HINT)
     recipes = [name for name, node in program.functions.items() if _returns_configuration(node)]
     aliases = recipe_aliases(program.tree)
@@ -80,7 +82,7 @@ def trained_configuration(text: str, path: Path, chosen: str | None, depth: int 
     except ConfigError as error:
         raise ConfigError(error.message, where=str(path), hint=_HINT) from error
     made_by = name if found.get(CLASS) == CONTAINER and "model" not in found else found.get(CLASS)
-    return {**found, CLASS: made_by, FUNCTION: name}
+    return {**found, CLASS: made_by, FUNCTION: name, TAKEN: program.functions.taken}
 
 
 def _as_imported(found: dict[str, Any], tree: ast.Module) -> dict[str, Any]:
