@@ -61,3 +61,18 @@ def test_a_name_that_the_script_does_not_use_is_refused(read):
 def test_a_value_is_checked_as_that_of_the_setting(read):
     with pytest.raises(ConfigError, match="tensor_model_parallel_size must be"):
         read("go.sh", MEGATRON, "PARALLEL=two", hardware="h100-8")
+
+
+TITAN = "torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file ${JOB_FILE}\n"
+ZERO = "deepspeed --num_gpus 8 train.py --deepspeed $ZERO --model_name_or_path Qwen/Qwen3-8B --max_length 4096"
+
+
+def test_a_file_that_a_variable_names_is_asked_for_by_the_variable(read, tmp_path):
+    with pytest.raises(ConfigError, match=r"which a variable names \(add JOB_FILE=…"):
+        read("go.sh", TITAN, hardware="h100-8")
+    (tmp_path / "llama.toml").write_text('[model]\nname = "llama3"\nflavor = "8B"\n[training]\nseq_len = 4096\n')
+    assert read("go.sh", TITAN, "JOB_FILE=./llama.toml", hardware="h100-8").model.layers == 32
+    with pytest.raises(ConfigError, match=r"starts DeepSpeed with \$ZERO, which a variable names \(add ZERO=…"):
+        read("go.sh", ZERO, hardware="h100-8")
+    (tmp_path / "two.json").write_text('{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 2}')
+    assert read("go.sh", ZERO, "ZERO=two.json", hardware="h100-8").workload.zero_stage == 2

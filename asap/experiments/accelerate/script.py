@@ -15,7 +15,7 @@ from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
@@ -164,8 +164,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
     """Settings of the file that Accelerate is told to take, by dotted key."""
     named = below_variable(str(launched[_FILE])) if _FILE in launched else None
     if named is not None and has_substitution(named):
-        reason = f"starts Accelerate with {plain(launched[_FILE], 60)}, which a variable names"
-        raise ConfigError(reason, where=str(path), hint="give Accelerate's YAML as --config, with the arguments")
+        raise missing("starts Accelerate with", str(launched[_FILE]), path, "give Accelerate's YAML as --config")
     if named is None:
         if not (KINDS.keys() | {"num_processes"}) & known.keys():
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
@@ -173,8 +172,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
         return {accelerate.KIND: "MULTI_GPU"}
     found = find_named(named, path, files)
     if found is None:
-        reason = f"starts Accelerate with {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the script")
+        raise missing("starts Accelerate with", named, path, "lay it beside the script")
     return dotted(found.document().values)
 
 

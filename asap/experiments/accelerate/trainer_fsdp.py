@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.documents import parse_document
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.named_file import Brought, find_named, missing
 from asap.experiments.stack_settings import StackSettings
 from asap.plans.accelerate.settings import FSDP, is_fsdp
 from asap.plans.accelerate.trainer_option import OPTION, WORDS, of_option
@@ -62,6 +62,5 @@ def _configuration(told: Mapping[str, Any], key: str, path: Path, brought: Broug
         return parse_document(text, path / f"{key}.json").values
     found = find_named(text, path, brought)
     if found is None:
-        reason = f"names the {key} {plain(text, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
+        raise missing(f"names the {key}", text, path, "lay it beside the file")
     return found.document().values
