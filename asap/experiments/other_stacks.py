@@ -145,34 +145,23 @@ def read_script(
     """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
-    if bridge_recipe_script.is_recipe_script(text):
-        read = bridge_recipe_script.read_recipe_script
-        return _read_given(read, megatron.is_argument, text, path, overrides, experiment, brought)
+    whole = with_sources(text, path.parent, brought)
+    given = with_given(text, overrides, megatron.is_argument, whole)
+    if bridge_recipe_script.is_recipe_script(given.script):
+        read = partial(bridge_recipe_script.read_recipe_script, given.script, path, brought=brought)
+        return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
     if (started := started_document(text, path, brought)) is not None:
-        given = with_given(text, overrides, _setting_of(started), with_sources(text, path.parent, brought))
+        given = with_given(text, overrides, _setting_of(started), whole)
         started = started_document(given.script, path, brought) or started
         read = _read_started(started, given.rest, experiment)
         return read and with_note_on_others(_with_notes(read, given.note(path.name)), path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
-    for is_script, read, is_setting in _SCRIPTS:
-        if is_script(text):
-            return _read_given(read, is_setting, text, path, overrides, experiment, brought)
+    for is_script, read_one, is_setting in _SCRIPTS:
+        given = with_given(text, overrides, is_setting, whole)
+        if is_script(given.script):
+            read = partial(read_one, given.script, path, brought=brought)
+            return _with_notes(_read(read, is_setting, given.rest, experiment), given.note(path.name))
     return None
-
-
-def _read_given(
-    read: _ReadScript,
-    is_setting: Callable[[str], bool],
-    text: str,
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    brought: Brought | None,
-) -> Experiment:
-    """What a script says with the overrides that are variables of its own set in it, and the others on top."""
-    given = with_given(text, overrides, is_setting, with_sources(text, path.parent, brought))
-    found = _read(partial(read, given.script, path, brought=brought), is_setting, given.rest, experiment)
-    return _with_notes(found, given.note(path.name))
 
 
 def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:

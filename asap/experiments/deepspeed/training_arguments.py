@@ -56,11 +56,11 @@ _ADAPTERS = (
 )
 _ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
 _OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
-_RANK = ("lora_r", "lora_rank", "rank")
+_RANK = re.compile(r"(?:lora|adapter)_\w+|rank")
 """Of adapters, which a program trains where no switch says that it does not."""
 _OFF = ("0", "false", "none", "")
 _PARTS = ("lora", "oft", "freeze")
-READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, *_RANK, "use_peft", "use_lora"))
+READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
@@ -113,7 +113,8 @@ def check_trains_all(arguments: StackSettings) -> None:
     switches = [key for key in arguments if key in _ADAPTERS or _ADAPTER.fullmatch(key)]
     said = next((key for key in switches if str(arguments[key]).casefold() not in _OFF), None)
     if said is None and not switches and "finetuning_type" not in arguments:
-        said = next((key for key in _RANK if str(arguments.get(key, 0)).casefold() not in _OFF), None)
+        ranks = (key for key in arguments if _RANK.fullmatch(key))
+        said = next((key for key in ranks if str(arguments[key]).casefold() not in _OFF), None)
     if said is None and str(arguments.get("finetuning_type")).casefold() in _PARTS:
         said = "finetuning_type"
     if said is not None:
