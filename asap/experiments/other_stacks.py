@@ -19,6 +19,8 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.hydra_defaults import with_defaults
+from asap.experiments.launch.python_commands import started_script
+from asap.experiments.launch.python_defaults import notes_on
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
 from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
@@ -110,9 +112,18 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
     if path.suffix == ".py" and is_bridge_program(text := read_text(path)):
         return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
+    if path.suffix == ".py" and (found := _read_started_by(path, overrides, experiment)) is not None:
+        return found
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
+
+
+def _read_started_by(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """What a command starts that a Python program starts; ``None`` where that is nothing of another stack."""
+    started = started_script(read_text(path), str(path))
+    found = read_script(started[0], path, overrides, experiment) if started else None
+    return found and started and _with_notes(found, notes_on(started[1]))
 
 
 def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

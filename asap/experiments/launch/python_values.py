@@ -9,6 +9,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.launch.python_conditions import truth
 from asap.experiments.launch.python_defaults import OTHER, attribute_of, default_of
 from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
+from asap.experiments.launch.python_operations import calculated, elements, grow, grows, of_text
 
 _DEEPEST, _MOST_CALLS, _LONGEST_TEXT = 8, 4_000, 4_000
 _REPLACE = ("replace", "dataclasses.replace")
@@ -122,6 +123,8 @@ def follow(statement: ast.stmt, names: dict[str, Any], functions: Functions, dee
         case ast.Assign(targets=[target]) | ast.AnnAssign(target=target, value=ast.expr()):
             assert statement.value is not None
             assign(target, value_of(statement.value, names, functions, deeper), names)
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() as op):
+            names[name] = calculated(op, names.get(name), value_of(statement.value, names, functions, deeper))
         case ast.Expr(value=ast.Call() as call):
             _hand_over(call, names, functions, deeper)
         case ast.FunctionDef() | ast.ClassDef():
@@ -143,6 +146,9 @@ def _hand_over(call: ast.Call, names: dict[str, Any], functions: Functions, deep
     called = ast.unparse(call.func)
     if called.endswith(".add_argument"):
         value_of(call, names, functions, deeper)
+    elif grows(call) and isinstance(call.func, ast.Attribute):
+        added = value_of(call.args[0], names, functions, deeper) if deeper else UNKNOWN
+        grow(value_of(call.func.value, names, functions, deeper), call, added)
     elif called in functions and deeper and functions.calls_left:
         functions.calls_left -= 1
         function = functions[called]
@@ -188,11 +194,11 @@ def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, dee
                 return owner.get(node.slice.value, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
             return attribute_of(owner, node.attr, functions.taken)
         case ast.List() | ast.Tuple():
-            return [inner(item) for item in node.elts]
+            return elements(node.elts, inner)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
             return -number
         case ast.BinOp(op=ast.Mult() | ast.Add() | ast.FloorDiv()):
-            return _calculated(node.op, inner(node.left), inner(node.right))
+            return calculated(node.op, inner(node.left), inner(node.right))
         case ast.Call():
             return _called(node, names, functions, deeper)
         case ast.Dict(keys=keys, values=values):
@@ -256,6 +262,8 @@ def _called(node: ast.Call, names: Mapping[str, Any], functions: Functions, deep
     owner = value_of(function.value, names, functions, deeper) if isinstance(function, ast.Attribute) else UNKNOWN
     if (default := default_of(node, given, arguments, owner, functions.taken)) is not OTHER:
         return default
+    if (text := of_text(called, owner, given)) is not OTHER:
+        return text
     made = {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
     return {**made, OWNER: owner} if isinstance(owner, dict) else made
 
@@ -290,11 +298,3 @@ def bound(
         return found | {name: value for name, value in arguments.items() if name != CHANGED}
     rest = {name: value for name, value in arguments.items() if name not in own}
     return found | {name: value for name, value in arguments.items() if name in own} | {said.kwarg.arg: rest}
-
-
-def _calculated(operator: ast.operator, left: Any, right: Any) -> Any:
-    if type(left) is not int or type(right) is not int or abs(left) > 2**40 or abs(right) > 2**40:
-        return UNKNOWN
-    if isinstance(operator, ast.FloorDiv):
-        return left // right if right else UNKNOWN
-    return left * right if isinstance(operator, ast.Mult) else left + right
