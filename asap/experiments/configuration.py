@@ -18,6 +18,7 @@ from asap.experiments.launch.job import manifests, read_job, refuse_job
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
+from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
 from asap.experiments.launch.task_file import task_hardware, task_script
 from asap.experiments.maxtext.defaults import known_keys
@@ -108,8 +109,9 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
         experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources, "notes": notes})
     if (found := read_script(script, document.path, overrides, experiment)) is not None:
         return found
-    launch = read_launch(script)
-    return None if launch is None else _read_start(launch, document.path, [*overrides], experiment, {})
+    if (launch := read_launch(script)) is not None:
+        return _read_start(launch, document.path, [*overrides], experiment, {})
+    raise refuse_script(script, document.path)
 
 
 def _read_start(
