@@ -45,7 +45,7 @@ from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import SCRIPTS, with_called, with_given, with_sources
+from asap.experiments.shell import SCRIPTS, Given, with_called, with_given, with_sources
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.sweeps import one_value_needed
 from asap.experiments.swift import arguments_file as swift_arguments
@@ -157,22 +157,27 @@ def read_script(
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)
-    given = with_given(text, overrides, megatron.is_argument, whole)
+    given = _given(text, overrides, megatron.is_argument, whole)
     if bridge_recipe_script.is_recipe_script(given.script):
         read = partial(bridge_recipe_script.read_recipe_script, given.script, path, brought=brought)
         return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
     if (started := started_document(text, path, brought)) is not None:
-        given = with_given(text, overrides, _setting_of(started), whole)
+        given = _given(text, overrides, _setting_of(started), whole)
         started = started_document(given.script, path, brought) or started
         read = _read_started(started, given.rest, experiment)
         return read and with_note_on_others(_with_notes(read, given.note(path.name)), path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
     for is_script, read_one, is_setting in _SCRIPTS:
-        given = with_given(text, overrides, is_setting, whole)
+        given = _given(text, overrides, is_setting, whole)
         if is_script(given.script):
             read = partial(read_one, given.script, path, brought=brought)
             return _with_notes(_read(read, is_setting, given.rest, experiment), given.note(path.name))
     return None
+
+
+def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool], whole: str) -> Given:
+    """A script with its variables set; a setting of the stack, or a field of a record, is meant before a variable."""
+    return with_given(text, overrides, lambda key: key in FIELDS or is_setting(key), whole)
 
 
 def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:

@@ -36,6 +36,12 @@ def test_a_setting_of_the_stack_is_meant_before_a_variable_of_that_name(read):
     assert run.workload.sequence_length == 4096
 
 
+def test_a_field_of_a_record_is_meant_before_a_variable_of_that_name(read):
+    bare = MEGATRON.replace("--num-layers 24 --hidden-size 2048 --num-attention-heads 16", "--use-checkpoint-args")
+    run = read("go.sh", f"model=mine; echo training $model\n{bare}", "model=llama3.1-8b", hardware="h100-8")
+    assert run.model.d_model == 4096
+
+
 def test_variables_of_a_sourced_file_and_of_one_that_is_called_are_set(read, tmp_path):
     (tmp_path / "sizes.sh").write_text("export WIDTH=${HIDDEN:-1024}\n")
     sourcing = f"source sizes.sh\n{MEGATRON.replace('--hidden-size 2048', '--hidden-size $WIDTH')}"
