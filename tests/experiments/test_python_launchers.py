@@ -54,6 +54,16 @@ def test_a_command_in_one_text_is_read(read):
         read("launch.py", text)
 
 
+def test_a_command_of_maxtext_is_read_and_one_of_no_stack_named(read):
+    start = "python3 -m MaxText.train base.yml model_name=llama2-7b per_device_batch_size=2 max_target_length=2048"
+    text = f"import os\nSTEPS = os.getenv('STEPS', '20')\nos.system(f'{start} steps={{STEPS}}')\n"
+    run = read("launch.py", text, hardware="v5e-16")
+    assert (run.model.layers, run.workload.global_batch) == (32, 32)
+    assert any("the defaults are taken: STEPS=20" in note for note in run.notes)
+    with pytest.raises(ConfigError, match=r"has no command of .*: it starts ours\.py, whose settings are not known"):
+        read("launch.py", "import subprocess\nsubprocess.run(['torchrun', '--nproc_per_node', '8', 'ours.py'])\n")
+
+
 def test_what_only_a_run_can_tell_stays_open(read):
     text = LAUNCHER.replace("str(args.tp)", "str(detect())")
     run = read("launch.py", text, hardware="h100-16")

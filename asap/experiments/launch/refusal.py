@@ -41,7 +41,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     calls = [name for name in map(_called, commands) if name]
     missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
     program = next(filter(None, map(_program, commands)), None)
-    undecided = _undecided(text) if _LAUNCHER.search(text) else []
+    undecided = _undecided(text) if starts_launcher(text) else []
     reason, hint = f"has no command of {_READ}", _INSTEAD
     if undecided:
         listed = plain(", ".join(undecided[:_MOST_LISTED]), 120)
@@ -54,6 +54,11 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     elif missing:
         hint = f"give {plain(missing, 60)}, which it hands over to and which is not beside it"
     return ConfigError(reason, where=str(path), hint=hint)
+
+
+def starts_launcher(text: str) -> bool:
+    """Whether a script has a command that starts a program on several devices."""
+    return _LAUNCHER.search(text) is not None
 
 
 def _undecided(text: str) -> list[str]:
