@@ -92,6 +92,9 @@ def test_a_start_that_hangs_on_what_only_a_run_can_tell_is_asked_by_its_variable
     with pytest.raises(ConfigError, match=r"sure to run: it hangs on NODES, .* \(add NODES=…\)"):
         read("go.sh", UNSURE, hardware="h100-8")
     assert read("go.sh", UNSURE, "NODES=1", hardware="h100-8").plan.degree("data") == 8
+    sure = "DAY=$(date)\nif [ $DAY = x ]; then\n  export RUN=$DAY\nfi\ntorchrun -m ours.train --steps 4\n"
+    with pytest.raises(ConfigError, match=r"it starts ours\.train, whose settings are not known"):
+        read("go.sh", sure)
 
 
 @pytest.mark.parametrize(

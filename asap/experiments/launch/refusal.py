@@ -41,7 +41,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     calls = [name for name in map(_called, commands) if name]
     missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
     program = next(filter(None, map(_program, commands)), None)
-    undecided = _undecided(text) if starts_launcher(text) else []
+    undecided = _undecided(text)
     reason, hint = f"has no command of {_READ}", _INSTEAD
     if undecided:
         listed = plain(", ".join(undecided[:_MOST_LISTED]), 120)
@@ -62,7 +62,10 @@ def starts_launcher(text: str) -> bool:
 
 
 def _undecided(text: str) -> list[str]:
-    """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``."""
+    """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``;
+    none where no launcher is under a condition that is not decided."""
+    if not any(not command.certain and starts_launcher(command.text) for command in read_commands(text)):
+        return []
     tested = dict.fromkeys(name for test in _TEST.findall(text) for name in _VARIABLE.findall(test))
     commands = list(read_commands(text))
     known = commands[-1].scope.variables if commands else {}
