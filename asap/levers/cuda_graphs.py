@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from asap.levers.lever import Run, Trial
 from asap.plans import Remat
 from asap.plans.megatron.requirements import has_attention_dropout
+from asap.plans.megatron.versions import lacks
 
+_OPTION = "cuda_graph_impl"
 _CAPTURED = "attn moe_router moe_preprocess"
 _MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py"
 
@@ -23,9 +25,10 @@ def _of_layers(run: Run) -> Mapping[str, str]:
 
 def _may_be_captured(run: Run) -> bool:
     """Not beside recomputation of whole layers or of attention with dropout, or activations in host memory, which
-    Megatron Core refuses (``transformer_config.py``)."""
+    Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
     work = run.workload
     launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+    launched = launched and lacks(run.settings, _OPTION) is None
     dropped = run.plan.remat is Remat.SELECTIVE and has_attention_dropout(run.settings)
     refused = run.plan.remat in (None, Remat.FULL) or dropped or run.settings.get("cpu_offloading_num_layers")
     return launched and not refused
