@@ -1,7 +1,9 @@
 """One entrance for every configuration: MaxText, Hugging Face or our own, recognised by its keys."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
@@ -16,6 +18,7 @@ from asap.experiments.launch.job import manifests, read_job, refuse_job
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
+from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
 from asap.experiments.launch.task_file import task_hardware, task_script
 from asap.experiments.maxtext.defaults import known_keys
@@ -25,6 +28,7 @@ from asap.experiments.named_file import Brought
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.shell import SCRIPTS
+from asap.experiments.sweeps import one_value_needed
 from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
@@ -69,8 +73,14 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
 
 
 def _read_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """What a YAML or JSON file of any stack says."""
-    overrides = tuple(overrides)
+    """What a YAML or JSON file of any stack says; raises like :func:`read_configuration`."""
+    try:
+        return _read_one_run(document, tuple(overrides), experiment)
+    except ConfigError as error:
+        raise one_value_needed(error, document.values, document.path) from error
+
+
+def _read_one_run(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     if other := read_as_document(document, overrides, experiment):
         return other
     if (task := _read_task(document, overrides, experiment)) is not None:
@@ -81,6 +91,7 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     elif any(key in document.values for key in _HUGGING_FACE):
         experiment = read_huggingface(document, experiment)
     else:
+        document = replace(document, values=_without(document.values, fields))
         experiment = read_record_file(document, experiment)
     return _with_fields(experiment, fields)
 
@@ -98,8 +109,9 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
         experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources, "notes": notes})
     if (found := read_script(script, document.path, overrides, experiment)) is not None:
         return found
-    launch = read_launch(script)
-    return None if launch is None else _read_start(launch, document.path, [*overrides], experiment, {})
+    if (launch := read_launch(script)) is not None:
+        return _read_start(launch, document.path, [*overrides], experiment, {})
+    raise refuse_script(script, document.path)
 
 
 def _read_start(
@@ -142,6 +154,15 @@ def _is_maxtext(document: Document) -> bool:
 
 def _with_fields(experiment: Experiment, fields: dict[str, str]) -> Experiment:
     return apply_field_overrides(experiment, fields) if fields else experiment
+
+
+def _without(values: Mapping[str, Any], overridden: Collection[str], prefix: str = "") -> dict[str, Any]:
+    """A mapping without the values that are overridden, by their dotted keys."""
+    return {
+        key: _without(value, overridden, f"{prefix}{key}.") if isinstance(value, dict) else value
+        for key, value in values.items()
+        if f"{prefix}{key}" not in overridden
+    }
 
 
 def _from_command_line(overrides: Iterable[str]) -> list[tuple[str, str]]:

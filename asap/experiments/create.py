@@ -14,6 +14,7 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.measured_step import read_measured_step
 from asap.experiments.stated_batch import completed_plan, plan_under_batch
 from asap.experiments.trackers.source import read_tracked
+from asap.experiments.unsaid import still_open
 from asap.hardware import find_chip, read_network
 from asap.plans import Plan
 from asap.plans.text import data_note
@@ -104,6 +105,8 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
+        notes = still_open(experiment.notes, [f"workload.{key}" for key in workload])
+        experiment = experiment.model_copy(update={"notes": notes})
     if said.network is not None:
         experiment = _state_network(experiment, said.network)
     rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from asap.core.errors import ConfigError
 from asap.core.files import is_file
+from asap.core.text import plain
 from asap.experiments.documents import Document, parse_document, read_text
 
 _BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _DEEPEST = 12
 Brought = Mapping[str, str]
 """Texts by the path that a program finds them under: files of a ConfigMap, or those that a script writes."""
@@ -41,6 +44,22 @@ def find_named(named: str, path: Path, brought: Brought | None = None) -> NamedF
     places = (folder / PurePosixPath(*parts[first:]) for first in range(len(parts)) for folder in folders)
     found = next((place for place in places if is_file(place)), None)
     return None if found is None else NamedFile(found, read_text(found))
+
+
+def missing(says: str, named: str, path: Path, hint: str) -> ConfigError:
+    """That a file is not there; one whose name is a variable's is asked for by that variable.
+
+    Args:
+        says: what a script does with it: ``starts torchtitan with``.
+        named: the file, as far as it is known.
+        path: the script.
+        hint: what to do where it is not there.
+    """
+    shown = f"{says} {plain(named, 80)}"
+    if (variable := _VARIABLE.search(named)) is None:
+        return ConfigError(f"{shown}, which is not there", where=str(path), hint=hint)
+    said = f"add {plain(variable[1], 40)}=…, or give the file as --config"
+    return ConfigError(f"{shown}, which a variable names", where=str(path), hint=said)
 
 
 def below_variable(named: str) -> str:

@@ -19,6 +19,8 @@ from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.fsdp import llm_recipes, verl
 from asap.experiments.hydra_defaults import with_defaults
+from asap.experiments.launch.python_commands import started_script
+from asap.experiments.launch.python_defaults import notes_on
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
 from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
@@ -43,8 +45,9 @@ from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import SCRIPTS, with_called
+from asap.experiments.shell import SCRIPTS, Given, with_called, with_given, with_sources
 from asap.experiments.stack_settings import StackSettings
+from asap.experiments.sweeps import one_value_needed
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
 from asap.experiments.torchtitan import reader as torchtitan
@@ -93,7 +96,11 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
-        return _read(partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting, overrides, experiment)
+        try:
+            read = partial(torchtitan.read_torchtitan, values, path)
+            return _read(read, torchtitan.is_setting, overrides, experiment)
+        except ConfigError as error:
+            raise one_value_needed(error, values, path) from error
     if path.suffix in SCRIPTS and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix in (".yaml", ".yml"):
@@ -105,9 +112,18 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
     if path.suffix == ".py" and is_bridge_program(text := read_text(path)):
         return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
+    if path.suffix == ".py" and (found := _read_started_by(path, overrides, experiment)) is not None:
+        return found
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
+
+
+def _read_started_by(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
+    """What a command starts that a Python program starts; ``None`` where that is nothing of another stack."""
+    started = started_script(read_text(path), str(path))
+    found = read_script(started[0], path, overrides, experiment) if started else None
+    return found and started and _with_notes(found, notes_on(started[1]))
 
 
 def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -140,17 +156,40 @@ def read_script(
     """
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
-    if bridge_recipe_script.is_recipe_script(text):
-        read = partial(bridge_recipe_script.read_recipe_script, text, path, brought=brought)
-        return _read(read, megatron.is_argument, overrides, experiment)
+    whole = with_sources(text, path.parent, brought)
+    given = _given(text, overrides, megatron.is_argument, whole)
+    if bridge_recipe_script.is_recipe_script(given.script):
+        read = partial(bridge_recipe_script.read_recipe_script, given.script, path, brought=brought)
+        return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
     if (started := started_document(text, path, brought)) is not None:
-        read = _read_started(started, overrides, experiment)
-        return read and with_note_on_others(read, path, started.runs, started.line)
+        given = _given(text, overrides, _setting_of(started), whole)
+        started = started_document(given.script, path, brought) or started
+        read = _read_started(started, given.rest, experiment)
+        return read and with_note_on_others(_with_notes(read, given.note(path.name)), path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
-    for is_script, read, is_setting in _SCRIPTS:
-        if is_script(text):
-            return _read(partial(read, text, path, brought=brought), is_setting, overrides, experiment)
+    for is_script, read_one, is_setting in _SCRIPTS:
+        given = _given(text, overrides, is_setting, whole)
+        if is_script(given.script):
+            read = partial(read_one, given.script, path, brought=brought)
+            return _with_notes(_read(read, is_setting, given.rest, experiment), given.note(path.name))
     return None
+
+
+def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool], whole: str) -> Given:
+    """A script with its variables set; a setting of the stack, or a field of a record, is meant before a variable."""
+    return with_given(text, overrides, lambda key: key in FIELDS or is_setting(key), whole)
+
+
+def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:
+    return experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+
+
+def _setting_of(started: Started) -> Callable[[str], bool]:
+    """Whether an override is a setting of what a command starts."""
+    if llama_factory.is_training_file(started.document.values):
+        return trainer_file.is_setting
+    found = _reader_of(with_defaults(started.document))
+    return found[1] if found else lambda _: True
 
 
 def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -240,7 +279,9 @@ def _split(overrides: Iterable[str], theirs: Callable[[str], bool]) -> tuple[lis
             raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
         elif key.partition(".")[0] not in FIELDS:
             raise ConfigError(
-                f"unknown key {plain(key, 60)}", where="override", hint="neither the stack nor a record has it"
+                f"unknown key {plain(key, 60)}",
+                where="override",
+                hint="neither the stack nor a record has it, and no variable of a script is called so",
             )
         else:
             fields[key] = value

@@ -16,6 +16,7 @@ from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.named_model import SHAPES
+from asap.experiments.unsaid import still_open
 from asap.experiments.yaml_text import parse_yaml
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures
@@ -80,7 +81,7 @@ def _with_fields(experiment: Experiment, values: Mapping[str, Any], place: Calla
     if found.plan and devices and found.plan.devices != devices:
         reason = f"multiplies to {found.plan.devices} devices, and the hardware has {devices}"
         raise ConfigError(f"the plan {reason}", where=place("plan"))
-    open_ = (note for note in found.notes if not any(f": add {field}=" in note for field in provenance))
+    open_ = still_open(found.notes, provenance)
     provenance = experiment.provenance | provenance | update.get("provenance", {})
     return found.model_copy(update={"notes": (*open_, *notes), "provenance": provenance})
 

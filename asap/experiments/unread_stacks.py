@@ -54,6 +54,7 @@ _MAPPINGS = (
         _INSTEAD,
         lambda v: any("torchtune" in str(_within(v, key, "_component_")) for key in ("model", "tokenizer")),
     ),
+    Unread("NeMo AutoModel recipe", _INSTEAD, lambda v: "nemo_automodel." in str(_within(v, "model", "_target_"))),
     Unread("Levanter configuration", _INSTEAD, lambda v: _has(v, "trainer", _TRAINER)),
     Unread(
         "GPT-NeoX configuration",
@@ -107,6 +108,11 @@ PROGRAMS: tuple[Named, ...] = (
         re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
         "Megatron-Bridge program that runs no recipe",
         "give run_config.yaml, which a run of it writes into its checkpoint",
+    ),
+    (
+        re.compile(r"^(?=.*^\s*import nemo_run\b).*\brun\.Script\(", re.MULTILINE | re.DOTALL),
+        "launcher of NeMo-Run",
+        "give the program that it starts, with what it is told as key=value",
     ),
     (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", _INSTEAD),
     (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),

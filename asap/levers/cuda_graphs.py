@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from asap.levers.lever import Run, Trial
 from asap.plans import Remat
 from asap.plans.megatron.requirements import has_attention_dropout
+from asap.plans.megatron.versions import lacks
+from asap.plans.partial_remat import RecomputedModules
+from asap.plans.remat import recomputes_layers
 
+_OPTION = "cuda_graph_impl"
+_BESIDE_GRAPHS = frozenset(("layernorm", "moe_act"))
+"""Modules that are recomputed beside graphs of any of them."""
 _CAPTURED = "attn moe_router moe_preprocess"
 _MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py"
 
@@ -22,13 +28,16 @@ def _of_layers(run: Run) -> Mapping[str, str]:
 
 
 def _may_be_captured(run: Run) -> bool:
-    """Not beside recomputation of whole layers or of attention with dropout, or activations in host memory, which
-    Megatron Core refuses (``transformer_config.py``)."""
+    """Not beside recomputation of whole layers, of large modules or of attention with dropout, or activations in host memory, which
+    Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
     work = run.workload
     launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
-    dropped = run.plan.remat is Remat.SELECTIVE and has_attention_dropout(run.settings)
-    refused = run.plan.remat in (None, Remat.FULL) or dropped or run.settings.get("cpu_offloading_num_layers")
-    return launched and not refused
+    launched = launched and lacks(run.settings, _OPTION) is None
+    policy = run.plan.remat
+    dropped = policy is Remat.SELECTIVE and has_attention_dropout(run.settings)
+    within = isinstance(policy, RecomputedModules) and not {*policy.modules} <= _BESIDE_GRAPHS
+    again = policy is None or recomputes_layers(policy) or dropped or within
+    return launched and not again and not run.settings.get("cpu_offloading_num_layers")
 
 
 def _has_experts(run: Run) -> bool:

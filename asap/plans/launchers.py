@@ -21,7 +21,7 @@ from asap.plans.megatron.dependents import connections, unsplit
 from asap.plans.megatron.program_lines import VARIABLE, program_lines
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
-from asap.plans.megatron.requirements import required
+from asap.plans.megatron.requirements import of_start, required
 from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
 from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.megatron.written_arguments import command_line, to_arguments
@@ -162,6 +162,7 @@ def launch_lines(
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron" and not is_megatron_deepspeed(current):
         arguments |= required(plan, current)
+        arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
     arguments |= unsplit(plan, current) if stack == "nemo" else {}
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)

@@ -146,7 +146,27 @@ def test_the_start_is_that_of_what_trains_it(asap, model):
 
     assert now("workload.framework=MaxText")["memory"]["fits"]
     assert not now()["memory"]["fits"]
-    assert json.loads(asap("predict", model, "workload.framework=Megatron-Core", *said[1:]).out)["incumbent"] is None
+    assert json.loads(asap("predict", model, "workload.framework=DeepSpeed", *said[1:]).out)["incumbent"] is None
+
+
+@pytest.mark.slow
+def test_the_start_of_megatron_splits_a_model_as_little_as_its_state_needs(asap, model):
+    said = ["workload.framework=Megatron-LM", "--hardware", "h100-16", "--batch", "256", "--sequence", "8192"]
+    found = analysis(asap("analyze", model, *said, "--format", "json"))
+    plan = found["experiment"]["plan"]
+    assert (plan["ici"]["model"], plan["ici"]["stage"], plan["remat"]) == (2, 1, "full")
+    assert found["experiment"]["provenance"]["plan"] == "assumed, as a start"
+    assert any("a distributed optimizer, sequence parallelism, bf16" in note for note in found["warnings"])
+    whole = ("--micro-batch-size 1", "--global-batch-size 256", "--seq-length 8192", "--use-distributed-optimizer")
+    assert all(words in one["overrides"]["megatron"] for words in whole for one in found["proposals"])
+
+
+def test_a_mixture_of_experts_has_no_start_under_megatron(asap, tmp_path):
+    path = tmp_path / "config.json"
+    mixture = {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+    path.write_text(json.dumps(MODEL | mixture))
+    said = ["workload.framework=Megatron-LM", "--hardware", "h100-64", "--batch", "256", "--sequence", "4096"]
+    assert json.loads(asap("predict", str(path), *said, "--format", "json").out)["incumbent"] is None
 
 
 @pytest.mark.slow

@@ -132,9 +132,18 @@ def test_what_the_arguments_do_not_say_stays_unknown(read):
         "what is recomputed is not said, and taken as every layer",
         "the model is not said",
     ]
+    told = read("fsdp.yaml", FIRST, "workload.global_batch=64")
+    assert not any(note.startswith("the batch is not said") for note in told.notes)
     assert read("fsdp.yaml", FIRST.replace("mixed_precision: bf16\n", "")).workload.precision is None
     loaded = read("fsdp.yaml", FIRST.replace("bf16", "'no'"), *ARGUMENTS, "torch_dtype=bfloat16")
     assert (loaded.workload.precision, loaded.workload.weight_precision) == ("bf16", "bf16")
+
+
+def test_a_batch_that_is_not_said_is_asked_in_the_words_of_the_program(read):
+    asked = [note for note in read("zero3.yaml", ZERO, "model=llama3.1-8b").notes if "batch" in note]
+    assert asked == [
+        "the batch is not said: add per_device_train_batch_size=… and gradient_accumulation_steps=…, or --batch N"
+    ]
 
 
 def test_deepspeed_that_accelerate_says_itself(read):
@@ -342,7 +351,7 @@ def test_precision_that_only_the_program_knows_is_unknown(read, tmp_path, mixed,
     run = read("run.sh", f"accelerate launch --config_file one.yaml train.py {argument}\n")
     assert run.workload.precision == precision
     if argument == "--batch-size 1":
-        assert any("the launcher fills gradient_accumulation_steps" in note for note in run.notes)
+        assert any("the batch is not said: add gradient_accumulation_steps=" in note for note in run.notes)
 
 
 def test_a_file_is_found_by_the_end_of_its_path(read, tmp_path):

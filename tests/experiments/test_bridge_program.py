@@ -167,6 +167,41 @@ def test_what_only_a_run_can_tell_is_asked_for(read):
     assert said.plan.degree("model") == 4
 
 
+PARSED = """
+def parsed():
+    parser = argparse.ArgumentParser()
+    mesh = parser.add_argument_group("mesh")
+    mesh.add_argument("-t", "--tensor-parallel", dest="tp", type=int, default="8")
+    parser.add_argument("--batch", type=int, default=os.environ.get("BATCH", 96))
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--stages", type=int, required=True)
+    return parser.parse_args()
+
+
+def main():
+    args = parsed()
+"""
+
+
+def test_what_the_command_line_and_the_environment_do_not_say_has_its_default(read):
+    program = PROGRAM.replace("\ndef main():\n", PARSED).replace("size = 4", "size = args.tp")
+    program = program.replace("= 64, 2", "= args.batch, int(os.getenv('MICRO', '1'))")
+    program = program.replace("cfg = long_context(cfg)", "if args.long:\n        cfg = long_context(cfg)")
+    run = read("train.py", program, hardware="h100-64")
+    assert (run.plan.degree("model"), run.plan.degree("seq"), run.workload.global_batch) == (8, 1, 96)
+    taken = next(note for note in run.notes if "the defaults are taken" in note)
+    assert taken.endswith("BATCH=96, MICRO=1, batch=96, long=False, tp=8")
+    assert read("train.py", program, "tensor_model_parallel_size=2", hardware="h100-64").plan.degree("model") == 2
+
+
+def test_an_argument_that_has_to_be_said_is_asked_for(read):
+    program = PROGRAM.replace("\ndef main():\n", PARSED)
+    staged = program.replace("pipeline_model_parallel_size = 2", "pipeline_model_parallel_size = args.stages", 1)
+    run = read("train.py", staged.replace("virtual_pipeline_model_parallel_size = 5", "seed = 1"), hardware="h100-64")
+    assert run.plan is None
+    assert any("hangs on pipeline_model_parallel_size" in note for note in run.notes)
+
+
 @pytest.mark.parametrize(
     ("helper", "said"),
     [

@@ -153,7 +153,7 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
     [
         (
             "deepspeed train.py --deepspeed_config there/ds.json",
-            r"starts DeepSpeed with there/ds.json, which is not beside",
+            r"starts DeepSpeed with there/ds.json, which is not there",
         ),
         ("deepspeed train.py --epochs 3", "without naming its configuration"),
         ("cat <<E > ds.json\n{oops\nE\ndeepspeed train.py --deepspeed ds.json", r"/ds.json:1: is not JSON"),

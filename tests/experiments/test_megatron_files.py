@@ -355,3 +355,9 @@ def test_a_file_that_is_sourced_from_a_folder_above(read, tmp_path):
     )
     run = read("runs/train.sh", script)
     assert run.model.layers == 16
+
+
+@pytest.mark.parametrize("option", ["--use-flash-attn", "--use-flash-attn-v2", "--use-flash-attn-triton"])
+def test_attention_is_fused_by_any_of_the_options_for_it(read, option):
+    assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {option}")).workload.attention == "flash"
+    assert read("train.sh", MEGATRON).workload.attention is None

@@ -295,7 +295,7 @@ def test_an_architecture_inside_an_archive_is_asked_for(read):
 
 
 def test_what_only_the_environment_tells_is_asked(read):
-    program = PROGRAM.replace("tensor_model_parallel_size = 4", "tensor_model_parallel_size = int(os.getenv('TP', 4))")
+    program = PROGRAM.replace("tensor_model_parallel_size = 4", "tensor_model_parallel_size = int(os.getenv('TP'))")
     program = program.replace("global_batch_size = 128", "global_batch_size = int(settings['batch'])")
     run = read("run.py", program)
     assert run.plan is None

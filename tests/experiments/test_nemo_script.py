@@ -49,7 +49,7 @@ def test_what_a_variable_decides_is_unknown(read, tmp_path):
     ("old", "new", "said"),
     [
         ("=llama", "=other", "starts NeMo with conf/other.yaml, which is not there"),
-        ("=llama", "=$NAME", r"starts NeMo with conf/\$NAME.yaml, which is not there"),
+        ("=llama", "=$NAME", r"starts NeMo with conf/\$NAME.yaml, which a variable names \(add NAME="),
         ("gpt_pretraining", "gpt_eval", "by its name does not train"),
         ("=llama", "=speech", "describes no language model of NeMo"),
     ],

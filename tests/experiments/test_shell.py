@@ -27,6 +27,8 @@ def echoed(script: str, word: str, **known: str) -> str:
         ("GPUS=8; NODES=$(( (GPUS + 8) / 2 ))", "$NODES", "8"),
         ("NODES=$1; GPUS=$((NODES * 8))", "$GPUS", "$GPUS"),
         ("TP=$7; DP=$((16 / ${TP}))", "$DP", "$DP"),
+        ("TP=$1; TP=${TP:-4}", "$TP", "4"),
+        ("TP=${2}; PP=${TP:-2}; CP=$TP", "$PP $CP", "2 ${2}"),
         ("A='it is # no comment' # a comment", "$A", "it is # no comment"),
         ('A="one \\\n  two"', "$A", "one   two"),
         ('A="x"; A+=" y"', "$A", "x y"),

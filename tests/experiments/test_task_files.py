@@ -56,6 +56,6 @@ def test_a_task_of_maxtext(read):
     assert (run.model.layers, run.workload.global_batch) == (32, 32)
 
 
-def test_commands_that_start_nothing_known_are_refused_as_before(read):
-    with pytest.raises(ConfigError, match="is no MaxText configuration"):
+def test_commands_that_start_nothing_known_are_refused_as_those_of_a_script(read):
+    with pytest.raises(ConfigError, match="has no command of MaxText"):
         read("task.yaml", "run: python serve.py\nresources: {accelerators: H100:8}\n")

@@ -156,3 +156,5 @@ def test_cuda_graphs_of_layers_are_offered_where_megatron_core_takes_them():
     assert not settings(replace(run, settings={"num_experts": "8"}))
     assert not settings(replace(run, settings={"cpu_offloading_num_layers": 2}))
     assert not settings(replace(run, workload=work.model_copy(update={"cuda_graphs": "layer"})))
+    for earlier in ("DDP_impl", "data_impl", "activations_checkpoint_method"):
+        assert not settings(replace(run, settings={earlier: "local"}))

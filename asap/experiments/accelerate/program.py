@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
-from asap.core.text import plain
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.named_file import Brought, find_named, missing
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
@@ -23,6 +21,5 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None 
         return dict(arguments)
     found = find_named(named, path, brought)
     if found is None:
-        reason = f"names the arguments in {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
+        raise missing("names the arguments in", named, path, "lay it beside the file")
     return {**found.document().values, **{key: value for key, value in arguments.items() if key != CONFIG}}

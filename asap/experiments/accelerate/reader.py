@@ -18,6 +18,7 @@ from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.training_program import check_method
+from asap.experiments.unsaid import NO_BATCH
 from asap.models import Workload
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate
@@ -49,7 +50,7 @@ _ARGUMENTS = frozenset(
     ]
 )
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
-_NO_BATCH = f"the batch is not said: add the program's arguments, {TRAINER_MICRO_BATCH}=… or {CONFIG}=FILE.yaml"
+_NO_BATCH = f"{NO_BATCH}: add {TRAINER_MICRO_BATCH}=…, {CONFIG}=FILE.yaml with the program's arguments, or --batch N"
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"

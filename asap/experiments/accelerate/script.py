@@ -15,7 +15,8 @@ from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.processes import environment_of
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
@@ -58,19 +59,27 @@ def read_accelerate_script(
     """
     commands = read_commands(with_sources(text, path.parent, brought))
     files = dict(brought or {})
-    start, line = None, 0
+    start, line, environment = None, 0, dict[str, str]()
     for command in commands:
         files |= written_file(command)
         if _starts(command):
             start, line = _innermost(command).text, command.line
+            environment = environment_of(command)
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
-    read = _read_start(start, path, overrides, experiment, files)
+    read = _read_start(start, path, overrides, experiment, files, environment)
     return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
 
 
-def _read_start(start: str, path: Path, overrides: Iterable[str], experiment: Experiment, files: Brought) -> Experiment:
+def _read_start(
+    start: str,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    files: Brought,
+    environment: Mapping[str, str],
+) -> Experiment:
     """What one command starts."""
     if is_trl_command(start):
         return read_trl_command(start, path, overrides, experiment, files)
@@ -85,7 +94,7 @@ def _read_start(start: str, path: Path, overrides: Iterable[str], experiment: Ex
         if accelerate.MACHINES not in known and _is_multiplied(start):
             configuration.pop(accelerate.PROCESSES, None)
     else:
-        configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files)
+        configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files, environment)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
     given = {key: value for key, value in arguments.items() if key not in unsaid}
     if not _ACCELERATE.search(start):
@@ -164,8 +173,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
     """Settings of the file that Accelerate is told to take, by dotted key."""
     named = below_variable(str(launched[_FILE])) if _FILE in launched else None
     if named is not None and has_substitution(named):
-        reason = f"starts Accelerate with {plain(launched[_FILE], 60)}, which a variable names"
-        raise ConfigError(reason, where=str(path), hint="give Accelerate's YAML as --config, with the arguments")
+        raise missing("starts Accelerate with", str(launched[_FILE]), path, "give Accelerate's YAML as --config")
     if named is None:
         if not (KINDS.keys() | {"num_processes"}) & known.keys():
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
@@ -173,8 +181,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
         return {accelerate.KIND: "MULTI_GPU"}
     found = find_named(named, path, files)
     if found is None:
-        reason = f"starts Accelerate with {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the script")
+        raise missing("starts Accelerate with", named, path, "lay it beside the script")
     return dotted(found.document().values)
 
 

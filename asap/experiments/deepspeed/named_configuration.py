@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.text import plain
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.named_file import Brought, find_named, missing
 from asap.experiments.stack_settings import dotted
 
 
@@ -27,6 +26,5 @@ def read_named_configuration(named: Any, path: Path, brought: Brought | None = N
         raise ConfigError(reason, where=str(path), hint=hint)
     found = find_named(named, path, brought)
     if found is None:
-        reason = f"names {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
+        raise missing("names", named, path, "lay it beside the file")
     return dotted(found.document().values)

@@ -10,6 +10,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.unsaid import no_batch
 from asap.models import Workload
 from asap.plans.deepspeed import settings as zero
 from asap.plans.plan import Plan
@@ -105,7 +106,7 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
     notes = [RECOMPUTATION_UNKNOWN]
     if batch is None:
         left = [key for key in (zero.MICRO_BATCH, zero.ACCUMULATION) if settings.get(key, "auto") == "auto"]
-        notes.append(f"the batch is not said: the launcher fills {' and '.join(left)}; add --batch")
+        notes.append(no_batch(left))
     if "pipeline" in settings or any(key.startswith("pipeline.") for key in settings):
         notes.append("pipeline stages are the model's code (PipelineModule): say them with --plan")
     return plan, batch, tuple(notes)

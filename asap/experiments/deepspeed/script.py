@@ -14,7 +14,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.named_file import Brought, find_named, missing
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes
 from asap.experiments.several_runs import with_note_on_others
@@ -92,16 +92,17 @@ def _configuration(
     name = _named(arguments)
     if _is_chat(arguments):
         return _of_deepspeed_chat(arguments)
+    variable = next((said for key in _CONFIG if has_substitution(said := str(arguments.get(key, "")))), None)
+    if name is None and variable:
+        raise missing("starts DeepSpeed with", variable, path, "give the DeepSpeed JSON as --config")
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
     files = {name: text for command in commands for name, text in written_file(command).items()}
     found = find_named(name, path, {**brought, **files})
     if found is None:
-        hint = f"lay it there, or give {plain(Path(name).name, 60)} as --config, with --hardware"
-        raise ConfigError(
-            f"starts DeepSpeed with {plain(name, 80)}, which is not beside it", where=str(path), hint=hint
-        )
+        hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
+        raise missing("starts DeepSpeed with", name, path, hint)
     return dotted(found.document().values)
 
 

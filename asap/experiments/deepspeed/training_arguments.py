@@ -15,6 +15,7 @@ from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepsp
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
 from asap.experiments.stack_settings import StackSettings
+from asap.experiments.unsaid import in_words_of_program
 from asap.plans import Remat
 from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH
 from asap.plans.deepspeed.trainer import (
@@ -55,11 +56,11 @@ _ADAPTERS = (
 )
 _ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
 _OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
-_RANK = ("lora_r", "lora_rank", "rank")
+_RANK = re.compile(r"(?:lora|adapter)_\w+|rank")
 """Of adapters, which a program trains where no switch says that it does not."""
 _OFF = ("0", "false", "none", "")
 _PARTS = ("lora", "oft", "freeze")
-READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, *_RANK, "use_peft", "use_lora"))
+READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
@@ -97,6 +98,7 @@ def read_with_arguments(
     if TRAINER_MICRO_BATCH in arguments:
         settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
         found = found.model_copy(update={"hyperparameters": settings})
+    found = found.model_copy(update={"notes": in_words_of_program(found.notes)})
     said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
@@ -111,7 +113,8 @@ def check_trains_all(arguments: StackSettings) -> None:
     switches = [key for key in arguments if key in _ADAPTERS or _ADAPTER.fullmatch(key)]
     said = next((key for key in switches if str(arguments[key]).casefold() not in _OFF), None)
     if said is None and not switches and "finetuning_type" not in arguments:
-        said = next((key for key in _RANK if str(arguments.get(key, 0)).casefold() not in _OFF), None)
+        ranks = (key for key in arguments if _RANK.fullmatch(key))
+        said = next((key for key in ranks if str(arguments[key]).casefold() not in _OFF), None)
     if said is None and str(arguments.get("finetuning_type")).casefold() in _PARTS:
         said = "finetuning_type"
     if said is not None:

@@ -7,6 +7,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import NO_MODEL, name_at_end, read_named_model
 from asap.experiments.stack_settings import StackSettings
+from asap.experiments.unsaid import no_batch
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.fsdp import settings as fsdp
@@ -50,7 +51,7 @@ def read_program(
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     if batch is None:
-        notes += (f"the batch is not said: add {words.batch}=…",)
+        notes += (no_batch([words.batch]),)
     if experiment.model is None and model and (name := name_at_end(model)):
         found, more = read_named_model(name)
         experiment, notes = experiment.model_copy(update={"model": found}), (*notes, *more)

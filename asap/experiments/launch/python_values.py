@@ -7,7 +7,9 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.launch.python_conditions import truth
+from asap.experiments.launch.python_defaults import OTHER, attribute_of, default_of
 from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
+from asap.experiments.launch.python_operations import calculated, elements, grow, grows, of_text
 
 _DEEPEST, _MOST_CALLS, _LONGEST_TEXT = 8, 4_000, 4_000
 _REPLACE = ("replace", "dataclasses.replace")
@@ -29,19 +31,23 @@ class Functions(dict[str, ast.FunctionDef]):
         self.constants: dict[str, Any] = {}
         self.calls_left = _MOST_CALLS
         """How many calls of them are still followed."""
+        self.taken: set[str] = set()
+        """Defaults of the environment and the command line that were taken."""
 
 
 def functions_of(tree: ast.Module) -> Functions:
     """Functions of a file by name, with the constants of its top level: names that are set once."""
     found = Functions(node for node in tree.body if isinstance(node, ast.FunctionDef))
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    none = Functions()
+    none.taken = found.taken
     for node in tree.body:
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ) if names.count(name) == 1:
-                if isinstance(constant := value_of(value, found.constants, Functions()), _LITERAL):
+                if isinstance(constant := value_of(value, found.constants, none), _LITERAL):
                     found.constants[name] = constant
             case _:
                 pass
@@ -117,6 +123,8 @@ def follow(statement: ast.stmt, names: dict[str, Any], functions: Functions, dee
         case ast.Assign(targets=[target]) | ast.AnnAssign(target=target, value=ast.expr()):
             assert statement.value is not None
             assign(target, value_of(statement.value, names, functions, deeper), names)
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add() as op):
+            names[name] = calculated(op, names.get(name), value_of(statement.value, names, functions, deeper))
         case ast.Expr(value=ast.Call() as call):
             _hand_over(call, names, functions, deeper)
         case ast.FunctionDef() | ast.ClassDef():
@@ -136,7 +144,12 @@ def _hand_over(call: ast.Call, names: dict[str, Any], functions: Functions, deep
     """A function that is called for what it changes: followed where it is in the file, else named in what it is
     handed."""
     called = ast.unparse(call.func)
-    if called in functions and deeper and functions.calls_left:
+    if called.endswith(".add_argument"):
+        value_of(call, names, functions, deeper)
+    elif grows(call) and isinstance(call.func, ast.Attribute):
+        added = value_of(call.args[0], names, functions, deeper) if deeper else UNKNOWN
+        grow(value_of(call.func.value, names, functions, deeper), call, added)
+    elif called in functions and deeper and functions.calls_left:
         functions.calls_left -= 1
         function = functions[called]
         given = [value_of(argument, names, functions, deeper) for argument in call.args]
@@ -179,13 +192,13 @@ def value_of(node: ast.expr, names: Mapping[str, Any], functions: Functions, dee
             if isinstance(node, ast.Subscript):
                 assert isinstance(node.slice, ast.Constant)
                 return owner.get(node.slice.value, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
-            return owner.get(node.attr, UNKNOWN) if isinstance(owner, dict) else UNKNOWN
+            return attribute_of(owner, node.attr, functions.taken)
         case ast.List() | ast.Tuple():
-            return [inner(item) for item in node.elts]
+            return elements(node.elts, inner)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
             return -number
         case ast.BinOp(op=ast.Mult() | ast.Add() | ast.FloorDiv()):
-            return _calculated(node.op, inner(node.left), inner(node.right))
+            return calculated(node.op, inner(node.left), inner(node.right))
         case ast.Call():
             return _called(node, names, functions, deeper)
         case ast.Dict(keys=keys, values=values):
@@ -246,8 +259,12 @@ def _called(node: ast.Call, names: Mapping[str, Any], functions: Functions, deep
         return copy.deepcopy(_returned_by(functions[called], given, arguments, functions, deeper - 1))
     if called in _REPLACE and len(given) == 1:
         return {**given[0], **arguments} if isinstance(given[0], dict) else UNKNOWN
-    made = {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
     owner = value_of(function.value, names, functions, deeper) if isinstance(function, ast.Attribute) else UNKNOWN
+    if (default := default_of(node, given, arguments, owner, functions.taken)) is not OTHER:
+        return default
+    if (text := of_text(called, owner, given)) is not OTHER:
+        return text
+    made = {CLASS: called.removesuffix(".Config"), ARGUMENTS: given, **arguments}
     return {**made, OWNER: owner} if isinstance(owner, dict) else made
 
 
@@ -281,11 +298,3 @@ def bound(
         return found | {name: value for name, value in arguments.items() if name != CHANGED}
     rest = {name: value for name, value in arguments.items() if name not in own}
     return found | {name: value for name, value in arguments.items() if name in own} | {said.kwarg.arg: rest}
-
-
-def _calculated(operator: ast.operator, left: Any, right: Any) -> Any:
-    if type(left) is not int or type(right) is not int or abs(left) > 2**40 or abs(right) > 2**40:
-        return UNKNOWN
-    if isinstance(operator, ast.FloorDiv):
-        return left // right if right else UNKNOWN
-    return left * right if isinstance(operator, ast.Mult) else left + right

@@ -18,15 +18,18 @@ from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
-from asap.experiments.launch.refusal import refuse_script
+from asap.experiments.launch.python_commands import started_script
+from asap.experiments.launch.python_defaults import notes_on
+from asap.experiments.launch.refusal import refuse_script, starts_launcher
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_calls, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
+from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
 from asap.experiments.named_file import Brought, find_brought, find_named
-from asap.experiments.shell import SCRIPTS, with_sources
+from asap.experiments.shell import SCRIPTS, with_given, with_sources
 
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
@@ -53,11 +56,26 @@ def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) 
         ConfigError: nothing that is understood is started, or its configuration is wrong.
     """
     if path.suffix in DEFINITIONS:
+        if (found := _read_started_by(path, overrides, experiment)) is not None:
+            return found
         names = [override.removeprefix(_NAME) for override in overrides if override.startswith(_NAME)]
         definition = find_definition(read_definitions(path), names[-1] if names else None, str(path))
         rest = [override for override in overrides if not override.startswith(_NAME)]
         return read_started(definition.launch(), path, rest, experiment)
-    return read_started(_of_script(path), path, overrides, experiment)
+    text = with_sources(read_text(path), path.parent)
+    given = with_given(text, overrides, known_keys().__contains__)
+    found = read_started(_of_script(given.script, path), path, given.rest, experiment)
+    return found.model_copy(update={"notes": (*found.notes, *given.note(path.name))})
+
+
+def _read_started_by(path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment | None:
+    """What a Python program starts by a command of MaxText; ``None`` where it starts no program."""
+    script, taken = started_script(read_text(path), str(path)) or ("", ())
+    launch = read_launch(script)
+    if launch is None and starts_launcher(script):
+        raise refuse_script(script, path)
+    found = read_started(launch, path, overrides, experiment) if launch else None
+    return found and found.model_copy(update={"notes": (*found.notes, *notes_on(taken))})
 
 
 def read_manifested(documents: list[Document], overrides: Sequence[str], experiment: Experiment) -> Experiment:
@@ -92,8 +110,7 @@ def read_started(
     )
 
 
-def _of_script(path: Path) -> Launch:
-    text = with_sources(read_text(path), path.parent)
+def _of_script(text: str, path: Path) -> Launch:
     if (launch := _launch_of(text, {}, path, _DEEPEST_CALL)) is not None:
         return launch
     if program := find_other_program(text):

@@ -22,6 +22,9 @@ _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpie
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.]+)"
 )
+_TEST = re.compile(r"^\s*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
+_MOST_LISTED = 4
 _TRAINS = re.compile(r"train|tune|sft|cpt|recipe|bench|llama|gpt|qwen")
 
 
@@ -38,14 +41,35 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     calls = [name for name in map(_called, commands) if name]
     missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
     program = next(filter(None, map(_program, commands)), None)
+    undecided = _undecided(text)
     reason, hint = f"has no command of {_READ}", _INSTEAD
-    if other:
+    if undecided:
+        listed = plain(", ".join(undecided[:_MOST_LISTED]), 120)
+        reason = f"has no command of {_READ} that is sure to run: it hangs on {listed}, which only a run can tell"
+        hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided[:_MOST_LISTED])}"
+    elif other:
         hint = f"give {plain(other, 60)}, which it names"
     elif program:
         reason += f": it starts {plain(program, 60)}, whose settings are not known"
     elif missing:
         hint = f"give {plain(missing, 60)}, which it hands over to and which is not beside it"
     return ConfigError(reason, where=str(path), hint=hint)
+
+
+def starts_launcher(text: str) -> bool:
+    """Whether a script has a command that starts a program on several devices."""
+    return _LAUNCHER.search(text) is not None
+
+
+def _undecided(text: str) -> list[str]:
+    """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``;
+    none where no launcher is under a condition that is not decided."""
+    if not any(not command.certain and starts_launcher(command.text) for command in read_commands(text)):
+        return []
+    tested = dict.fromkeys(name for test in _TEST.findall(text) for name in _VARIABLE.findall(test))
+    commands = list(read_commands(text))
+    known = commands[-1].scope.variables if commands else {}
+    return [name for name in tested if name in known and has_substitution(known[name] or "$")]
 
 
 def _commands(text: str) -> Iterator[Command]:

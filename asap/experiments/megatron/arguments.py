@@ -13,6 +13,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.megatron.foreign_arguments import (
     arguments_within,
+    counts_experts,
     decides_recomputation,
     foreign_arguments,
     note_on_foreign,
@@ -123,7 +124,11 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes]
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
-    foreign = foreign_arguments(arguments_within(run.text) if run else parts)
+    within = arguments_within(run.text) if run else parts
+    foreign = foreign_arguments(within)
+    experts = (
+        frozenset(("num_experts",)) if "num_experts" not in values and counts_experts(within) else frozenset[str]()
+    )
     for said, what in ((undecided, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"{path.name} sets {_by_line(said)} {what}: left out"] if said else []
     if run and not {"world_size", "nproc_per_node"} & values.keys() and (ranks := ranks_of_mpi(run.text)):
@@ -134,7 +139,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     return ScriptArguments(
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
-        unsettled=frozenset(undecided) | frozenset(unknown) | _left_to_fork(values, foreign),
+        unsettled=frozenset(undecided) | frozenset(unknown) | experts | _left_to_fork(values, foreign),
         sourced=bool(sources) and (run is None or _has_open_arguments(run)),
         notes=(*notes, *([note] if (note := note_on_foreign(foreign, path.name)) else [])),
     )

@@ -17,6 +17,8 @@ _MOST_LISTED = 6
 _SHAPES = re.compile(
     r"(?:^|_)(?:experts?|heads?|hidden|ffn|intermediate|latent|lora|dense|window|depth|width|layers?|freeze|frozen|only)(?:_|$)"
 )
+_EXPERTS = re.compile(r"(?:^|_)(?:num|n|number_of)_(?:\w+_)?experts$|(?:^|_)experts_(?:num|count|number)$")
+_ONE = ("0", "1", "none", "null", "")
 _RECOMPUTES = re.compile(r"recompute|(?:^|_)(?:swap|offload)_(?:attention|modules?|activations?)(?:_|$)")
 
 
@@ -35,6 +37,12 @@ def foreign_arguments(arguments: str) -> tuple[str, ...]:
 def decides_recomputation(foreign: Iterable[str]) -> bool:
     """Whether one of them by its name says what is recomputed, or kept in host memory."""
     return any(_RECOMPUTES.search(key) for key in foreign)
+
+
+def counts_experts(arguments: str) -> bool:
+    """Whether an argument that Megatron-LM does not have gives a number of experts, by its name and value."""
+    said = (option for option in options(_NESTED.sub("", arguments)) if _EXPERTS.search(option.name))
+    return any(not _is_known(option.name) and option.words and option.words[0] not in _ONE for option in said)
 
 
 def note_on_foreign(foreign: Sequence[str], name: str) -> str | None:

@@ -3,6 +3,11 @@
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
 """Frameworks that have these arguments, as a workload names them."""
 
+FLASH = (
+    "use_flash_attn", "use_flash_attn_v1", "use_flash_attn_v2", "use_flash_attn_triton", "use_flash_attn_builder",
+)  # fmt: skip
+"""A fused attention: Megatron-LM's, and Megatron-DeepSpeed's by the version of the kernel."""
+
 READ = frozenset(
     [
         "num_layers",
@@ -99,7 +104,7 @@ READ = frozenset(
         "exp_avg_sq_dtype",
         "optimizer_cpu_offload",
         "attention_backend",
-        "use_flash_attn",
+        *FLASH,
         "transformer_impl",
         "use_legacy_models",
         "world_size",
@@ -152,7 +157,7 @@ FLAGS = frozenset(
         "use_torch_fsdp2", "use_custom_fsdp", "recompute_activations", "bf16", "fp16", "optimizer_cpu_offload",
         "use_precision_aware_optimizer",
         "grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32",
-        "use_flash_attn", "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
+        *FLASH, "use_legacy_models", "is_hybrid_model", "parallel_attention", "deepspeed",
         "use_rotary_position_embeddings", "use_checkpoint_args", "use_lf_gate",
         "disable_moe_token_dropping", "enable_expert_tensor_parallelism",
         "no_pipeline_parallel", "deepspeed_activation_checkpointing", "checkpoint_activations",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
-from asap.experiments.megatron.names import CORE
+from asap.experiments.megatron.names import CORE, FLASH
 from asap.experiments.stack_settings import StackSettings
 from asap.models import Workload
 from asap.models.workload import ContextParallel
@@ -114,7 +114,7 @@ def _attention(settings: StackSettings) -> str | None:
     named = {"fused": "cudnn flash", "flash": "flash", "unfused": "unfused", "local": "unfused"}
     if backend in named:
         return named[backend]
-    return "flash" if settings.flag("use_flash_attn") else None
+    return "flash" if any(settings.flag(key) for key in FLASH) else None
 
 
 def _zero_stage(settings: StackSettings) -> int | None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.text import plain
 from asap.experiments.documents import Document
 from asap.experiments.experiment import Experiment
 from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.processes import with_processes
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
 from asap.experiments.stack_settings import StackSettings
@@ -65,8 +64,7 @@ def read_yaml_script(
         raise ConfigError("starts nothing that is read", where=str(path))
     found = None if has_substitution(named) else find_named(named, path, brought)
     if found is None:
-        reason = f"starts Megatron-LM with {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the script, or give it as --config")
+        raise missing("starts Megatron-LM with", named, path, "lay it beside the script, or give it as --config")
     document = found.document()
     if not is_megatron_yaml(document.values):
         raise ConfigError(f"has no {_MODEL} and {_PARALLEL}, as Megatron-LM's YAML has", where=str(found.path))

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, PlanError
+from asap.core.text import plain
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
@@ -24,6 +25,11 @@ _FAMILIES = {"is_llama_config": "llama", "is_qwen2_config": "qwen2", "is_starcod
 _UNGATED = "starcoder2"
 _RENAMED = {"num_kv_heads": "num_key_value_heads", "n_inner": "intermediate_size"}
 """Of Starcoder2's configuration (``src/nanotron/config/models_config.py``), which also has ``multi_query``."""
+_KNOWN = _SECTIONS | {
+    "checkpoints", "data", "data_stages", "doremi", "general", "lighteval", "logging", "metrics_logging", "profiler",
+    "s3_upload", "tokenizer",
+}  # fmt: skip
+"""Sections of all versions (``src/nanotron/config/config.py``), and of its examples."""
 _MODEL, _MIXTURE = "model.model_config", "model.model_config.moe_config"
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "ring": "ring", "ring_flash_triton": "ring", "llama3_ring_attention": "all_gather",
@@ -56,6 +62,8 @@ def read_nanotron(
     plan, notes = _plan(settings)
     experiment = _with_devices(settings, plan, experiment)
     workload = _workload(settings)
+    if own := [plain(key, 40) for key, value in values.items() if key not in _KNOWN and value is not None]:
+        notes += (f"not read, as no nanotron has it, so that what it changes is not known: {', '.join(own[:8])}",)
     sources = {"plan": f"{path.name}: parallelism", "workload": path.name}
     sources["workload.sequence_length"] = settings.source("tokens.sequence_length")
     return experiment.model_copy(

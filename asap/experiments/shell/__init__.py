@@ -2,6 +2,7 @@
 
 from asap.experiments.shell.called import with_called
 from asap.experiments.shell.edited import edited_files
+from asap.experiments.shell.given import Given, with_given
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import SCRIPTS, Command, read_commands, with_sources
@@ -12,6 +13,7 @@ from asap.experiments.shell.written import written_file
 __all__ = [
     "SCRIPTS",
     "Command",
+    "Given",
     "Option",
     "commands_within",
     "edited_files",
@@ -19,6 +21,7 @@ __all__ = [
     "options",
     "read_commands",
     "with_called",
+    "with_given",
     "with_sources",
     "words",
     "written_file",

@@ -31,6 +31,8 @@ class Scope:
 
     variables: dict[str, str | None] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Those that are ``readonly``: nothing changes them."""
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment."""
@@ -39,6 +41,8 @@ class Scope:
     def assign(self, name: str, value: str, appended: bool, certain: bool) -> None:
         """Remember a value; one that only a run can tell makes the name open, an addition that may not be made its
         rest."""
+        if name in self.fixed:
+            return
         before = self.variables.get(name, "")
         if appended:
             value = "" if before is None else before + value
@@ -93,6 +97,7 @@ def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
     decided = False
     for operator, part, start in simple_commands(line.text):
         command = branches.follow(operator, part, scope.variables)
+        scope.variables |= scope.fixed
         reached: bool | None = True
         if operator == "&&":
             reached = succeeded
@@ -140,6 +145,8 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         if assignment:
             value = expand(_value(assignment[3]), scope.variables)
             scope.assign(name, value, bool(assignment[2]), certain)
+            if said[0] == "readonly" and not has_substitution(value):
+                scope.fixed.setdefault(name, value)
         scope.exported |= {name} if said[0] == "export" and not has_substitution(name) else set()
     yield Command(expanded, command, number, certain, scope, assigns=True)
 

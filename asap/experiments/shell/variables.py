@@ -18,6 +18,7 @@ Values: TypeAlias = Mapping[str, str | None]
 _DEEPEST = 8
 _LARGEST = 10**12
 _NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
+_ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
 _DEFAULT = re.compile(r":?[-=]")
 _NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
@@ -72,6 +73,8 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     default = _DEFAULT.match(rest)
     value, itself = known.get(name[0], "." if name[0] == "PWD" else None), text[start : end + 1]
     is_open = name[0] in known and value is None
+    if default is not None and value is not None and _ARGUMENT.fullmatch(value):
+        value = ""  # an argument that is not given, under a name
     if is_open or (rest and default is None):
         return end + 1, itself
     if value is not None and (value or default is None or default[0][0] != ":"):

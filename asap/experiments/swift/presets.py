@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
-from asap.core.text import plain
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings
 from asap.plans.accelerate.trainer_option import OPTION
@@ -52,8 +50,7 @@ def fsdp_arguments(arguments: StackSettings, path: Path, brought: Brought | None
         return {}
     found = find_named(below_variable(named), path, brought)
     if found is None:
-        reason = f"names the FSDP configuration {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the file")
+        raise missing("names the FSDP configuration", named, path, "lay it beside the file")
     values = found.document().values
     recomputes = (values.get("fsdp_config") or {}).get("activation_checkpointing")
     own = {RECOMPUTE: False} if recomputes else {}

@@ -41,8 +41,14 @@ NAMES_OF_SHAPES = re.compile(
     r"(?:^|_)(?:moe|experts?|dim|heads?|kv|hidden|ffn|mlp|vocab\w*|layers?|window|depth|width|mtp|rank|quantizers?)(?:_|$)"
 )
 """Names of what decides a model's shapes."""
+_VOCABULARY = re.compile(r"\.(?:padded_)?vocab(?:ulary)?_size$")
 _MOST = 8
 _ISLANDS, _EVERY = "fault_tolerance.semi_sync_method", "fault_tolerance.sync_steps"
+
+
+def own_vocabulary(settings: StackSettings) -> str | None:
+    """A setting outside of ``[model]`` that no torchtitan has and that by its name is the vocabulary's size."""
+    return next((key for key in settings if _VOCABULARY.search(key) and not key.startswith("model.")), None)
 
 
 def own_shapes(settings: StackSettings) -> str | None:

@@ -11,8 +11,9 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.torchtitan.accumulation import with_global_batch
 from asap.experiments.torchtitan.own_flavors import own_model
-from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, unknown_shapes
+from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, own_vocabulary, unknown_shapes
 from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -72,8 +73,18 @@ def read_torchtitan(
     model, notes = _model(settings, path)
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()
+    elif (own := own_vocabulary(settings)) and experiment.model is None:
+        model = model.model_copy(update={"vocab": None})
+        said = f"{plain(own, 60)}={plain(settings[own], 20)}"
+        notes += (
+            f"the vocabulary is unknown: {said}, which no torchtitan has, is by its name its size: add model.vocab=…",
+        )
     plan, more = _plan(settings, experiment, model.layers)
-    workload = _workload(settings, plan)
+    accumulating, also = with_global_batch(settings, plan)
+    if also:
+        plan, more = _plan(accumulating, experiment, model.layers)
+    workload = _workload(accumulating, plan)
+    notes += also
     notes += (*more, *settings.misspelt(), *notes_on_own(settings))
     layers = {
         "model": settings.source("model_spec" if saved else "model.flavor"),

@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.named_file import Brought, find_named, missing
 from asap.experiments.processes import environment_of, with_processes
 from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
@@ -58,8 +58,7 @@ def read_titan_script(
         return _read_registry(start, path, overrides, experiment, files)
     found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
-        reason = f"starts torchtitan with {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the file, or give it as --config")
+        raise missing("starts torchtitan with", named, path, "lay it beside the file, or give it as --config")
     if found.path.suffix in _OTHERS:
         reason = f"starts torchtitan with {plain(named, 80)}, a fork's own kind of configuration, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the settings as a TOML file of torchtitan")

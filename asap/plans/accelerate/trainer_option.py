@@ -19,12 +19,17 @@ _RECOMPUTE, _KEEP = f"{SECTION}.{RECOMPUTE}", f"{SECTION}.{KEEP}"
 WORDS = ("full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2")
 
 
-def of_option(said: Any) -> dict[str, Any]:
-    """What the option says in Accelerate's words; without it replicas."""
+def of_option(said: Any, by_default: str = WORDS[0]) -> dict[str, Any]:
+    """What the option says in Accelerate's words; without it replicas.
+
+    Args:
+        said: its words.
+        by_default: the strategy where none is among them (``--fsdp auto_wrap``).
+    """
     words = str(said or "").casefold().replace(",", " ").split()
-    named = next((word for word in words if word in WORDS), None)
-    if named is None:
+    if not words:
         return {KIND: "MULTI_GPU"}
+    named = next((word for word in words if word in WORDS), by_default)
     return {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}
 
 

@@ -44,6 +44,19 @@ def required(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
     return {option: True for option in needed if not is_set(current, option)}
 
 
+def of_start(plan: Plan, global_batch: int | None, sequence: int) -> dict[str, str | bool]:
+    """What a plan is predicted with where nothing runs yet: a distributed optimizer, bf16, sequence parallelism.
+
+    Args:
+        plan: what to run.
+        global_batch: sequences in a step.
+        sequence: tokens in a sequence.
+    """
+    batch: dict[str, str | bool] = {"global_batch_size": str(global_batch)} if global_batch else {}
+    split: dict[str, str | bool] = {_SEQUENCE: True} if plan.degree("model") > 1 else {}
+    return {**batch, "seq_length": str(sequence), "bf16": True, _DISTRIBUTED: True, **split}
+
+
 def _refusals(plan: Plan, current: Mapping[str, object]) -> dict[str, bool]:
     """Reasons, and whether they hold."""
     moved, context, staged = "optimizer" in plan.offload, plan.degree("seq"), plan.degree("stage") > 1

@@ -16,21 +16,25 @@ from asap.experiments.launch.literals import parse_python
 from asap.experiments.launch.python_calls import Program
 from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS
 from asap.experiments.launch.python_values import returned, value_of
+from asap.experiments.megatron.bridge.aliases import recipe_aliases
+from asap.experiments.named_file import NamedFile
 
 CONTAINER = "ConfigContainer"
 CHOSEN = "recipe="
 SECTIONS = ("model", "train", "ddp", "dist", "optimizer", "dataset", "tokenizer", "mixed_precision")
 _IMPORTS = re.compile(r"^\s*(?:from|import) megatron\.bridge\b", re.MULTILINE)
-_SIGNS = re.compile(r"_config\(|\b(?:pretrain|finetune)\(")
+_SIGNS = re.compile(r"_config\(|\b(?:pretrain|finetune)\(|_config as \w+_config\b")
 _RUNS = re.compile(r"(?:^|\.)(?:pretrain|finetune)$")
 _HANDING_ON = ("run.Partial", "partial", "functools.partial", "get_partial_fn")
 _CONFIG = ("config", "cfg")
-VARIABLE, FUNCTION = "variable", "function"
-"""Beside the sections: what a program calls its configuration, and the recipe of the file that returns it."""
+VARIABLE, FUNCTION, TAKEN = "variable", "function", "taken"
+"""Beside the sections: what a program calls its configuration, the recipe of the file that returns it, and defaults of
+its command line and environment that it takes."""
 _RECIPE = re.compile(r"(?:^|\.)_?(?:\w+_)?(?:pretrain|finetune|sft|peft|lora|dora)(?:_\w+)?$|_config$")
 _RECIPES = "megatron.bridge"
 _UNNAMED = ("pretrain_config", "finetune_config")
 _MOST_NAMED = 6
+_DEEPEST_ALIAS = 4
 _HINT = "give run_config.yaml, which a run of it writes into its checkpoint"
 
 
@@ -39,13 +43,14 @@ def is_bridge_program(text: str) -> bool:
     return _IMPORTS.search(text) is not None and (CONTAINER in text or _SIGNS.search(text) is not None)
 
 
-def trained_configuration(text: str, path: Path, chosen: str | None) -> dict[str, Any]:
+def trained_configuration(text: str, path: Path, chosen: str | None, depth: int = 0) -> dict[str, Any]:
     """The configuration that a program trains, by section; what made it stands under ``CLASS``.
 
     Args:
         text: of the program.
         path: its file.
-        chosen: the function that returns the configuration, where a user names one.
+        chosen: the function that returns the configuration, or another name of it, where a user names one.
+        depth: how many names led here.
 
     Raises:
         ConfigError: it is no Python, has several recipes, or only a run can tell.
@@ -55,11 +60,17 @@ def trained_configuration(text: str, path: Path, chosen: str | None) -> dict[str
         for site in program.sites(_runs):
             found = _config_of(value_of(site.call, site.names, program.functions))
             if found is not None:
-                return {VARIABLE: _variable(site.call), **_as_imported(found, program.tree)}
+                taken = {TAKEN: program.functions.taken}
+                return {VARIABLE: _variable(site.call), **taken, **_as_imported(found, program.tree)}
             raise ConfigError("trains what cannot be told without running it", where=str(path), hint=_HINT)
     recipes = [name for name, node in program.functions.items() if _returns_configuration(node)]
-    public = [name for name in recipes if not name.startswith("_")] or recipes
+    aliases = recipe_aliases(program.tree)
+    public = [name for name in recipes if not name.startswith("_")] or recipes or [*aliases]
     name = chosen or (public[0] if len(public) == 1 else None)
+    if name not in recipes and name in aliases and depth < _DEEPEST_ALIAS:
+        alias = aliases[name]
+        file = NamedFile(path, text) if alias.module is None else alias.file(path)
+        return trained_configuration(file.text, file.path, alias.recipe, depth + 1)
     if name not in recipes:
         listed = f"{', '.join(public[:_MOST_NAMED])}{', …' if len(public) > _MOST_NAMED else ''}"
         reason = f"has no recipe {plain(name, 60)}" if name else f"has {len(public)} recipes"
@@ -71,7 +82,7 @@ def trained_configuration(text: str, path: Path, chosen: str | None) -> dict[str
     except ConfigError as error:
         raise ConfigError(error.message, where=str(path), hint=_HINT) from error
     made_by = name if found.get(CLASS) == CONTAINER and "model" not in found else found.get(CLASS)
-    return {**found, CLASS: made_by, FUNCTION: name}
+    return {**found, CLASS: made_by, FUNCTION: name, TAKEN: program.functions.taken}
 
 
 def _as_imported(found: dict[str, Any], tree: ast.Module) -> dict[str, Any]:

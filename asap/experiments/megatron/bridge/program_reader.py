@@ -11,11 +11,12 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.launch.python_defaults import notes_on
 from asap.experiments.launch.python_objects import CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.bridge.model import read_model
 from asap.experiments.megatron.bridge.precision import precision_of
-from asap.experiments.megatron.bridge.program import CHOSEN, CONTAINER, recipe_of, trained_configuration
+from asap.experiments.megatron.bridge.program import CHOSEN, CONTAINER, TAKEN, recipe_of, trained_configuration
 from asap.experiments.megatron.bridge.program import VARIABLE as CALLED
 from asap.experiments.megatron.bridge.script import left_to_recipe
 from asap.experiments.megatron.reader import read_megatron
@@ -67,7 +68,8 @@ def read_bridge_program(text: str, path: Path, overrides: Iterable[str], experim
     chosen = [override.removeprefix(CHOSEN) for override in overrides if override.startswith(CHOSEN)]
     rest = [override for override in overrides if not override.startswith(CHOSEN)]
     said = trained_configuration(text, path, chosen[-1] if chosen else None)
-    return read_recipe(said, path, rest, experiment, {VARIABLE: said.get(CALLED, "cfg")})
+    read = read_recipe(said, path, rest, experiment, {VARIABLE: said.get(CALLED, "cfg")})
+    return read.model_copy(update={"notes": (*read.notes, *notes_on(said.get(TAKEN, ())))})
 
 
 def read_recipe(

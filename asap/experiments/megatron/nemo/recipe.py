@@ -32,11 +32,13 @@ class Recipe:
         said: settings by section, as the program writes them; ``UNKNOWN`` where only a run can tell.
         looped: whether it is the first round of a loop.
         chosen: whether only a run can tell the recipe's module, as a variable holds it.
+        taken: defaults of the program's command line and environment that it takes.
     """
 
     said: dict[str, Any]
     looped: bool
     chosen: bool = False
+    taken: frozenset[str] = frozenset()
 
     @property
     def named(self) -> re.Match[str] | None:
@@ -63,7 +65,8 @@ def find_recipe(text: str, where: str) -> Recipe | None:
             named = _with_module(candidate, modules)
             if RECIPE.search(str(named.get(CLASS))) or DIRECT.search(str(named.get(CLASS))):
                 module = RECIPE.search(str(named.get(CLASS)))
-                return Recipe(named, site.looped, module is not None and module["model"] in variables)
+                chosen = module is not None and module["model"] in variables
+                return Recipe(named, site.looped, chosen, frozenset(program.functions.taken))
     return None
 
 

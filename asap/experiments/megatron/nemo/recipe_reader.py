@@ -11,6 +11,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.launch.python_defaults import notes_on
 from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron.bridge.model import check_is_decoder
 from asap.experiments.megatron.bridge.script import left_to_recipe, model_of
@@ -50,7 +51,7 @@ def read_nemo_program(text: str, path: Path, overrides: Iterable[str], experimen
         raise ConfigError("runs no recipe of NeMo 2 that can be told without running it", where=str(path), hint=hint)
     read = read_recipe(recipe, path, overrides, experiment)
     note = f"{path.name} runs its recipe in a loop; the first round is read"
-    return read.model_copy(update={"notes": (*read.notes, *([note] if recipe.looped else []))})
+    return read.model_copy(update={"notes": (*read.notes, *([note] if recipe.looped else []), *notes_on(recipe.taken))})
 
 
 def read_recipe(

@@ -12,7 +12,7 @@ from asap.experiments.megatron.arguments import is_argument
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.reader import read_nemo
 from asap.experiments.megatron.yaml_dialects import NEMO, argument_of, dialect
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.shell import (
     Command,
     commands_within,
@@ -64,8 +64,7 @@ def read_nemo_script(
     named = str(PurePosixPath(below_variable(said.get(_FOLDER, "conf"))) / name)
     found = None if has_substitution(named) else find_named(named, path, brought)
     if found is None:
-        reason = f"starts NeMo with {plain(named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint="lay it beside the script")
+        raise missing("starts NeMo with", named, path, "lay it beside the script")
     values = found.document().values
     if dialect(values) != NEMO:
         raise ConfigError("describes no language model of NeMo", where=str(found.path))
