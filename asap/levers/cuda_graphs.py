@@ -28,8 +28,8 @@ def _of_layers(run: Run) -> Mapping[str, str]:
 
 
 def _may_be_captured(run: Run) -> bool:
-    """Not beside recomputation of whole layers, of large modules or of attention with dropout, or activations in host memory, which
-    Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
+    """Not beside recomputation of layers, of large modules or of attention with dropout, or activations in host memory,
+    which Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
     work = run.workload
     launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
     launched = launched and lacks(run.settings, _OPTION) is None
