@@ -61,7 +61,10 @@ def _is_far_behind(candidate: Candidate, chosen: list[Candidate], incumbent: Pla
 
 
 def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
-    """Of the plans of one strategy that are as good as the best, and as sure to fit, that with the fewest changes."""
+    """Of the plans of one strategy that are as good as the best, and as sure to fit, that with the fewest changes; where
+    nothing runs yet, a plan to which the best adds changes that each bring nothing measurable."""
+    if best.nothing_runs and (plainest := _plainest(best, candidates, incumbent)) is not best:
+        return plainest
     sure = min(fit_odds(best.prediction), LIKELY) - MEASURABLE
     alike = [
         one
@@ -71,6 +74,13 @@ def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> 
         and (_is_as_good_a_bet(one, best) or _is_as_fast(one, best))
     ]
     return min(alike, key=lambda one: (len(strategy(one.plan, incumbent)), kept_on_host(one.plan)), default=best)
+
+
+def _plainest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
+    """The fastest plan to which another adds too little, again and again; the plan itself where there is none."""
+    while plainer := [one for one in candidates if _adds_to(best, one, incumbent)]:
+        best = max(plainer, key=lambda one: expected_gain(one.prediction))
+    return best
 
 
 def _is_as_good_a_bet(one: Candidate, best: Candidate) -> bool:
