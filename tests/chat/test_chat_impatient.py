@@ -202,7 +202,7 @@ def test_a_request_to_keep_or_spare_is_a_limit(llama, say, text, fact):
     assert _facts(llama) == [fact]
 
 
-@pytest.mark.parametrize("text", ["is it because of the all-gather", "is the all-reduce the reason"])
+@pytest.mark.parametrize("text", ["is it because of the all gather", "is the all-reduce the reason"])
 def test_what_is_blamed_is_beside_what_holds_the_run_back(start, say, text):
     said = say(text, start(PAPER)).text
     assert "Communication takes 7.5 % of the time by the KPIs." in said

@@ -78,7 +78,8 @@ _SUSPECTS = (
         lambda plan, part, conversation: False,
     ),
     _suspect(
-        r"communicat\w+|collectives?|ici|nvlinks?|links?|interconnect|nccl|all-\w+|reduce-scatter", "communication",
+        r"communicat\w+|collectives?|ici|nvlinks?|links?|interconnect|nccl|all-\w+|all (?:reduc\w+|gather\w*|to all)"
+        r"|reduce[- ]scatter", "communication",
         Bottleneck.COMMUNICATION,
         lambda plan, part, conversation: part.axis is not None,
     ),
