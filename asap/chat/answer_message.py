@@ -116,7 +116,7 @@ def _one_of_several(
 def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, interactive: bool) -> None:
     """Record what was stated, ask about what cannot be, and answer what was asked beside it."""
     statements = message.statements
-    sound, uncertain = doubts(conversation, statements.evidence)
+    sound, uncertain = doubts(conversation, statements.evidence, message.text)
     answer.add(*statements.complaints)
     record(conversation, answer, sound, statements.corrected)
     conversation.refused = (*statements.impossible, *statements.incomplete, *(fact for fact, _ in uncertain))

@@ -8,22 +8,25 @@ from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
+from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.references.references import references
-from asap.core.units import format_percent
+from asap.core.units import format_percent, format_seconds
 
 _MOST_OF_HBM = 1.0
+_ROUNDED = 0.02
+"""Share by which a figure that is quoted may be rounded."""
 _FAR = 4.0
 """Times by which no prediction is off."""
 
 
 def doubts(
-    conversation: Conversation, facts: Sequence[StatedFact]
+    conversation: Conversation, facts: Sequence[StatedFact], line: str = ""
 ) -> tuple[list[StatedFact], list[tuple[StatedFact, str]]]:
     """Facts that can be taken, and those that cannot be true or need a question first, with the reason."""
     sound: list[StatedFact] = []
     uncertain: list[tuple[StatedFact, str]] = []
     for fact in facts:
-        reason = _contradiction(conversation, fact)
+        reason = _contradiction(conversation, fact) or _of_a_proposal(conversation, fact, line)
         if reason is None:
             sound.append(fact)
         else:
@@ -76,6 +79,23 @@ def _may_be_of_now(conversation: Conversation, fact: StatedFact) -> bool:
         return False
     held = prediction_of(conversation, now).memory
     return held is not None and held.verdict == "does not fit"
+
+
+def _of_a_proposal(conversation: Conversation, fact: StatedFact, line: str) -> str | None:
+    """Asks whose step it is that is set against the predicted step of a proposal, where the line names no plan."""
+    if fact.claim is not Claim.STEP_TIME or fact.plan != conversation.study.plan:
+        return None
+    if references(line, conversation.order, None, None).mentions:
+        return None
+    quoted = [one.value for one in amounts(line) if one.unit == "s" and one.value != fact.value]
+    for rank, plan in enumerate(conversation.order, 1):
+        step = prediction_of(conversation, plan).step_time
+        if step is not None and any(abs(value - step.value) <= _ROUNDED * step.value for value in quoted):
+            return (
+                f"{format_seconds(step.value)} is what proposal {rank} is predicted to take. Did it run? Say"
+                f' "proposal {rank} measured {fact.value:g} s", or "the baseline takes {fact.value:g} s".'
+            )
+    return None
 
 
 def _mfu_of(conversation: Conversation, fact: StatedFact) -> float | None:

@@ -116,6 +116,7 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "operations": operations,
         "limits": answer.limits,
         "steps": answer.steps,
+        "timed": question.timed if priced else None,
         "asked": count_asked(question.text),
         "figure": None,
         "offered": answer.offered,

@@ -4,12 +4,14 @@ The first form that a question has is the one that answers it; what has none is 
 """
 
 import re
+from dataclasses import replace
 
 from asap.chat.answers import named_plans
 from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
 from asap.chat.answers.other_runs.claimed_gain import claimed_gain, say_gain
+from asap.chat.answers.other_runs.imagined_chip import imagined_chip, imagines_chip
 from asap.chat.answers.other_runs.priced_chips import priced_chips
 from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recomputation, recomputation_worth
 from asap.chat.answers.other_runs.sweep import sweep
@@ -35,6 +37,7 @@ from asap.chat.answers.single_plans.launch_line import asks_launch_line, asks_wh
 from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
+from asap.chat.answers.single_plans.plausible import judges, plausible
 from asap.chat.answers.single_plans.technique_versus import versus_in, weigh
 from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
 from asap.chat.answers.single_plans.throughput import throughput
@@ -44,6 +47,7 @@ from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.assumed import asks_assumed, assumed, assumption_asked, say_assumption
 from asap.chat.answers.this_run.culprit import blamed, culprit
+from asap.chat.answers.this_run.flags import named_flags
 from asap.chat.answers.this_run.flops_counting import (
     asks_counting,
     asks_difference,
@@ -62,11 +66,13 @@ from asap.chat.answers.this_run.stated_hardware import stated_hardware, states_h
 from asap.chat.answers.this_run.suspected import suspected, suspects_in
 from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.terms import asks_term, term
+from asap.chat.answers.this_run.units import asks_unit, units
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.compiler_flags import flags_named
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.unmodelled import unmodelled_in
 
@@ -167,6 +173,23 @@ def _one_for_another(question: Question) -> bool:
     return weighs and len(question.refs.ranked) == _BOTH and question.change.empty
 
 
+_BEHIND = re.compile(
+    r"\b(?:why|how come)\b.*\b(?:slower|worse|behind|longer|lower|only (?:second|third))\b",
+    re.I,
+)
+
+
+def _asks_why_behind(conversation: Conversation, question: Question) -> bool:
+    """Whether it asks why one proposal comes after the first: "why is 2 slower"."""
+    ranked = question.refs.ranked
+    behind = len(ranked) == 1 and ranked[0] in conversation.order[1:] and question.change.empty
+    return behind and _BEHIND.search(question.text) is not None
+
+
+def _beside_first(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    named_plans.compare(conversation, answer, replace(question, plans=(conversation.order[0], *question.refs.ranked)))
+
+
 def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Both beside each other; what is said next is of the one that would take the place of the other."""
     named_plans.compare(conversation, answer, question)
@@ -183,12 +206,15 @@ FORMS: tuple[Form, ...] = (
         _no_such_proposal,
         Topic.PROPOSALS,
     ),
+    Form(lambda c, q: asks_unit(q), units, Topic.TERM),
+    Form(lambda c, q: bool(flags_named(q.text)), named_flags, Topic.XLA_FLAGS),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),
     Form(lambda c, q: asks_ruled_out(q), ruled_out, Topic.PROPOSALS),
     Form(lambda c, q: bool(limits_of(c, q)), within_limits, Topic.PROPOSALS),
     Form(lambda c, q: asks_launch_line(q), launch_line, Topic.MAXTEXT),
     Form(lambda c, q: asks_where(q), where, Topic.MAXTEXT),
     Form(lambda c, q: _one_for_another(q), _what_changes, Topic.COMPARE),
+    Form(lambda c, q: _asks_why_behind(c, q), _beside_first, Topic.COMPARE),
     Form(lambda c, q: quoted_interval(c, q) is not None, wide_interval, Topic.SURE),
     Form(lambda c, q: asks_batch_per_device(q), batch_per_device, Topic.RUN),
     Form(lambda c, q: asks_savings(q), savings, Topic.TEST_COST),
@@ -207,6 +233,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_passes(q), passes, Topic.COMPONENTS),
     Form(lambda c, q: outside_cause(q) is not None, say_outside_cause, Topic.BOTTLENECK),
     Form(lambda c, q: bool(suspects_in(q)), suspected, Topic.BOTTLENECK),
+    Form(lambda c, q: imagines_chip(q), imagined_chip, Topic.WHAT_IF),
     Form(lambda c, q: hardware_figure_asked(c, q) is not None, hardware_figure, Topic.SOURCES),
     Form(lambda c, q: monitored(q) is not None, monitor, Topic.BOTTLENECK),
     Form(lambda c, q: versus_in(q) is not None, weigh, Topic.COMPARE),
@@ -219,6 +246,8 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_fit_check(q), fit_check, Topic.VERIFY),
     Form(lambda c, q: asks_how_long(q), _how_long, Topic.TEST_COST),
     Form(lambda c, q: asks_placement(q), placement, Topic.SHARDING),
+    Form(lambda c, q: q.timed is not None and q.change.empty, throughput, Topic.THROUGHPUT),
+    Form(lambda c, q: judges(q), plausible, Topic.PLAUSIBLE),
     Form(lambda c, q: asks_model_size(q), model_size, Topic.RUN),
     Form(lambda c, q: asks_memory_figure(q), memory_figure, Topic.MEMORY),
     Form(lambda c, q: asks_downsides(q), downsides, Topic.EXPLAIN),

@@ -126,8 +126,9 @@ def explain(conversation: Conversation, answer: ReplyBuilder, question: Question
 
 
 def maxtext(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """What to paste into the launcher for it."""
-    if lead := _lead(conversation, list(question.plans)):
+    """What to paste into the launcher for it; of what runs now where nothing else is named."""
+    others = [plan for plan in question.plans if plan != conversation.study.plan]
+    if lead := _lead(conversation, others or list(question.plans)):
         plan_answers.maxtext(conversation, answer, lead)
     else:
         ranking_answers.proposals(conversation, answer)

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.local_batch import local_batches
 from asap.chat.understanding.quantities.model_names import model_of
-from asap.chat.understanding.quantities.things import Thing
+from asap.chat.understanding.quantities.things import Thing, To
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.experiments import Experiment
 from asap.plans import Plan
@@ -50,9 +50,8 @@ def with_workload(study: Study, experiment: Experiment, change: Change, plan: Pl
         fields["global_batch"] = new = max(workload.tokens // int(str(fields["sequence_length"])), 1)
         changes.append(f"a global batch of {new} instead of {workload.global_batch}, for as many tokens")
     if (each := change.get("per_device_batch")) and (devices := _devices(study, experiment)):
-        new = (each.of(None) or 1) * devices
-        fields["global_batch"] = new
-        changes.append(f"a global batch of {new} ({each.value:g} for each of {devices} devices)")
+        fields["global_batch"] = new = _global_batch(each, workload.global_batch, devices, study)
+        changes.append(f"a global batch of {new} ({new / devices:g} for each of {devices} devices)")
     before, after = study.slice.devices if study.slice else None, experiment.hardware.devices
     if change.same_local_batch and not fields and workload.global_batch and before and after:
         fields["global_batch"] = new = max(workload.global_batch * after // before, 1)
@@ -75,6 +74,23 @@ def with_workload(study: Study, experiment: Experiment, change: Change, plan: Pl
             fields[field] = value
             changes.append(f"{field.replace('_', ' ')} {value} instead of {now or 'what is on record (none)'}")
     return experiment.model_copy(update={"workload": workload.model_copy(update=fields)}) if fields else experiment
+
+
+def _global_batch(each: To, now: int | None, devices: int, study: Study) -> int:
+    """The batch of all devices, of which each has so many sequences, or so many times as many as now.
+
+    Raises:
+        InsufficientEvidenceError: a factor has nothing on record to multiply.
+    """
+    if not each.factor:
+        return (each.of(None) or 1) * devices
+    if now is None or study.slice is None:
+        raise InsufficientEvidenceError(
+            "the global batch is not on record, so it cannot be scaled",
+            where=study.experiment.id,
+            hint='state it: "Our batch is 256"',
+        )
+    return max(round(now / study.slice.devices * each.value * devices), 1)
 
 
 def with_model(experiment: Experiment, change: Change, changes: list[str]) -> Experiment:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.things import things_kept
 from asap.chat.understanding.references.ranks import BEST
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.durations import PERIODS_WANTED
 from asap.chat.understanding.words.interjections import without_interjections
 from asap.plans.axes import Axis
 from asap.plans.prose import plan_spans
@@ -38,6 +40,13 @@ LARGEST_PART = re.compile(
     re.I,
 )
 """Asks for the largest part of what is spoken of."""
+_STAYS = re.compile(
+    r"\b(?:tho|though|obviously|of course|please|pls|keep\w*|hold\w*|same|fixed|constant|unchanged|untouched|stays?"
+    r"|staying|must|should|has|have|be|still|global|local|batch(?:es)?|sizes?|seqs?|sequences?|lengths?|context|chips?|devices?"
+    r"|gpus?|tpus?|layers?|microbatch\w*|without|not|never|chang\w+|touch\w+|them)\b",
+    re.I,
+)
+"""What is said of things that stay."""
 _PART = re.compile(r"\b(?:part|share|chunk|item|piece|component|bit)s?\b", re.I)
 _IN_PARTS = {Topic.MEMORY, Topic.COLLECTIVES, Topic.OPERATIONS}
 _OF_THE_STEP = {Topic.COLLECTIVES, Topic.OPERATIONS, Topic.ROOFLINE}
@@ -46,6 +55,9 @@ _WHAT_IF = re.compile(r"\bwhat if\b|\bwhy not\b", re.I)
 _CHIPS = re.compile(r"\b(?:v\d[a-z]{0,2}|[abh]\d{2,3}|gb200)s?(?:-\d+)?\b", re.I)
 _MORE = re.compile(r"\s*(?:and|also|plus|then|with|without)\b", re.I)
 _LONE = re.compile(r"(?<![\w#=.,$-])(?P<degree>\d{1,5})(?:[- ]way)?(?![\w.,=%]*\w|\s*%)", re.I)
+_COUNT = re.compile(
+    r"(?<![\w#=.,$-])(?:\d{2,}(?:[.,]\d+)*|\d(?:\.\d+)?(?=\s?[kmbt]))\s?(?:[kmbt]n?)?(?![\w.,%=]*\w|\s*%)", re.I
+)
 _NAMES = {"stage": "pp", "seq": "cp"}
 _RATE = re.compile(r"\s*(?:/|\bper\b|\ba\b)\s*(?:s|secs?|seconds?|steps?|chip|device|gpu|tpu)\b", re.I)
 """What a figure is a rate of: "tokens/s"."""
@@ -68,7 +80,7 @@ def is_ellipsis(text: str, refs: References, found: Sequence[Amount], context: C
     text = _CHIPS.sub(lambda name: " " * len(name.group()), text)
     rest = blanked(text, [(s, e) for s, e, _ in plan_spans(text)])
     rest = BEST.sub(" ", rest)
-    rest = _PER_CHIP.sub(" ", rest) if context.topic is Topic.THROUGHPUT else rest
+    rest = PERIODS_WANTED.sub(" ", _PER_CHIP.sub(" ", rest)) if context.topic is Topic.THROUGHPUT else rest
     rest = blanked(rest, [(a.start, a.end) for a in found])
     rest = _PART.sub(" ", LARGEST_PART.sub(" ", rest)) if context.topic in _IN_PARTS else rest
     if context.topic is Topic.WHAT_IF or _MORE.match(without_interjections(text)):
@@ -86,6 +98,22 @@ def with_axis_of_before(text: str, axis: Axis | None) -> str:
         return text
     name = _NAMES.get(axis, axis)
     return f"{text[: found[0].start()]}{name}={found[0]['degree']}{text[found[0].end() :]}"
+
+
+def with_unit_of_before(text: str, unit: str | None) -> str:
+    """The text with the unit of before behind a lone number: "and 20k?" after "how long do 10k steps take?"."""
+    found = list(_COUNT.finditer(text))
+    words = re.findall(r"[a-z]+", _COUNT.sub(" ", text).lower())
+    if unit is None or len(found) != 1 or not all(_FILLER.fullmatch(word) for word in words):
+        return text
+    return f"{text[: found[0].end()]} {unit}{text[found[0].end() :]}"
+
+
+def is_of_what_stays(text: str) -> bool:
+    """Whether it says no more than that something stays as it is: "same global batch tho"."""
+    rest = _STAYS.sub(" ", text)
+    words = re.findall(r"[a-z]+", without_interjections(rest).lower())
+    return bool(things_kept(text)) and not re.search(r"\d", text) and all(_FILLER.fullmatch(word) for word in words)
 
 
 def is_short(text: str) -> bool:

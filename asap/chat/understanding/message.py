@@ -1,11 +1,13 @@
 """One line of the engineer, read once: a command, or what it takes back, states, supposes and asks."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in, sides_in
-from asap.chat.understanding.ellipsis import with_axis_of_before
+from asap.chat.understanding.ellipsis import with_axis_of_before, with_unit_of_before
+from asap.chat.understanding.quantities.machines import with_chips_of_slices
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
@@ -19,6 +21,7 @@ from asap.chat.understanding.statements.step_lists import with_median_step
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.count_of_before import with_count_of_before
 from asap.chat.understanding.words.degrees import with_degrees_written
+from asap.chat.understanding.words.denials import as_meant, as_question
 from asap.chat.understanding.words.jargon import spelled_out
 from asap.chat.understanding.words.languages import in_english
 from asap.chat.understanding.words.other_times import of_another_time
@@ -88,11 +91,14 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    denies = (meant := as_meant(text)) != text
+    text = as_question(meant)
     instead = said_instead(text, scene.line)
     text = picked_in(text, scene.context.offered or ()) or instead or text
     text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
     text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
+    text = with_chips_of_slices(with_unit_of_before(text, scene.context.counted))
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
@@ -100,11 +106,17 @@ def read_message(line: str, scene: Scene) -> Message:
         message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
-    if instead is not None and message.statements.evidence:
-        wrong = tuple(fact for fact in scene.latest if fact not in message.statements.evidence)
+    if (instead is not None or denies) and message.statements.evidence:
+        wrong = _put_right(message.statements.evidence, scene.known if denies else scene.latest, denies)
         message = replace(message, statements=replace(message.statements, corrected=wrong))
     said_first = message.log or (steps if message.statements.evidence else None)
     return replace(message, log=said_first, cut=len(line) > LONGEST_MESSAGE)
+
+
+def _put_right(right: Sequence[StatedFact], known: Sequence[StatedFact], alike: bool) -> tuple[StatedFact, ...]:
+    """The facts in whose place others come; ``alike`` leaves out those that are of something else."""
+    of = {(fact.claim, fact.about) for fact in right}
+    return tuple(fact for fact in known if fact not in right and (not alike or (fact.claim, fact.about) in of))
 
 
 def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:

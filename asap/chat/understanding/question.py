@@ -10,6 +10,7 @@ from asap.chat.understanding.quantities.sweeps import Sweep
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.durations import asks_how_long
 from asap.plans import Plan
 
 _DEAREST = 100.0
@@ -60,6 +61,15 @@ class Question:
         """Tokens to train on, as asked now or before."""
         named = next((a.value for a in self.amounts if a.unit == "tokens"), None)
         return named or self.context.tokens
+
+    @property
+    def timed(self) -> float | None:
+        """Steps of which it asks how long they take, now or before: "how long are 5k steps?" · "in hours?"."""
+        steps = [a.value for a in self.amounts if a.unit == "steps"]
+        before = self.context.timed if self.ellipsis else None
+        if len(steps) == 1 and (before is not None or asks_how_long(self.text)):
+            return steps[0]
+        return before if not steps else None
 
     @property
     def chip_hours(self) -> float | None:

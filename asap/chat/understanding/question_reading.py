@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from asap.chat.evidence.claims import Claim
-from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_short, says_nothing
+from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_of_what_stays, is_short, says_nothing
 from asap.chat.understanding.follow_up import (
     CHANGED,
     change_on_top,
@@ -19,11 +19,19 @@ from asap.chat.understanding.follow_up import (
 from asap.chat.understanding.quantities.already_so import real_change, without_settings_as_they_are, without_what_is_so
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
-from asap.chat.understanding.quantities.changes import Change, To, change_in, is_of_settings, plan_settings, varied
+from asap.chat.understanding.quantities.changes import (
+    Change,
+    To,
+    change_in,
+    is_of_settings,
+    plan_settings,
+    varied,
+    without_things,
+)
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.prices import as_budget, of_a_chip
 from asap.chat.understanding.quantities.sweeps import sweep_in
-from asap.chat.understanding.quantities.things import things_named
+from asap.chat.understanding.quantities.things import things_kept, things_named
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.operations import operations_named
@@ -33,7 +41,9 @@ from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.topic_of import topic_of
 from asap.chat.understanding.topics.masks import loose
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.compiler_flags import without_flags
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.voices import tells_of_advice
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
@@ -74,7 +84,7 @@ def read_question(text: str, scene: Scene) -> Question:
     meant = plan_meant(text, scene.order, study.plan)
     if meant is not None and context.topic in _OF_ONE_PLAN:
         return _of_plan_meant(text, meant, scene)
-    rest = blanked(text, [(start, end) for start, end, _ in plan_spans(text)])
+    rest = without_flags(blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
     said = as_budget(rest, counted_in_chips(rest, amounts(rest), study.slice))
     found = [a for a in of_a_chip(rest, said, study.slice) if not _just_stated(a, rest, scene)]
     named = operations_named(rest, study)
@@ -111,6 +121,11 @@ def read_question(text: str, scene: Scene) -> Question:
         topic = Topic.WHAT_IF if not change.empty and not bill else context.topic
     if ellipsis and topic is Topic.WHAT_IF and change.empty and refs.ranked and context.change is not None:
         change = context.change
+    kept = change.empty and not refs.mentions and context.change is not None and is_of_what_stays(text)
+    if kept and context.change is not None:
+        ellipsis, topic, change = True, Topic.WHAT_IF, without_things(context.change, things_kept(text))
+    if tells_of_advice(text) and not is_question(text):
+        change, topic = Change(), Topic.OPINION
     technique = refs.wish is not None or not change.empty
     mentions = [one for one in refs.mentions if not (technique and _is_of_worth(one, text))]
     meant = [mention.plan for mention in mentions if not _is_the_change(mention, text, used)]

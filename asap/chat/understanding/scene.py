@@ -25,6 +25,8 @@ class Context(BaseModel):
     tokens: float | None = None
     dollars: float | None = None
     steps: float | None = None
+    timed: float | None = None
+    """Steps of which it was asked how long they take."""
     operations: tuple[str, ...] = ()
     criterion: str | None = None
     axis: Axis | None = None
@@ -36,6 +38,11 @@ class Context(BaseModel):
     """Questions of which one was to be picked."""
     term: str | None = None
     """The word that was explained."""
+
+    @property
+    def counted(self) -> str | None:
+        """What a question was asked of so many of: steps, or tokens to train on."""
+        return "steps" if self.timed is not None else "tokens" if self.tokens is not None else None
 
 
 NO_CONTEXT = Context()

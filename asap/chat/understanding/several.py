@@ -6,7 +6,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.questions import asks_why, is_question
 from asap.core.errors import PlanError
 
 _ASKS = r"(?:what|how|which|why|where|who|when|is|are|do|does|can|could|should|will|would)\b"
@@ -21,7 +21,7 @@ _LEAST_WORDS = 3
 
 
 def several_in(text: str, scene: Scene) -> tuple[Question, ...]:
-    """The questions of a line that asks of more than one topic; empty where it is one question.
+    """The questions of a line that asks of more than one topic, or of one behind a remark; empty where it is one.
 
     What changes the run, names a plan in part or goes on with what stands before is no question by itself.
     """
@@ -33,6 +33,8 @@ def several_in(text: str, scene: Scene) -> tuple[Question, ...]:
         read = tuple(read_question(part, scene) for part in parts)
     except PlanError:
         return ()
+    if len(asked := [question for question in read if _stands_alone(question)]) == 1:
+        return tuple(asked) if all(_is_remark(question) for question in read if question not in asked) else ()
     alone = all(_stands_alone(question) for question in read)
     return read if alone and len({question.topic for question in read}) > 1 else ()
 
@@ -49,6 +51,14 @@ def numbered_in(text: str, scene: Scene) -> tuple[Question, ...]:
         return ()
 
 
+def _is_remark(question: Question) -> bool:
+    """Whether it asks and names nothing, as what is said before a question: "got an hour on it, what first?"."""
+    named = question.refs.mentions or question.refs.wish or not question.change.empty
+    counted = any(amount.unit not in {"", "other"} for amount in question.amounts)
+    return question.topic is Topic.UNKNOWN and not (named or counted or is_question(question.text))
+
+
 def _stands_alone(question: Question) -> bool:
     open_ = question.ellipsis or question.unused or not question.change.empty or question.refs.written
-    return question.topic is not Topic.UNKNOWN and not open_
+    known = question.topic is not Topic.UNKNOWN or (bool(question.refs.ranked) and asks_why(question.text))
+    return known and not open_

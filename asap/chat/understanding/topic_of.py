@@ -40,6 +40,16 @@ _AGAINST_PREDICTION = re.compile(
 """Sets what was measured beside what the engine had said."""
 
 
+_BOUND = re.compile(
+    r"^\W*(?:(?:why|how|so|but|and|really|is|are|isn't|aren't|the|our)\b\W*)*(?:we|it|this|that|run|job|step)"
+    r"(?:'re|'s| is| are| isn't| aren't)?(?: (?:really|actually|not|so|all)){0,2}"
+    r" (?:comm\w*|compute|memory|hbm|network|bandwidth|host|io|latency|input)[- ]bound\b",
+    re.I,
+)
+_PARTS = {Topic.COLLECTIVES, Topic.OPERATIONS, Topic.UNKNOWN, Topic.MEMORY, Topic.ROOFLINE, Topic.OPINION}
+"""Topics of the parts of a step, where what bounds it is spoken of as a whole."""
+
+
 def topic_of(
     text: str, found: Sequence[Amount], named: Sequence[str], lone: Sequence[Amount], context: Context
 ) -> tuple[Topic, Topic | None]:
@@ -78,6 +88,8 @@ def _by_figures(text: str, found: Sequence[Amount], context: Context, topic: Top
         return Topic.PREDICTION_CHECK
     if topic in _LOOSE and _QUOTES.search(text) and any(a.unit for a in found):
         return Topic.FALSE_CLAIM
+    if topic in _PARTS and _BOUND.search(text) and is_question(text):
+        return Topic.BOTTLENECK
     if any(a.unit == "tokens" and a.value >= _TRAINING for a in found):
         return Topic.THROUGHPUT
     priced = any(a.unit in {"$", "$/node", "chip-hours"} for a in found)

@@ -11,6 +11,7 @@ from asap.chat.answers.talk import small_talk
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT, Amount
+from asap.chat.understanding.quantities.things import things_kept
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import asks_why, is_question
@@ -21,6 +22,11 @@ from asap.proposals.reasons.explain import reasons, trade_offs
 
 _THAT = re.compile(r"\b(?:that|there|(?:with|on|in) it)\b", re.I)
 """Words for the plan that was spoken of, whose settings are to be others."""
+_OF_SPEED = re.compile(
+    r"\b(?:throughput|tokens?|toks?|tps|mfu|speed\w*|fast\w*|quick\w*|steps?|times?|short\w*|t?flop\w*|utili\w+)\b",
+    re.I,
+)
+"""Words for what a target is of; without them, what is to become larger is a size of the run."""
 CHANGEABLE = {
     Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
     Topic.FITTING, Topic.WORTH_IT, Topic.LARGEST,
@@ -39,7 +45,8 @@ _COUNTED = {Topic.WHAT_IF, Topic.UNKNOWN, Topic.WHY_NOT}
 def wants_change(question: Question) -> bool:
     """Whether a change is named that is to be evaluated."""
     asked = asks_why(question.text) or is_question(question.text)
-    topics = CHANGEABLE | (_ASKED if asked else set()) | (_WEIGHED if asks_worth(question.text) else set())
+    of_size = {Topic.TARGET} if not _OF_SPEED.search(question.text) else set[Topic]()
+    topics = CHANGEABLE | of_size | (_ASKED if asked else set()) | (_WEIGHED if asks_worth(question.text) else set())
     if question.change.empty or question.topic not in topics:
         return False
     if question.topic in {Topic.MEMORY, Topic.THROUGHPUT}:
@@ -73,6 +80,8 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
             raise
         answer.lines = before
         what_if(conversation, answer, other, full)
+    if question.ellipsis and (kept := things_kept(question.text)):
+        answer.add(f"Kept as on record: {' and '.join(sorted(thing.replace('_', ' ') for thing in kept))}.")
     if asks_why(question.text) and answer.focus is not None:
         answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)))
         answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)))

@@ -15,7 +15,8 @@ from asap.core.units import format_seconds
 from asap.plans import Plan
 
 _ORIGIN = re.compile(
-    r"\b(?:where|how)\b(?:[^.?!]|\.\d)*\b(?:comes?|came|coming|(?:did|do) (?:you|it) (?:get|come up|arrive|take))\b"
+    r"\b(?:where|how)\b(?:[^.?!]|\.\d)*\b(?:comes?|came|coming"
+    r"|(?:did|do) (?:you|it) (?:get|come up|arrive|take|know))\b"
     r"|\b(?:based|basis|resting|rests) on what\b|\bon what (?:basis|grounds)\b|\bsays who\b"
     r"|\baccording to (?:what|whom|who)\b"
     r"|\b(?:is|was) (?:that|this|it) (?:measured|modelled|modeled|a guess|guessed|made up)\b",

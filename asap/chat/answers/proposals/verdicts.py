@@ -41,7 +41,8 @@ def summary(conversation: Conversation, answer: ReplyBuilder) -> None:
 def worth_it(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]) -> None:
     """Whether a gain is above what undisturbed steps vary by."""
     current = conversation.proposals
-    named = whole(conversation, plans[0]) if plans else None
+    others = [plan for plan in plans if plan != conversation.study.plan] or plans
+    named = whole(conversation, others[0]) if others else None
     chosen = conversation.candidate(named) if named else None
     candidate = chosen[1] if chosen else (current[0] if current else None)
     if named is not None and chosen is None:

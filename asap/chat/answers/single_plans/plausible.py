@@ -1,5 +1,7 @@
 """Whether a step time that somebody names is plausible: beside the prediction, and as an MFU."""
 
+import re
+
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
@@ -9,9 +11,22 @@ from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_M
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, format_seconds
 from asap.reports.phrases import interval
+
+_JUDGES = re.compile(
+    r"\b(?:is|are|was|isn't|aren't)\s+(?:that|it|this|those|these|they)\s+(?:(?:any|even|really|considered|actually|so|too|a)\s+)*"
+    r"(?:good|bad|ok(?:ay)?|fine|normal|high|low|great|decent|reasonable|typical|alright|poor|acceptable)\b",
+    re.I,
+)
+
+
+def judges(question: Question) -> bool:
+    """Whether it asks if figures of speed that were just given are good ones."""
+    of_before = question.context.topic is Topic.THROUGHPUT and not question.amounts and question.change.empty
+    return of_before and _JUDGES.search(question.text) is not None
 
 
 def plausible(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -36,6 +51,9 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
         return
     if seconds is None:
         seconds = _of_rate(conversation, question)
+    if seconds is None and (judged := _judged(conversation, question)):
+        answer.add(*judged)
+        return
     if seconds is None:
         answer.add('Which step time? Ask it like "is 3 s a step plausible for proposal 1?".')
         return
@@ -53,6 +71,24 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
         answer.add(f"With this model and batch it would be an MFU of {format_percent(mfu, 0)}: {_verdict(mfu)}.")
     if not answer.lines:
         answer.add("I cannot tell: that follows from the architecture, batch and sequence, not all on record.")
+
+
+def _judged(conversation: Conversation, question: Question) -> list[str]:
+    """Whether the figures that were just given are good: "whats my mfu" · "is that good?"; empty if none were."""
+    plan = conversation.focus
+    if question.context.topic is not Topic.THROUGHPUT or plan is None:
+        return []
+    mfu = prediction_of(conversation, plan).mfu
+    if mfu is None:
+        return ["Whether that is good says the MFU, which is unknown without the architecture, batch and sequence."]
+    reached = [(one.prediction.mfu.value, one.plan) for one in conversation.proposals if one.prediction.mfu is not None]
+    best, other = max(reached, key=lambda pair: pair[0], default=(0.0, plan))
+    more = best > mfu.value and other != plan
+    there = f"{other} is expected at {format_percent(best)}" if more else "no proposal is expected to reach more"
+    return [
+        f"An MFU of {format_percent(mfu.value)} ({mfu.provenance.value}), where the best published run of any model"
+        f" reached {format_percent(HIGHEST_PUBLISHED_MFU, 0)}. Here {there}."
+    ]
 
 
 def _of_rate(conversation: Conversation, question: Question) -> float | None:

@@ -1,6 +1,7 @@
 """Answers on the rate of training: step time, MFU, tokens a second or a day, days and money for so many tokens."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from asap.chat.evidence.plausibility import SAYS_MFU
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.words.durations import period_wanted
 from asap.core.provenance import Quantity
 from asap.core.units import format_seconds, significant
+from asap.plans import Plan
 from asap.prediction.evaluate_plans import evaluate_plans
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.compute import model_flops
@@ -23,11 +26,16 @@ from asap.study.study import Study
 _FLOPS = re.compile(r"\b\w?flop(?:s|/s)?\b", re.I)
 DAY, HOUR = 86400, 3600
 PERIODS = {"hour": HOUR, "day": DAY, "week": 7 * DAY, "month": 30 * DAY}
+_UNITS = {"second": 1, "minute": 60, **PERIODS}
+_LEAST = re.compile(r"\b(?:cheapest|fastest|quickest|soonest|least expensive|lowest (?:cost|bill|price))\b", re.I)
 _PER_PERIOD = re.compile(rf"\b(?:(?:an?|per|each|every) |/ ?)({'|'.join(PERIODS)})\b", re.I)
 
 
 def throughput(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Step time, tokens a second, MFU; days and money for so many tokens."""
+    if _LEAST.search(question.text) and not question.plans and question.tokens and question.change.empty:
+        question = replace(question, plans=_cheapest(conversation))
+        answer.add("On the same chips the shortest step takes the fewest chip hours:")
     for name, prediction in subjects(conversation, question):
         answer.focus = prediction.plan
         chips, rate = prediction.plan.devices, _rate(conversation, answer, question, name, prediction)
@@ -38,6 +46,9 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
             )
             answer.add(*_per_period(question, rate), *_flops(conversation, question, prediction))
             _bill(answer, question, rate, chips)
+        if step is not None and (steps := question.timed) is not None:
+            taken = _duration(steps * step.value, period_wanted(question.text))
+            answer.add(f"- {steps:,.0f} steps take {taken}, without pauses")
         if step is not None and question.dollars is not None:
             cost = significant(step.value / HOUR * chips * question.dollars)
             answer.add(f"- a step costs ${cost}: {format_seconds(step.value)} of {chips} chips")
@@ -52,6 +63,14 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")
     answer.context = question.context.model_copy(update={"tokens": question.tokens})
+
+
+def _cheapest(conversation: Conversation) -> tuple[Plan, ...]:
+    """What runs now, and the proposal with the shortest step."""
+    now = conversation.study.plan
+    steps = [(step.value, one.plan) for one in conversation.proposals if (step := one.prediction.step_time) is not None]
+    best = [plan for _, plan in sorted(steps, key=lambda pair: pair[0])[:1]]
+    return (*((now,) if now is not None else ()), *best)
 
 
 def _per_period(question: Question, rate: float) -> list[str]:
@@ -98,7 +117,8 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
         return
     seconds = tokens / rate
     hours = seconds / HOUR * chips
-    answer.add(f"- {tokens:,.0f} tokens take {significant(seconds / DAY)} days, {hours:,.0f} chip hours")
+    taken = _duration(seconds, period_wanted(question.text) or "day")
+    answer.add(f"- {tokens:,.0f} tokens take {taken}, {hours:,.0f} chip hours")
     if price is not None:
         bill = hours * price
         answer.add(f"- that is ${bill:,.0f} at ${price:g} a chip hour")
@@ -106,6 +126,12 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
             answer.add(
                 f"- the bill is {significant(bill / question.budget)} times the budget of ${question.budget:,.0f}"
             )
+
+
+def _duration(seconds: float, period: str | None) -> str:
+    """So long in the unit that is wanted, else in the largest of which it is at least one."""
+    unit = period or next((name for name in reversed(_UNITS) if seconds >= _UNITS[name]), "second")
+    return f"{significant(seconds / _UNITS[unit])} {unit}s"
 
 
 def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, prediction: Prediction) -> None:

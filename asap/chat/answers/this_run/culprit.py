@@ -17,7 +17,7 @@ from asap.prediction.prediction import TimePart
 _BLAMES = re.compile(
     r"\b(?:the (?:\w+ )?(?:problem|bottleneck|culprit|issue)\b|kill(?:s|ing) (?:us|it|me|perf\w*)|hurt(?:s|ing) us"
     r"|to blame|eat(?:s|ing) (?:us|it|our|the)|(?:slow(?:s|ing)|hold(?:s|ing)) (?:us|it|this) (?:down|back)"
-    r"|dominat\w+|what(?:'s| is) slow\w*)",
+    r"|because of|due to|caused by|dominat\w+|what(?:'s| is) slow\w*)",
     re.I,
 )
 _KINDS: tuple[tuple[str, str], ...] = (

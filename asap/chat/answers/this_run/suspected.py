@@ -30,6 +30,9 @@ _SUSPICION = re.compile(
     r"|^\W*(?:so|then) (?:it|that|this)(?: is|'s)"
     r"|\b(?:can|could|might|may) (?:the )?[\w-]+(?: [\w-]+)? be (?:the|what|at|our|it)\b"
     rf"|\b{_WE_DO}(?:look at|worry about|fix|tune|optimi[sz]e|attack|go after|focus on)\b"
+    r"|\b(?:is|are|was|isn't|aren't) (?:the |our )?[\w-]+(?: [\w-]+)? (?:the|a|our) (?:\w+ )?(?:problem|bottleneck"
+    r"|culprit|issue|reason|limit\w*)\b"
+    r"|\b(?:is|are|was|were)\b[^.?!]*\b(?:because of|due to|caused by|down to)\b"
     r"|\b(?:crawl\w*|sluggish|choking|starv\w*|saturat\w*|the reason|at fault|responsible|to blame)\b",
     re.I,
 )
@@ -75,7 +78,8 @@ _SUSPECTS = (
         lambda plan, part, conversation: False,
     ),
     _suspect(
-        r"communicat\w+|collectives?|ici|nvlinks?|interconnect|nccl|all-\w+|reduce-scatter", "communication",
+        r"communicat\w+|collectives?|ici|nvlinks?|links?|interconnect|nccl|all-\w+|all (?:reduc\w+|gather\w*|to all)"
+        r"|reduce[- ]scatter", "communication",
         Bottleneck.COMMUNICATION,
         lambda plan, part, conversation: part.axis is not None,
     ),
@@ -84,6 +88,11 @@ _SUSPECTS = (
     _suspect(r"bubbles?", "the pipeline bubble", Bottleneck.IDLE, _named("pipeline bubble")),
     _suspect(r"compute|flops?|matmuls?|gemms?|tensor cores?|mxu", "compute", Bottleneck.COMPUTE, _named("compute")),
 )  # fmt: skip
+
+
+def resource_named(text: str) -> Suspect | None:
+    """The first resource of the table that a text names."""
+    return next((suspect for suspect in _SUSPECTS if suspect.words.search(text)), None)
 
 
 def suspects_in(question: Question) -> list[Suspect]:
@@ -112,7 +121,7 @@ def _of_axis(axis: str) -> _Is:
 def suspected(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """How much of the step each of them is, what is most of it, and how that is known."""
     study = conversation.study
-    named, parts = suspects_in(question), _parts(conversation)
+    named, parts = suspects_in(question), predicted_parts(conversation)
     findings = study.diagnosis.findings
     answer.complete = True
     for suspect in named:
@@ -132,6 +141,9 @@ def suspected(conversation: Conversation, answer: ReplyBuilder, question: Questi
             answer.add(*(f"Next: {one.advice}." for one in seen if one.advice))
         elif parts and suspect.kind is not Bottleneck.OPAQUE:
             answer.add(f"By the model no part of the step is {suspect.title}.")
+        elif suspect.kind is Bottleneck.COMMUNICATION and (share := _communication(conversation)) is not None:
+            part = "" if suspect.title == "communication" else f"; {suspect.title} is a part of that"
+            answer.add(f"Communication takes {format_percent(share)} of the time by the KPIs{part}.")
         else:
             answer.add(f"Nothing on record says how much of the step {suspect.title} is.")
         if suspect.title.startswith("the network") and study.slice is not None:
@@ -141,7 +153,13 @@ def suspected(conversation: Conversation, answer: ReplyBuilder, question: Questi
     bottleneck(conversation, answer, replace(question, plans=()))
 
 
-def _parts(conversation: Conversation) -> tuple[TimePart, ...]:
+def _communication(conversation: Conversation) -> float | None:
+    """The share of the time in collectives, as a profile shows it."""
+    profile = conversation.study.profile
+    return profile.kpis.communication if profile is not None else None
+
+
+def predicted_parts(conversation: Conversation) -> tuple[TimePart, ...]:
     """The predicted step of what runs now, where no profile shows it."""
     study = conversation.study
     if study.plan is None or (study.profile is not None and study.profile.operations):

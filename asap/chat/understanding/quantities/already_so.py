@@ -27,6 +27,8 @@ def real_change(change: Change, study: Study) -> Change:
     if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
         change = change.model_copy(update={"hardware": None})
     chips = change.get("chips")
+    if change.get("slices") is not None:
+        return change
     if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
         return change
     return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})

@@ -1,7 +1,7 @@
 """What a sentence wants changed: batch, sequence, hardware, model, precision, optimizer, settings of the plan."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -103,6 +103,8 @@ _SAME_LOCAL = re.compile(
     r"\b(?:same|constant|equal|unchanged|fixed) (?:local[- _]?batch|lbs|(?:micro[- ]?)?batch(?: size)? (?:per|a"
     r"|on each|/) ?\w+"
     r"|(?:tokens|work|per[- ](?:gpu|chip|device|tpu) batch)\w* ?(?:per|a|/)? ?(?:gpu|chip|device|tpu)?)"
+    r"|\b(?:batch(?: size)?|bs|tokens|work) ?(?:per|a|on each|/) ?(?:gpu|chip|device|tpu|core)s? (?:\w+ ){0,2}?"
+    r"(?:the same|constant|fixed|unchanged|equal)\b"
     r"|\bweak(?:ly)?[- ]scal\w+|\bbatch (?:that )?(?:grow|scal)\w* (?:with|along)",
     re.I,
 )
@@ -169,6 +171,13 @@ def with_earlier(change: Change, earlier: Change) -> Change:
     elif earlier.hardware and not change.hardware and {"chips", "slices"} & dict(change.counts).keys():
         update["hardware"] = without_count(earlier.hardware)
     return earlier.model_copy(update={**update, "counts": _sorted({**before, **dict(change.counts)})})
+
+
+def without_things(change: Change, things: Collection[Thing]) -> Change:
+    """The change without what is to stay as it is."""
+    left = tuple(pair for pair in change.counts if pair[0] not in things)
+    follows = change.same_local_batch and "batch" not in things
+    return change.model_copy(update={"counts": left, "same_local_batch": follows})
 
 
 _AGAIN = re.compile(r"\b(?:that|it|this|those|again|another|further|more)\b", re.I)

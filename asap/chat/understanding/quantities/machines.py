@@ -20,7 +20,24 @@ _DIFFERENCE = re.compile(
 _OF_THESE = re.compile(r"\s+of (?:these|those|them)\b", re.I)
 _MOST_PROPOSALS = 3
 """A number of "these" that is larger is one of chips: "what if we had 512 of these"."""
+_SLICES_OF = re.compile(
+    r"\b(?P<slices>\d{1,3}|two|three|four)\s+(?:slices|pods)\s*(?:of|with|having|x|×|,|\()\s*(?P<chips>\d{1,5})\b"
+    r"(?!\s*[x×]|\.\d|-\w|\s*(?:layers|experts|sequences|seqs|steps|tokens|batch|gib|gb|%))"
+    r"(?:\s*(?:chips?|devices?|tpus?))?(?:\s*(?:each|per (?:slice|pod)|a (?:slice|pod)))?",
+    re.I,
+)
+_SPELLED = {"two": 2, "three": 3, "four": 4}
 _FEWER = {"fewer", "less", "short", "gone"}
+
+
+def with_chips_of_slices(text: str) -> str:
+    """The text with all chips of several slices, where it says how many each has: "2 slices of 128"."""
+    return _SLICES_OF.sub(_all_chips, text)
+
+
+def _all_chips(found: re.Match[str]) -> str:
+    slices = _SPELLED.get(found["slices"].lower()) or int(found["slices"])
+    return f"{slices * int(found['chips'])} chips in {slices} slices"
 
 
 def counted_in_chips(text: str, amounts: Sequence[Amount], hardware: Slice | None) -> list[Amount]:

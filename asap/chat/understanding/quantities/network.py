@@ -7,7 +7,8 @@ from dataclasses import replace
 from asap.chat.understanding.quantities.amounts import Amount
 
 _SPOKEN_OF = re.compile(
-    r"\b(?:ib|infiniband|roce|efa|ethernet|networks?|fabric|interconnect|nics?|hcas?|rails?|dcn|between nodes"
+    r"\b(?:ib|infiniband|roce|efa|ethernet|networks?|fabric|interconnect|nics?|hcas?|rails?|dcn"
+    r"|(?:between|across) (?:the )?(?:nodes|slices|pods)"
     r"|inter-?node)\b",
     re.I,
 )

@@ -85,7 +85,9 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     (
         "chips",
         r"(?:chips?|devices?|tpus?|gpus?|accelerators?|cores?)(?![ -]hours?)|nodes?|hosts|machines|hardware|cluster"
-        r"|of them",
+        r"|of them|scal(?:e|es|ed|ing)(?: (?:up|out|down|well|ok|fine|linearly|nicely))* (?:to|past|beyond)(?=\s+\d)"
+        r"|(?:fits?|runs?|works?|trains?|goes)(?: (?:it|this|that|well|fine|ok|at all))* on"
+        r"(?=\s+(?:(?:only|just) )?\d{2,})",
     ),
 )  # fmt: skip
 _OF_UNIT: dict[str, Thing] = {
@@ -203,7 +205,8 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
     for thing, words in _THINGS:
         for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
             taken = any(start < match.end() and match.start() < end for _, start, end in found)
-            one = thing == "chips" and _ONE.search(text[: match.start()]) and not match.group().endswith("s")
+            noun = thing == "chips" and not match.group().lower().endswith((" to", " on"))
+            one = noun and _ONE.search(text[: match.start()]) and not match.group().endswith("s")
             if not taken and not one and not _PER.search(text[: match.start()]):
                 found.append((thing, match.start(), match.end()))
     return found

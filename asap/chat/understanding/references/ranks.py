@@ -37,7 +37,7 @@ _NAMED = re.compile(
     r"|\b(?P<place>runner-up|top pick)\b|\b(?:proposal|option|number|plan)\s+(?P<spelled>one|two|three)\b",
     re.I,
 )
-_BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-)", re.I)
+_BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-|\s+ways?\b)", re.I)
 _COUNTED = re.compile(
     r"\b(?:pipeline|tensor|context|expert|data|fsdp|[dtcep]p|stages?|seq\w*|(?:micro)?batch\w*|chips?|[gt]pus?|devices?"
     r"|nodes?|hosts?|slices?|pods?|layers?|repeats?|chunks?) (?:with|on|of|for) $",
@@ -45,6 +45,7 @@ _COUNTED = re.compile(
 )
 """Before a lone digit: it is a number of those, and of no proposal."""
 _CHOSEN = (
+    re.compile(r"\b(?P<chosen>[1-3])\s+or\s+(?:just |rather |better )?(?:keep|stay|stick|leave|nothing|not)\b", re.I),
     re.compile(
         r"\b(?P<chosen>[1-3])\s+(?:instead of|rather than|over|vs\.?|versus|or)\s+#?(?P<other>[1-3])"
         r"(?=\W*$|\s*[,.;?!](?!\d)|\s+(?:then|please|and|but|now)\b)",

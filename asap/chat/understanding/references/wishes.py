@@ -17,6 +17,7 @@ _MUCH = (
 _WISH = re.compile(
     rf"\b{_MUCH}\s+(?:of\s+|any\s+|the\s+|use\s+|using\s+|more\s+|all\s+)*{_AXIS}(?:[\s-]+(?:parallel\w*|stages?|axis|sharding|shards))?\b"
     rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding|degrees?)\b"
+    rf"|\b{_AXIS.replace('axis>', 'sole>')}(?:\s+parallel\w*)?\s+(?:only|alone)\b"
     r"|\b(?P<alone>pipelining|hsdp)\b"
     rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
     re.I,
@@ -70,7 +71,7 @@ def wish_in(text: str) -> Wish | None:
     if not found:
         return None
     match = next((one for one in found if one["alone"]), None) or next((one for one in found if one["much"]), found[0])
-    name = (match["axis"] or match["named"] or match["alone"] or match["wide"]).lower()
+    name = (match["axis"] or match["named"] or match["alone"] or match["wide"] or match["sole"]).lower()
     plain_data = name in {"dp", "data"} and bool(re.search(r"\bplain\b|no sharding", text, re.I))
     name = (
         "stage"
@@ -82,7 +83,7 @@ def wish_in(text: str) -> Wish | None:
     much = match["much"] or ""
     if factor := _FACTOR.search(text):
         return next(Wish(axis, "half" if factor["half"] else "twice") for axis in get_args(Axis) if axis == name)
-    if match["wide"] or _WHOLLY.search(much):
+    if match["wide"] or match["sole"] or _WHOLLY.search(much):
         sense = "only"
     else:
         sense = (

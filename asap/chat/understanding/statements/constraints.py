@@ -34,6 +34,8 @@ _FIXED = re.compile(
     r"|\b(?:do not|don't|never) (?:touch|chang|alter|modif|mess with)\w*\b"
     rf"|{_UNWILLING}(?:touch|chang|alter|modif|tweak|fiddl|vary|mess(?:ing)? with|play(?:ing)? with)\w*\b"
     r"(?! (?:my|our) mind)"
+    r"|^\W*(?:(?:and|but|also|ok)\W+)*(?:(?:please|pls|plz|let'?s|lets)\W+)(?:just )?"
+    r"(?:keep|stick with|stay with|leave)\b(?! (?:in mind|going|it (?:short|simple|brief)))"
     r"|\bno way (?:(?:i|we)(?:'m|'re|'d| am| are)?|im) (?:going to |gonna )?(?:touch|chang|alter|modif|tweak|mess)\w*"
     r"|\b(?:no|without)(?: any)? (?:[\w-]+ ){1,2}?changes?\b|\b(?:no|without)(?: any)? changes? (?:to|of|in)\b"
     r"|\bno (?:touch|chang|alter|modif|tweak|fiddl|mess)\w*ing\b"
@@ -69,7 +71,8 @@ _RULED_OUT = re.compile(
     re.I,
 )
 _REFUSED = re.compile(
-    r"^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b"
+    r"^\W*(?:(?:and|but|ok|well|oh|please|just)\W+)*nothing (?:with|that (?:uses|needs|has|does))\b"
+    r"|^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b"
     r"|^\W*(?:no|nope|nah)\W+(?:(?:and|but|please|just)\W+)*no\b"
     rf"|^\W*(?:(?:and|but|ok)\W+)*no (?:\w+ )?(?:{_AS_VERBS}|\w+[ -]parallel\w*|remat\w*|recomput\w*|[tpecd]p|fsdp)"
     r"(?:\s*[,;:]|\s+(?:because|since|cause|as)\b)[^?]*$",
@@ -77,8 +80,9 @@ _REFUSED = re.compile(
 )
 """A wish to be spared something: "no host offload please", or one with its reason: "no cp, our kernel lacks it"."""
 _LACKS = re.compile(
-    r"\b(?:without|no|avoid\w*|skip\w*|free of|(?:do|does)(?: not|n't) (?:use|need|have|require|want)"
-    r"|not (?:us|need)ing)\b",
+    r"\b(?:any|every|some)thing (?:but|except(?: for)?|besides|other than|apart from)\b|\b(?:way|ways) around\b"
+    r"|\b(?:without|no(?! (?:\w+ )?ways?\b)|avoid\w*|skip\w*|free of|(?:do|does)(?: not|n't) (?:use|need|have|require"
+    r"|want)|not (?:us|need)ing)\b",
     re.I,
 )
 """What plans that are looked for are to lack: "anything without offload?"."""
@@ -102,7 +106,7 @@ _AT = re.compile(
 _TECHNIQUES: tuple[tuple[str, str], ...] = (
     (NO_OFFLOAD, r"\boffload\w*|\bhost memory\b"),
     (NO_GRAPHS, r"\bcuda[- ]?graphs?\b"),
-    ("no accumulation", r"\baccumulat\w+"),
+    ("no accumulation", r"\baccumulat\w+|(?<!\d )\bmicro-?batch(?:es|ing)\b(?! of\b|\s*[=:])"),
     ("no virtual stages", r"\binterleav\w*|\bvirtual (?:pipeline )?stages?\b|\bv-?pp\b|\bpipeline[_ ]repeats\b"),
 )
 """What can be ruled out beside axes. Recomputation is ruled out where it is refused, since "cannot use remat=full"

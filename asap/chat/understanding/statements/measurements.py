@@ -25,6 +25,11 @@ _MONITORED = re.compile(
     re.I,
 )
 """Shares that are not of the memory in use."""
+_STEP = re.compile(r"\b(?:steps?|iter\w*|s/it)\b", re.I)
+_OF_THE_RUN = re.compile(
+    r"\b(?:after|within|for|until|past|every)\s+(?:(?:about|around|only|just|the first|roughly)\s+)*$", re.I
+)
+"""Before a time that is of the whole run, and not of a step: "died after 10 min"."""
 _BYTES = {"GiB": float(GIB), "GB": 1e9}
 _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""
@@ -52,10 +57,17 @@ def relative(amount: float, unit: str, slower: bool, shorter: bool = False) -> f
     return max(1 - share, 1e-3) if shorter else 1 / (1 + share)
 
 
+def _is_of_the_run(clause: str, amount: Amount) -> bool:
+    """Whether a time is of the whole run: by the words before it, or as minutes of which no step is spoken."""
+    if _OF_THE_RUN.search(clause[: amount.start]):
+        return True
+    return "min" in amount.text.lower() and _STEP.search(clause) is None
+
+
 def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
     near, value = clause[amount.start : amount.end + _NEAR], amount.value
     if amount.unit == "s":
-        if has("other_times", clause):
+        if has("other_times", clause) or _is_of_the_run(clause, amount):
             return None
         return StatedFact(claim=Claim.STEP_TIME, value=value, words=clause)
     if amount.unit in {"%", "x"} and (_SLOWER.search(near) or _FASTER.search(near)):

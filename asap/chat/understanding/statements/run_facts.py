@@ -32,6 +32,10 @@ _BATCH = re.compile(
 _PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])", re.I)
 _LOCAL = re.compile(r"\blocal[- _]batch|\blbs\b", re.I)
 _MICRO_BATCH = re.compile(rf"\b(?:micro[- _]?batch|mbs)(?!es){_COUNT}(\d{{1,6}})\b(?!\s*(?:k|m|ms|s\b|%|\.\d))", re.I)
+_BY_SEQUENCE = re.compile(
+    r"\s*(?:sequences?\s*)?(?:[x×*]|of)\s*(\d{2,})\s*(k)?(?:\s*(?:tokens?|toks?))?\b(?!\s*(?:gpu|chip|tpu))", re.I
+)
+"""Behind a batch, the length of its sequences: "batch is 64 x 4096"."""
 _SEQUENCE = re.compile(
     rf"\b(?:sequences?|context|seq\w*|max_target_length)(?:[\s_]*(?:len\w*|window))?{_COUNT}(\d+)\s*(k)?\b(?!-way)"
     r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|seq(?:uence)?\b|(?<=k )seq(?:uence)?s\b)",
@@ -68,6 +72,8 @@ def run_facts(
     told = reported or _OF_RUN.search(rest) or _SET.search(rest)
     if told and (batch := _BATCH.search(rest)) and not _denied(rest[: batch.start()]):
         found.append(_batch(digits(batch[1] or batch[2] or batch[3]), rest, study, words))
+        if length := _BY_SEQUENCE.match(rest, batch.end()):
+            return [*found, _sequence(digits(length[1]), bool(length[2]), words)]
     if told and not imagined and (size := _MICRO_BATCH.search(rest)) and not _denied(rest[: size.start()]):
         stated = next((each.value for each in found if isinstance(each, StatedFact) and each.value), None)
         found.append(_micro_batch(int(size[1]), round(stated) if stated else None, study, words))

@@ -12,7 +12,10 @@ _RUN = (
 )
 _THE_SUPPOSED = r"(?:what-?if|scenario|hypothetical\w*|change)"
 _UNDOES = re.compile(
-    rf"{_START}(?:undo|revert|roll back)(?:\s+(?:that|it|this|the last (?:one|line|thing)))?{_END}", re.I
+    rf"{_START}(?:(?:undo|revert|roll back)(?:\s+(?:that|it|this|the last (?:one|line|thing)))?"
+    rf"|(?:scrap|scratch|strike|drop|cancel|delete|lose|kill|remove)\s+(?:that|it|this|the last (?:one|line|thing)))"
+    rf"(?:\s+one)?{_END}",
+    re.I,
 )
 _BACK = re.compile(
     rf"{_START}(?:(?:go(?:ing)? |switch |return |revert )?back to {_RUN}|(?:return|reset|revert)(?: (?:it|all"

@@ -4,6 +4,8 @@ import re
 
 _INTERJECTIONS = re.compile(
     r"^\s*(?:(?:h+m+|u[hm]+|a+h+|oh|er+|well|right|alright|listen|look|fine|nah)\b[\s,.!…-]*"
+    r"|(?:hi|hey|hello|yo|morning)\b[\s,.!…-]*(?=(?:quick|does|do|is|are|can|what|how|why|which|will|would|could)\b)"
+    r"|quick (?:one|question|q)\b[\s,.:!…-]*"
     r"|ok(?:ay)?(?:,\s*|\s+(?=(?:so|and|but|then)\b)))+(?=\w)",
     re.I,
 )

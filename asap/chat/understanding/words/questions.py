@@ -26,7 +26,9 @@ _PLAN = (
     r"|ways?|ideas?|ones?)"
 )
 _SOUGHT = re.compile(
-    r"\b(?:anything|something|nothing else)\b"
+    r"\b(?:anything|something|nothing else)\b|\beverything (?:but|except|besides)\b"
+    r"|\b(?:is|are|isn't|aren't) there (?:really )?(?:no|any)(?: other)? ways?\b"
+    r"|\bno (?:other )?way (?:around|without)\b"
     rf"|\b(?:any|an?|another|other|some|more|which|what|no other)\s+(?:[\w-]+\s+){{0,2}}?{_PLAN}\b"
     rf"|\b(?:best|fastest|cheapest|safest|smallest|next best)\s+(?:{_PLAN}\s+)?"
     r"(?=with|without|under|that|which|below|at|no)\b",

@@ -30,9 +30,18 @@ _KNOWN: tuple[tuple[str, str], ...] = (
      "uneven load of experts or devices"),
     (r"(?:sequence|data|sample|example)[- ]pack\w*|pack(?:ing|ed) (?:of )?(?:sequences|samples|data)|bucketing"
      r"|padding(?! (?:of|to) (?:heads|experts))", "how documents are packed into sequences"),
+    (r"(?:q|do|x)?-?lora\w*|peft|adapters?|(?:freez\w+|froze|frozen) "
+     r"(?:(?:the|our|some|all|most|of|input|output|first|lower) ){0,3}"
+     r"(?:embeddings?|layers?|weights?|backbone|encoder|decoder|param(?:eter)?s?|trunk|model)",
+     "training only a part of the weights (LoRA, adapters, frozen layers)"),
+    (r"drop-?out|grad(?:ient)?s?[- ]clip\w*|clip\w* (?:the |our )?grad\w*|ema|(?:weight|model)[- ]averag\w+"
+     r"|weight[- ]decay|label[- ]smoothing|z-?loss|aux(?:iliary)?[- ]loss\w*",
+     "small parts of a step (dropout, clipping, averages of the weights, further losses)"),
+    (r"distill\w*|rlhf|grpo|ppo|dpo|preference[- ](?:tuning|optimi[sz]ation)|multi[- ]token[- ]prediction|mtp",
+     "another training objective"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),
 )  # fmt: skip
-_TABLE = tuple((re.compile(rf"(?<!\w)(?<!\w-){words}(?![\w-])", re.I), title) for words, title in _KNOWN)
+_TABLE = tuple((re.compile(rf"(?<!\w)(?<!\w-)(?:{words})(?![\w-])", re.I), title) for words, title in _KNOWN)
 
 
 def unmodelled_in(text: str) -> str | None:

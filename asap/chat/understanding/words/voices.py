@@ -33,6 +33,13 @@ _ROLE = re.compile(
 )
 """The start of a line that speaks as somebody else than the engineer."""
 
+_ADVICE = re.compile(r"\btell(?:s|ing)?\s+(?:me|us|people|everyone|everybody)\s+(?:all )?to\b", re.I)
+
+
+def tells_of_advice(text: str) -> bool:
+    """Whether what it names is what somebody tells one to do: "another tool that tells me to buy more chips"."""
+    return _ADVICE.search(text) is not None
+
 
 def is_order(text: str) -> bool:
     """Whether a clause tells to do something."""
