@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from asap.core.errors import InsufficientEvidenceError
@@ -281,3 +283,30 @@ def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(t
     assert len(strategy(first.plan, study.plan)) < len(strategy(best.plan, study.plan))
     assert first.score > (1 - SAME_BET) * best.score
     assert fit_odds(first.prediction) > fit_odds(best.prediction)
+
+
+def test_the_mesh_of_a_better_plan_alone_is_proposed_where_there_is_room():
+    work = Workload(global_batch=256, sequence_length=4096, precision="bf16", framework="MaxText")
+    now = Plan.parse("data=16 model=4 microbatches=1 remat=full")
+    hardware = refer_to_hardware("v5e-64")[0]
+    record = Experiment(id="x", model=find_architecture("llama2-7b"), hardware=hardware, plan=now, workload=work)
+    first, *others = choose(rank_candidates(study_of(record), {}).candidates, now)
+    assert (first.plan.ici, first.plan.remat == now.remat) != (now.ici, True)
+    assert [one.plan.remat for one in others if one.plan.ici == first.plan.ici].count(now.remat) == 1
+
+
+def test_where_nothing_runs_five_axes_for_little_give_way_to_plain_data_parallelism(tmp_path):
+    shape = {"hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64, "num_hidden_layers": 80}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**shape, "num_key_value_heads": 8, "vocab_size": 128256, "model_type": "llama"}))
+    study = study_of(
+        create_experiment(
+            "bare",
+            Statement(hardware="h100-64"),
+            config=config,
+            overrides=["workload.framework=torchtitan", "workload.global_batch=256", "workload.sequence_length=8192"],
+        )
+    )
+    first, *_ = choose(rank_candidates(study, {}).candidates, study.plan)
+    assert first.plan.degree("data") == 64
+    assert first.plan.offload == ()

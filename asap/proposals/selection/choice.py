@@ -24,7 +24,8 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
     """The best of each strategy, at most ``count``; what gains nothing measurable, is far behind a better one or does
     not fit is left out, and of a strategy of which some plans were compiled, what was not.
 
-    Where a run does not fit, one of those that change the fewest settings is among them.
+    Where a run does not fit, one of those that change the fewest settings is among them. Where there is room, so is the
+    mesh of a better plan without its other changes.
     """
     fitting = [candidate for candidate in candidates if fits(candidate.prediction)]
     if incumbent is None:
@@ -37,6 +38,8 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
             simplest = _simplest(candidate, fitting, incumbent)
             if _is_new(simplest, chosen, incumbent):
                 chosen.append(simplest)
+    alone = (one for one in fitting if _is_new(one, chosen, incumbent, parts=True))
+    chosen += [part] if len(chosen) < count and (part := next(alone, None)) else []
     run_again = [candidate for candidate in fitting if candidate.makes_fit and not candidate.nothing_runs]
     smallest = _smallest_changes(run_again, incumbent)
     if smallest and not any(candidate in smallest for candidate in chosen):
@@ -44,10 +47,12 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
     return sorted(chosen, key=lambda candidate: -candidate.score)
 
 
-def _is_new(candidate: Candidate, chosen: list[Candidate], incumbent: Plan) -> bool:
+def _is_new(candidate: Candidate, chosen: list[Candidate], incumbent: Plan, *, parts: bool = False) -> bool:
+    """Whether it is worth a test beside those that are chosen; with ``parts`` a part of one of these is as well."""
     if not is_worth(candidate) or _is_far_behind(candidate, chosen, incumbent):
         return False
-    return not any(_same(candidate, better, incumbent) for better in chosen)
+    of_one = not candidate.makes_fit and any(_is_part_of(candidate.plan, one.plan, incumbent) for one in chosen)
+    return parts == of_one and not any(_same(candidate, better, incumbent) for better in chosen)
 
 
 def _is_far_behind(candidate: Candidate, chosen: list[Candidate], incumbent: Plan) -> bool:
@@ -61,8 +66,10 @@ def _is_far_behind(candidate: Candidate, chosen: list[Candidate], incumbent: Pla
 
 
 def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
-    """Of the plans of one strategy that are as good as the best, and as sure to fit, that with the fewest changes; where
-    nothing runs yet, a plan to which the best adds changes that each bring nothing measurable."""
+    """Of the plans of one strategy that are as good as the best, and as sure to fit, that with the fewest changes.
+
+    Where nothing runs yet, a plan to which the best adds changes that each bring nothing measurable.
+    """
     if best.nothing_runs and (plainest := _plainest(best, candidates, incumbent)) is not best:
         return plainest
     sure = min(fit_odds(best.prediction), LIKELY) - MEASURABLE
@@ -116,8 +123,6 @@ def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Cand
 def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     """Whether two plans are one idea: of one strategy, apart by degrees alone, or by what moves nothing measurable."""
     if _moves_alike(one, better, incumbent):
-        return True
-    if not one.makes_fit and _is_part_of(one.plan, better.plan, incumbent):
         return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
     if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
