@@ -211,7 +211,7 @@ def test_what_is_blamed_is_beside_what_holds_the_run_back(start, say, text):
 
 def test_two_questions_of_which_one_is_why_a_plan_is_behind(llama, say):
     said = say("whats the hbm of 1 and why is 2 slower", llama).text
-    assert all(str(plan) in said for plan in llama.conversation.order)
+    assert all(str(plan) in said for plan in llama.conversation.order[:2])
 
 
 def test_a_remark_before_a_question_is_no_part_of_it(llama, say):

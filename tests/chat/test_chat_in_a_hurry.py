@@ -57,7 +57,7 @@ def test_what_is_to_be_pasted(llama, say, text):
 
 def test_the_line_is_of_the_plan_that_was_chosen(llama, say):
     say("what do i lose if i go w 3 instead of 1", llama)
-    assert "remat_policy=custom" in say("give me the cmd for it", llama).text
+    assert "ici_context_parallelism=64" in say("give me the cmd for it", llama).text
 
 
 @pytest.mark.parametrize("text", ["get the command to capture a profile", "whats the line rate of ici"])
@@ -67,12 +67,12 @@ def test_another_line_is_no_launch_line(llama, say, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["whats the risk w 2", "any downsides to 2", "what could go wrong with 2", "2 - whats the catch"]
+    "text", ["whats the risk w 3", "any downsides to 3", "what could go wrong with 3", "3 - whats the catch"]
 )
 def test_what_speaks_against_a_plan(llama, say, text):
     said = say(text, llama).text
     assert "What speaks against it:" in said
-    assert str(llama.conversation.order[1]) in said
+    assert str(llama.conversation.order[2]) in said
     assert "At the slow end" in said
 
 

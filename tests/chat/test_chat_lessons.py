@@ -56,7 +56,7 @@ def test_without_the_architecture_a_measured_plan_says_nothing_of_others(chat, s
 
 
 def test_a_number_means_the_list_that_the_chat_began_with_until_its_result_is_known(start, say):
-    talk = start()
+    talk = start("three")
     first, second, *_ = talk.conversation.opening
     changed = say("the baseline takes 10.4 s and proposal 1 takes 10.1 s", talk)
     assert changed.changed

@@ -13,6 +13,10 @@ _DISBELIEVED = re.compile(
     rf"(?P<claim>(?!you\b)[^.?!]*?{_BE}\b.*)$",
     re.I,
 )
+_OF_PROPOSAL = re.compile(
+    r"(?!.*\b(?:slower|worse|behind|longer)\b).*\b(?:proposals?|plans?|options?|number|first|second|third|best|[1-3])\b",
+    re.I,
+)
 _DENIED = re.compile(
     rf"{_LEAD}(?:i|we)\s+(?:didn'?t|did not|never)\s+(?:say|said|mean|meant|claim\w*|state\w*|wrote|write)\s+"
     r"(?:that\s+)?(?P<said>[^,;.]+?)(?:\s*(?:[,;.]|--?)\s*(?P<right>.+))?$",
@@ -43,9 +47,14 @@ _SAID_WRONG = re.compile(
 
 
 def as_question(text: str) -> str:
-    """A claim that is not believed as the question why it holds: "i don't buy that we're compute bound"."""
+    """A claim on the run that is not believed as the question why it holds: "i don't buy that we're compute bound".
+
+    Doubt of a proposal is left as it is: it is answered with what the order rests on.
+    """
     found = _DISBELIEVED.match(text)
-    return text if found is None else f"why {found['claim'].rstrip(' .!?')}?"
+    if found is None or _OF_PROPOSAL.match(found["claim"]):
+        return text
+    return f"why {found['claim'].rstrip(' .!?')}?"
 
 
 def as_meant(text: str) -> str:
