@@ -53,6 +53,13 @@ def test_a_claim_that_is_not_believed_is_explained(llama, say, text, topic):
     assert not said.evidence
 
 
+@pytest.mark.parametrize("text", ["I don't buy that proposal 1 is faster", "i cannot believe that 2 would be better"])
+def test_doubt_of_a_proposal_is_answered_with_what_the_order_rests_on(llama, say, text):
+    said = say(text, llama)
+    assert "no new fact" in said.text
+    assert not said.evidence
+
+
 @pytest.mark.parametrize(
     ("text", "fact"),
     [

@@ -49,12 +49,13 @@ _SAID_WRONG = re.compile(
 def as_question(text: str) -> str:
     """A claim on the run that is not believed as the question why it holds: "i don't buy that we're compute bound".
 
-    Doubt of a proposal is left as it is: it is answered with what the order rests on.
+    Doubt of a proposal stays doubt: it is answered with what the order rests on.
     """
     found = _DISBELIEVED.match(text)
-    if found is None or _OF_PROPOSAL.match(found["claim"]):
+    if found is None:
         return text
-    return f"why {found['claim'].rstrip(' .!?')}?"
+    claim = found["claim"].rstrip(" .!?")
+    return f"I do not believe that {claim}" if _OF_PROPOSAL.match(claim) else f"why {claim}?"
 
 
 def as_meant(text: str) -> str:
