@@ -203,7 +203,7 @@ RULES = (
         "recomputed_layers",
         "counted_layers",
         lambda d, n: n % (d.stage * d.pipeline_repeats * d.recomputed_parts) == 0,
-        "of {fact} layers over {stage} stages times pipeline_repeats={pipeline_repeats}, no whole number is recomputed",
+        "remat recomputes no whole number of layers: {fact} in {stage} stages x pipeline_repeats={pipeline_repeats}",
     ),
     Rule(
         "width",

@@ -45,4 +45,4 @@ def _saved(remat: Policy) -> SavedTensors | None:
         return remat
     if isinstance(remat, Remat):
         return SAVED.get(remat)
-    raise PlanError(f"remat={remat} is Megatron's: the reference step recomputes all layers alike")
+    raise PlanError(f"the reference step recomputes neither single modules nor some of the layers: remat={remat}")

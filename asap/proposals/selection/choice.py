@@ -38,8 +38,8 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
             simplest = _simplest(candidate, fitting, incumbent)
             if _is_new(simplest, chosen, incumbent):
                 chosen.append(simplest)
-    alone = (one for one in fitting if _is_new(one, chosen, incumbent, parts=True))
-    chosen += [part] if len(chosen) < count and (part := next(alone, None)) else []
+    if len(chosen) < count:
+        chosen += [one for one in fitting if _is_new(one, chosen, incumbent, parts=True)][:1]
     run_again = [candidate for candidate in fitting if candidate.makes_fit and not candidate.nothing_runs]
     smallest = _smallest_changes(run_again, incumbent)
     if smallest and not any(candidate in smallest for candidate in chosen):

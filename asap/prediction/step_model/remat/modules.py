@@ -21,18 +21,14 @@ def shares_of_modules(modules: Collection[Module], model: ModelInputs) -> RematS
     (Megatron-Core, ``core/transformer/transformer_config.py``, ``recompute_modules``).
     """
     whole = "moe" in modules
-    again = {
-        "dense": model.mlp_width * (1 - model.moe_share) * ("mlp" in modules),
-        "experts": model.moe_share * model.experts_per_token * model.expert_mlp_width * whole,
-        "shared": model.moe_share * model.shared_mlp_width * (whole or "shared_experts" in modules),
-    }
-    hidden = _hidden(model)
-    products = sum(again.values()) / hidden
+    again = model.mlp_width * (1 - model.moe_share) * ("mlp" in modules)
+    again = again + _experts(model) * whole
+    again = again + model.moe_share * model.shared_mlp_width * (whole or "shared_experts" in modules)
     return RematShares(
         recompute_qkv=LATENT_UP * ("mla_up_proj" in modules),
-        recompute_mlp=products,
+        recompute_mlp=again / _hidden(model),
         recompute_attention=float("core_attn" in modules),
-        recompute_elementwise=_elementwise(modules, model, sum(again.values())),
+        recompute_elementwise=_elementwise(modules, model, again),
         kept_layer=1.0,
         freed_norms=float("layernorm" in modules),
         freed_qkv=float("mla_up_proj" in modules),
@@ -45,16 +41,19 @@ def shares_of_modules(modules: Collection[Module], model: ModelInputs) -> RematS
 
 def _hidden(model: ModelInputs) -> Number:
     """Hidden width of the MLP that a token passes, mean over layers."""
-    routed = model.experts_per_token * model.expert_mlp_width + model.shared_mlp_width
-    return model.mlp_width * (1 - model.moe_share) + model.moe_share * routed
+    return model.mlp_width * (1 - model.moe_share) + _experts(model) + model.moe_share * model.shared_mlp_width
+
+
+def _experts(model: ModelInputs) -> Number:
+    """That of routed experts, mean over layers."""
+    return model.moe_share * model.experts_per_token * model.expert_mlp_width
 
 
 def _elementwise(modules: Collection[Module], model: ModelInputs, hidden: Number) -> Number:
     """Share of the elementwise operations of a layer that is computed again, by the widths that they pass over."""
     inner = model.up_projections + 1
-    experts = model.moe_share * model.experts_per_token * model.expert_mlp_width
     again = inner * hidden + 2 * model.qkv_width * ("mla_up_proj" in modules)
     again = again + NORM_PASSES * model.sequential_blocks * model.width * ("layernorm" in modules)
-    again = again + inner * experts * ("moe_act" in modules and "moe" not in modules)
+    again = again + inner * _experts(model) * ("moe_act" in modules and "moe" not in modules)
     total = RESIDUAL_PASSES * model.sequential_blocks * model.width + inner * _hidden(model) + 2 * model.qkv_width
     return again / total
