@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from asap.diagnosis import Bottleneck
@@ -118,6 +118,7 @@ def test_order_and_figures_agree_and_strategies_differ(study):
 
 @settings(max_examples=25, deadline=None)
 @given(study=runs())
+@example(study=run("data=32 seq=2 model=4 microbatches=2 remat=none", batch=256, sequence=32768))
 def test_nothing_is_proposed_that_is_far_behind_a_better_proposal(study):
     assume(not violations(study.plan, study.constraints))
     proposals = proposed(study).proposals

@@ -37,7 +37,7 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
         if len(chosen) < count and _is_new(candidate, chosen, incumbent):
             simplest = _simplest(candidate, fitting, incumbent)
             if _is_new(simplest, chosen, incumbent):
-                chosen.append(simplest)
+                chosen = [*_not_far_behind(simplest, chosen, incumbent), simplest]
     if len(chosen) < count:
         chosen += [one for one in fitting if _is_new(one, chosen, incumbent, parts=True)][:1]
     run_again = [candidate for candidate in fitting if candidate.makes_fit and not candidate.nothing_runs]
@@ -63,6 +63,11 @@ def _is_far_behind(candidate: Candidate, chosen: list[Candidate], incumbent: Pla
         return bool(chosen) and gains_far_less(candidate, chosen[0])
     count = changes_of(candidate.plan, incumbent)
     return any(changes_of(one.plan, incumbent) <= count and takes_far_longer(candidate, one) for one in chosen)
+
+
+def _not_far_behind(better: Candidate, chosen: list[Candidate], incumbent: Plan) -> list[Candidate]:
+    """What stays beside a plan: where the run does not fit, what counts more may still take far longer."""
+    return [one for one in chosen if not (one.makes_fit and _is_far_behind(one, [better], incumbent))]
 
 
 def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> Candidate:
