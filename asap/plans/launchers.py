@@ -15,6 +15,7 @@ from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.degrees import FOLDED
 from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
+from asap.plans.maxtext.rematerialisation import as_written
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.megatron.dependents import connections, unsplit
@@ -208,6 +209,8 @@ def settings_of(
     """A plan as the settings of a stack, where there is no configuration that says them; none where it has no words."""
     folded = {FOLDED: experts_over}
     try:
+        if stack == "maxtext" and as_written(plan.remat, {}) != plan.remat:
+            return {}
         if stack == "maxtext":
             return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
         if stack == "torchtitan":

@@ -33,9 +33,8 @@ def launcher_line(study: Study, plan: Plan) -> str:
     if current is None and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over = experiment.workload.experts_over
-        current = settings_of(
-            study.plan, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over
-        )
+        said = settings_of(study.plan, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
+        current = said or None
     sequence = experiment.workload.sequence_length if is_start(experiment) else None
     return launch_lines(
         plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence
