@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from asap.agents.tools.study_cache import StudyCache
 from asap.chat.evidence.anchor import anchored
@@ -58,6 +57,8 @@ class Conversation:
     _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
+    _proposals: tuple[Candidate, ...] | None = field(default=None, repr=False)
+    _choice_of_the_analysis: list[Plan] | None = field(default=None, repr=False)
     _study: Study | None = field(default=None, repr=False)
 
     @property
@@ -114,14 +115,20 @@ class Conversation:
     @property
     def proposals(self) -> tuple[Candidate, ...]:
         """The proposals, best first: those of the analysis, unless evidence changes the engine's choice."""
+        self._refresh()
+        if self._proposals is None:
+            self._proposals = self._choose()
+        return self._proposals
+
+    def _choose(self) -> tuple[Candidate, ...]:
         try:
-            field_ = self.revised.ranked
+            candidates = self.revised.ranked.candidates
         except InsufficientEvidenceError:
             return ()
-        chosen = tuple(choose(field_.candidates, self.study.plan))
-        if self.evidence and [candidate.plan for candidate in chosen] != self._choice_of_the_analysis:
-            return chosen
-        known = {candidate.plan: candidate for candidate in field_.candidates}
+        chosen = choose(candidates, self.study.plan)
+        if self.evidence and [candidate.plan for candidate in chosen] != self.choice_of_the_analysis:
+            return tuple(chosen)
+        known = {candidate.plan: candidate for candidate in candidates}
         kept = [known[plan] for plan in self.picks if plan in known]
         return tuple([*kept, *(candidate for candidate in chosen if candidate not in kept)][: len(self.picks) or COUNT])
 
@@ -130,14 +137,16 @@ class Conversation:
         """Plans of the proposals, best first."""
         return [candidate.plan for candidate in self.proposals]
 
-    @cached_property
-    def _choice_of_the_analysis(self) -> list[Plan]:
+    @property
+    def choice_of_the_analysis(self) -> list[Plan]:
         """What the engine would have picked before any evidence."""
-        try:
-            found = apply_evidence(self.rank(self.analysed_study), ()).ranked
-        except InsufficientEvidenceError:
-            return []
-        return [candidate.plan for candidate in choose(found.candidates, self.analysed_study.plan)]
+        if self._choice_of_the_analysis is None:
+            self._choice_of_the_analysis = []
+            with suppress(InsufficientEvidenceError):
+                candidates = apply_evidence(self.rank(self.analysed_study), ()).ranked.candidates
+                chosen = choose(candidates, self.analysed_study.plan)
+                self._choice_of_the_analysis = [candidate.plan for candidate in chosen]
+        return self._choice_of_the_analysis
 
     def rank(self, study: Study) -> RankedCandidates:
         """All candidates of a study; those of the analysed study have the predictions of the analysis."""
@@ -214,4 +223,5 @@ class Conversation:
         if self._revised_for == tuple(self.evidence):
             return
         study = anchored(self.study_as_stated, self.evidence)
-        self._study, self._revised, self._revised_for = study, None, tuple(self.evidence)
+        self._study, self._revised, self._proposals = study, None, None
+        self._revised_for = tuple(self.evidence)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from asap.levers.state_precision import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
@@ -128,6 +129,7 @@ def _amount(plan: Plan, lever: str) -> float:
     return float(amounts[lever])
 
 
+@lru_cache(maxsize=1 << 14)
 def strategy(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:
     """What kind of move a plan is: what grows and what shrinks."""
     return frozenset((change.axis, change.direction) for change in changes(plan, incumbent))
