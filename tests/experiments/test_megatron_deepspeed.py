@@ -30,6 +30,7 @@ def written(stage: int, more: str = "") -> str:
 def test_the_configuration_that_a_script_writes_decides_the_stage(read):
     run = read("run.sh", script(NAMED, before=written(3)))
     assert (str(run.plan), run.workload.zero_stage) == ("data=64 microbatches=2 remat=full", 3)
+    assert run.workload.attention == "fused softmax", "FlashAttention is an option there"
     second = read("run.sh", script(NAMED, before=written(2)))
     assert (second.plan.degree("replica"), second.workload.zero_stage) == (64, 2)
     both = read("run.sh", script(f"{NAMED} --zero-stage 1", before=written(3)))

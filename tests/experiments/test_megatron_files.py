@@ -361,3 +361,12 @@ def test_a_file_that_is_sourced_from_a_folder_above(read, tmp_path):
 def test_attention_is_fused_by_any_of_the_options_for_it(read, option):
     assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {option}")).workload.attention == "flash"
     assert read("train.sh", MEGATRON).workload.attention is None
+
+
+@pytest.mark.parametrize(
+    "option", ["--transformer-impl local", "--attention-backend unfused", "--attention-backend local"]
+)
+def test_attention_of_its_own_has_a_fused_softmax_unless_that_is_switched_off(read, option):
+    assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {option}")).workload.attention == "fused softmax"
+    unfused = MEGATRON.replace("--bf16", f"--bf16 {option} --no-masked-softmax-fusion")
+    assert read("train.sh", unfused).workload.attention == "torch"

@@ -109,12 +109,17 @@ def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
 
 
 def _attention(settings: StackSettings) -> str | None:
-    """The kernel; Transformer Engine's ``auto`` takes a fused one."""
-    backend = settings.text("attention_backend")
-    named = {"fused": "cudnn flash", "flash": "flash", "unfused": "unfused", "local": "unfused"}
+    """The kernel; Transformer Engine's ``auto`` takes a fused one, and Megatron's own attention its fused softmax."""
+    backend, softmax = settings.text("attention_backend"), "fused softmax"
+    if settings.flag("no_masked_softmax_fusion"):
+        softmax = "torch"
+    named = {"fused": "cudnn flash", "flash": "flash", "unfused": softmax, "local": softmax}
     if backend in named:
         return named[backend]
-    return "flash" if any(settings.flag(key) for key in FLASH) else None
+    if any(settings.flag(key) for key in FLASH):
+        return "flash"
+    own = is_megatron_deepspeed(settings) or settings.text("transformer_impl") == "local"
+    return softmax if own else None
 
 
 def _zero_stage(settings: StackSettings) -> int | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.attention_scores import score_bytes
+from asap.prediction.step_model.compute import ACTIVATION_BYTES, sequences_per_microbatch, tokens_per_microbatch
 from asap.prediction.step_model.inputs import Number, StepInputs
 
 NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16
@@ -48,7 +49,8 @@ def activations(inputs: StepInputs) -> Activations:
     qkv = inputs.held_qkv_width
     whole = size * (residual * model.width + qkv + context / degree + hidden)
     entry = size * model.width * split
-    matrix = work.score_bytes * size / ACTIVATION_BYTES * work.sequence * model.heads / degree
+    scores = size / ACTIVATION_BYTES * work.sequence * model.heads / degree
+    matrix = score_bytes(inputs, sequences_per_microbatch(inputs)) * scores
     products = size * (
         layout.kept_qkv * qkv
         + layout.kept_context * model.out_width / degree

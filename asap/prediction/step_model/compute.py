@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asap.prediction.step_model.attention_scores import score_passes
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.inputs import Number, StepInputs
 
@@ -139,7 +140,8 @@ def _attention(inputs: StepInputs, constants: Constants, tokens: Number) -> tupl
     peak = np.where(fused, inputs.hardware.peak_attention * ramped, inputs.hardware.peak_bf16)
     products = 2 * tokens * keys * model.score_width / layout.model / (peak * constants.matmul_efficiency)
     matrix = ACTIVATION_BYTES * tokens * work.sequence * model.heads / layout.model
-    scores = work.score_passes * constants.score_traffic * matrix / _hbm(inputs, constants)
+    passes = score_passes(inputs, sequences_per_microbatch(inputs))
+    scores = passes * constants.score_traffic * matrix / _hbm(inputs, constants)
     return products, scores
 
 

@@ -93,14 +93,17 @@ def vendor_of(chip: Chip) -> str:
     return "google" if chip.kind == "tpu" else chip.title.split()[0].casefold()
 
 
+FLASH = r"flash|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b.*fused"
+
+
 def attention_class(kernel: str | None) -> str | None:
-    """``flash`` (scores stay on the chip), ``softmax`` (a fused softmax over scores in HBM) or ``unfused``."""
+    """``flash`` (scores stay on the chip), ``softmax`` (a fused softmax over scores in HBM) or ``unfused``.
+
+    What Transformer Engine and XLA call unfused attention has a softmax in one kernel.
+    """
     if kernel is None:
         return None
-    found = _first(
-        (("flash", r"flash|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected"), ("softmax", r"fused")), kernel
-    )
-    return found or "unfused"
+    return _first((("flash", FLASH), ("softmax", r"fused")), kernel) or "unfused"
 
 
 def kernel_of(workload: Workload, kind: str) -> str | None:

@@ -10,6 +10,7 @@ from asap.plans import Plan
 from asap.plans.deepspeed.settings import shards_parameters
 from asap.plans.launchers import stack_of
 from asap.plans.workload import workload_under
+from asap.prediction.step_model.attention_scores import KEPT_BYTES, PASSES
 from asap.prediction.step_model.context_parallelism import context_parallel_kind
 from asap.prediction.step_model.encoding.stack import (
     TRAINER_FSDP,
@@ -46,10 +47,6 @@ GATHERED_LOGIT_BYTES = 16.0
 EAGER_TITAN_LOGIT_BYTES = 14.0
 """The same in torchtitan where nothing is compiled: it lets go of the logits before the backward pass (``train.py``).
 On an H100 it took 14 to 15 of the HBM that PyTorch reserves (docs/optimize.md)."""
-SCORE_PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
-SCORE_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
-"""Bytes per score: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198, section 4);
-unfused, three fp32 copies and a bf16 one."""
 
 
 def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
@@ -99,8 +96,9 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
         optimizer_bytes=_moment_bytes(w, HALF if narrow else FP32_MASTER) + (FP32_MASTER if master else 0.0),
         fused_attention=float(kernel == "flash"),
-        score_passes=SCORE_PASSES[kernel],
-        score_bytes=SCORE_BYTES[kernel],
+        score_passes=PASSES[kernel],
+        score_bytes=KEPT_BYTES[kernel],
+        megatron_softmax=float(kernel == "softmax" and framework in ("megatron", "nemo")),
         unfused_norm=float(gated_eager and not has_fused_norm(w)),
         unfused_glu=float(gated_eager),
         forwards_tokens=float(framework == "nemo"),

@@ -35,6 +35,8 @@ class WorkloadInputs:
     """HBM passes over the score matrix, forward."""
     score_bytes: Number
     """Bytes that a score keeps in HBM for the backward pass."""
+    megatron_softmax: Number
+    """Switch: Megatron's fused softmax takes the scores, where it can."""
     unfused_norm: Number
     """Switch: a norm is several kernels."""
     unfused_glu: Number
