@@ -187,6 +187,15 @@ def test_fp8_speeds_up_matmuls_only(decoder, workload, h100):
     assert run("fp8").tensor == pytest.approx(run("bf16").tensor)
 
 
+def test_tf32_has_a_rate_of_its_own(decoder, workload, h100):
+    plan = "replica=16 model=4 microbatches=32 remat=none"
+    bf16, tf32, fp32 = (
+        parts(evaluated(plan, decoder, workload.model_copy(update={"precision": precision}), h100))["compute"]
+        for precision in ("bf16", "TF32", "fp32")
+    )
+    assert bf16 < tf32 < fp32 / 3
+
+
 def test_model_flops_are_six_a_parameter_and_token(decoder, workload, h100):
     inputs = step_inputs([Plan.parse("replica=64 remat=none")], decoder, workload, h100)
     matrices = 32 * (4096 * (4096 + 2 * 1024 + 4096) + 3 * 4096 * 14336) + 32000 * 4096

@@ -17,7 +17,8 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     """Rates of one JAX device."""
     chip, share = hardware.chip, hardware.chip.devices
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
-    peak = chip.peak_flops.get(precision_class(workload.precision), half)
+    said, kind = (workload.precision or "").casefold(), precision_class(workload.precision)
+    peak = chip.peak_flops.get(said) or chip.peak_flops.get(kind, half)
     ported = runs_older_attention(workload.attention, workload.framework, chip.name)
     kernel = FIRST_FLASH if kernel_of(workload, chip.kind) == "flash-1" else 1.0
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
