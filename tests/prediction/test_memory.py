@@ -135,6 +135,17 @@ def test_a_loss_over_gathered_logits_does_not_shrink_with_tensor_parallelism():
     assert temporaries(8, parallel) == pytest.approx(temporaries(1, parallel))
 
 
+def test_a_loss_in_one_kernel_holds_logits_and_their_gradient_in_bf16_or_one_of_them():
+    wide = MODEL.model_copy(update={"vocab": 1_000_000})
+    plan = "replica=64 microbatches=1 remat=full"
+    over, beside, eager = (
+        float(np.sum(held(plan, model=wide, work=WORK.model_copy(update={"framework": framework})).temporaries))
+        for framework in ("llm.c", "Fast-LLM", "llm.py")
+    )
+    assert over == pytest.approx(2 * WORK.tokens / 64 * wide.vocab)
+    assert (beside, eager) == (pytest.approx(2 * over), pytest.approx(6 * over))
+
+
 def test_a_loss_in_parts_holds_the_logits_of_one_part():
     wide = MODEL.model_copy(update={"vocab": 1_000_000})
     plan = "replica=64 microbatches=1 remat=full"

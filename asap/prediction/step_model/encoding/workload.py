@@ -44,6 +44,9 @@ takes bf16 logits, and softmax and gradient share one fp32 copy (``core/tensor_p
 older Megatron keeps bf16 logits and gradients and fp32 copies of both."""
 GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
+FUSED_LOSS_BYTES = {"fast-llm": 4.0, "llm.c": 2.0}
+"""Where one kernel of the stack's own takes the loss of bf16 logits and their gradient: it writes that beside them
+(Fast-LLM, ``functional/triton/cross_entropy.py``), or over them (llm.c, ``llmc/fused_classifier.cuh``)."""
 EAGER_TITAN_LOGIT_BYTES = 14.0
 """The same in torchtitan where nothing is compiled: it lets go of the logits before the backward pass (``train.py``).
 On an H100 it took 14 to 15 of the HBM that PyTorch reserves (docs/optimize.md)."""
@@ -123,6 +126,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
 
 def _logit_bytes(w: Workload) -> float:
     """What the loss holds for each logit."""
+    if fused := FUSED_LOSS_BYTES.get((w.framework or "").casefold()):
+        return fused
     if gathers_logits(w):
         return GATHERED_LOGIT_BYTES
     if stack_of(w.framework) == "torchtitan" and w.compiled_loss is False:
