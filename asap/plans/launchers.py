@@ -197,6 +197,12 @@ def inexpressible(
     return None
 
 
+def with_known_policy(plan: Plan, stack: Stack) -> Plan:
+    """The plan, its recomputation left open where a stack has no policy that does it."""
+    known = stack != "maxtext" or as_written(plan.remat, {}) == plan.remat
+    return plan if known else plan.model_copy(update={"remat": None})
+
+
 def settings_of(
     plan: Plan,
     stack: Stack,
@@ -209,8 +215,6 @@ def settings_of(
     """A plan as the settings of a stack, where there is no configuration that says them; none where it has no words."""
     folded = {FOLDED: experts_over}
     try:
-        if stack == "maxtext" and as_written(plan.remat, {}) != plan.remat:
-            return {}
         if stack == "maxtext":
             return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
         if stack == "torchtitan":

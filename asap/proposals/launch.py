@@ -2,7 +2,7 @@
 
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
-from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of, words_of
+from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of, with_known_policy, words_of
 from asap.plans.primus import is_primus
 from asap.proposals.proposal import Overrides
 from asap.study.flags import flags_for
@@ -32,9 +32,9 @@ def launcher_line(study: Study, plan: Plan) -> str:
     current = experiment.hyperparameters if configured else None
     if current is None and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
-        over = experiment.workload.experts_over
-        said = settings_of(study.plan, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
-        current = said or None
+        over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)
+        current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
+        plan = plan if plan.remat != study.plan.remat else plan.model_copy(update={"remat": now.remat})
     sequence = experiment.workload.sequence_length if is_start(experiment) else None
     return launch_lines(
         plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence

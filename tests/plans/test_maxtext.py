@@ -8,7 +8,7 @@ from asap.plans.maxtext.axes import axis_key, open_axes
 from asap.plans.maxtext.overrides import check_expressible, from_overrides, paste_line, to_overrides
 from asap.plans.maxtext.rematerialisation import TENSORS, remat_note
 from asap.plans.maxtext.sharding_rules import NAMES
-from asap.plans.remat import MAXTEXT_POLICIES, saved
+from asap.plans.remat import MAXTEXT_POLICIES, SavedTensors, saved
 from asap.plans.remat import TENSORS as PLAN_TENSORS
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
@@ -26,6 +26,8 @@ def plans(draw) -> Plan:
     ici, dcn = draw(MESHES), draw(MESHES)
     piped = ici.stage * dcn.stage > 1
     moves_activations = remat is Remat.OFFLOAD or (remat is not Remat.NONE and draw(st.booleans()))
+    if moves_activations and isinstance(remat, SavedTensors):
+        remat = saved(remat.device, remat.host, inputs_on_host=True)
     return Plan(
         ici=ici,
         dcn=dcn,
