@@ -59,6 +59,8 @@ _OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
 _RANK = re.compile(r"(?:lora|adapter)_\w+|rank")
 """Of adapters, which a program trains where no switch says that it does not."""
 _OFF = ("0", "false", "none", "")
+_CONFIGURATION = "deepspeed"
+"""The argument that names DeepSpeed's configuration: a file, or one of the launcher's own."""
 _PARTS = ("lora", "oft", "freeze")
 READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
@@ -133,6 +135,9 @@ def _recorded(
     if configuration.get(ACCUMULATION) == AUTO:
         left_open[ACCUMULATION] = AUTO
     said[TRAINER_ACCUMULATION] = read.get(ACCUMULATION, 1)
+    named = arguments.get(_CONFIGURATION)
+    if isinstance(named, str) and not named.endswith(".json") and configuration:
+        said[_CONFIGURATION] = named
     return {**read, **left_open, **{f"{SECTION}.{key}": value for key, value in said.items()}}
 
 
