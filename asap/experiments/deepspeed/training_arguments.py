@@ -11,6 +11,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
@@ -100,7 +101,8 @@ def read_with_arguments(
     if TRAINER_MICRO_BATCH in arguments:
         settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
         found = found.model_copy(update={"hyperparameters": settings})
-    found = found.model_copy(update={"notes": in_words_of_program(found.notes)})
+    notes = (*note_on_attention(arguments), *in_words_of_program(found.notes))
+    found = found.model_copy(update={"notes": notes})
     said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})

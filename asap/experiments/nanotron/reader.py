@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
+from asap.experiments.attention_variants import variants_of_attention
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
@@ -62,7 +63,9 @@ def read_nanotron(
     plan, notes = _plan(settings)
     experiment = _with_devices(settings, plan, experiment)
     workload = _workload(settings)
-    if own := [plain(key, 40) for key, value in values.items() if key not in _KNOWN and value is not None]:
+    variants = variants_of_attention(settings)
+    own = [plain(key, 40) for key, value in values.items() if key not in (*_KNOWN, *variants) and value is not None]
+    if own:
         notes += (f"not read, as no nanotron has it, so that what it changes is not known: {', '.join(own[:8])}",)
     sources = {"plan": f"{path.name}: parallelism", "workload": path.name}
     sources["workload.sequence_length"] = settings.source("tokens.sequence_length")
