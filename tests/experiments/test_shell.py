@@ -112,3 +112,14 @@ def test_every_line_of_a_script_is_read_once(script):
 def test_a_long_hostile_script_ends():
     assert run("a=(\n" * 20_000) is not None
     assert run("<<E\n" * 20_000) is not None
+
+
+def test_a_path_is_the_same_however_it_is_written():
+    script = (
+        'P=models/zebra-7b\nQ=$(realpath -m "$P")\nR=$(cd $P 2>/dev/null && pwd -P || echo $P)\nS=$(readlink -f $Q)'
+    )
+    assert echoed(script, "$Q $R $S") == "models/zebra-7b models/zebra-7b models/zebra-7b"
+    assert echoed("P=$(realpath ${HOME}/a)", "$P") == "${HOME}/a"
+    for open_ in ("$(realpath a; rm b)", "$(echo $(date))", "$(cd a && pwd || echo b)", "$(cd a && ls)", "$(echo a b)"):
+        assert echoed(f"P={open_}", "$P") == "$P"
+    assert run("A=" + "$(echo " * 20_000) is not None

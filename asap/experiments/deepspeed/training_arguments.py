@@ -14,7 +14,8 @@ from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_model import read_named_model
+from asap.experiments.named_model import name_at_end, read_named_model
+from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.unsaid import in_words_of_program
 from asap.plans import Remat
@@ -106,6 +107,16 @@ def read_with_arguments(
     said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
+
+
+def settled(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without those that only a run can tell; of a model's folder below a variable the name is enough."""
+    found = {
+        key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
+        for key, value in told.items()
+        if key in _MODEL or not has_substitution(str(value))
+    }
+    return {key: value for key, value in found.items() if value is not None or told[key] is None}
 
 
 def check_trains_all(arguments: StackSettings) -> None:

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from asap.experiments.shell.lines import LONGEST_LINE
+from asap.experiments.shell.paths import path_of, writes_path
 
 Values: TypeAlias = Mapping[str, str | None]
 """By name; ``None``: set to something that only a run can tell."""
 
 _DEEPEST = 8
 _LARGEST = 10**12
+_LONGEST_PATH = 2_000
 _NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
@@ -57,11 +59,23 @@ def _substituted(text: str, start: int, known: Values, depth: int) -> tuple[int,
         return (end + 2, value) if value is not None else (start + 1, "$")
     if text.startswith("${", start):
         return _in_braces(text, start, known, depth)
+    if text.startswith("$(", start):
+        path = _same_path(text, start, known) if depth < _DEEPEST else None
+        return path or (start + 1, "$")
     name = _NAME.match(text, start + 1)
     if name is None:
         return start + 1, text[start]
     value = known.get(name[0], "." if name[0] == "PWD" else None)
     return name.end(), value if value is not None else text[start : name.end()]
+
+
+def _same_path(text: str, start: int, known: Values) -> tuple[int, str] | None:
+    """Where a substitution ends that writes a path in another way, and the path; none within it is looked into."""
+    if not writes_path(text, start + 2):
+        return None
+    end = _closing(text[: start + _LONGEST_PATH], start + 1, "()")
+    path = path_of(expand(text[start + 2 : end], known, _DEEPEST)) if end is not None else None
+    return None if end is None or path is None else (end + 1, path)
 
 
 def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, str]:
@@ -84,10 +98,10 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     return end + 1, expand(rest[default.end() :].strip("\"'"), known, depth + 1)
 
 
-def _closing(text: str, opening: int) -> int | None:
+def _closing(text: str, opening: int, pair: str = "{}") -> int | None:
     depth = 0
     for index in range(opening, min(len(text), opening + LONGEST_LINE)):
-        depth += {"{": 1, "}": -1}.get(text[index], 0)
+        depth += {pair[0]: 1, pair[1]: -1}.get(text[index], 0)
         if depth == 0:
             return index
     return None
