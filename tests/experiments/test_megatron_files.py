@@ -331,6 +331,11 @@ def test_arguments_of_a_fork_are_named(read):
     assert not any("no Megatron-LM has" in note for note in read("train.sh", MEGATRON.replace("--bf16", plain)).notes)
 
 
+def test_arguments_that_say_how_processes_meet_change_nothing_of_a_step(read):
+    more = "--bf16 --main-addr=$HEAD --rendezvous-port 2000"
+    assert not any("no Megatron-LM has" in note for note in read("run.sh", MEGATRON.replace("--bf16", more)).notes)
+
+
 def test_arguments_of_a_fork_are_named_where_only_a_run_can_tell_the_command(read):
     text = MEGATRON.replace("--swiglu", "--swiglu --use-bridge --bridge-hf-model $MODEL")
     text = text.replace("torchrun --nproc", 'if [[ "$WITH" == "mpi" ]]; then\nAPP="torchrun --nproc').replace(

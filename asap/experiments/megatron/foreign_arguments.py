@@ -16,6 +16,8 @@ _NESTED = re.compile(r"\$\([^()]*\)")
 _NEGATIONS = ("no_", "disable_")
 _MOST_LISTED = 6
 _EXPERTS = re.compile(r"(?:^|_)(?:num|n|number_of)_(?:\w+_)?experts$|(?:^|_)experts_(?:num|count|number)$")
+_MEETING = re.compile(r"(?:^|_)(?:addr|address|port|host|hostfile|hostname|mpi|rdzv)(?:_|$)")
+"""In names of arguments that say how processes find each other, and nothing of a step."""
 _ONE = ("0", "1", "none", "null", "")
 
 
@@ -27,7 +29,7 @@ def arguments_within(command: str) -> str:
 def foreign_arguments(arguments: str) -> tuple[str, ...]:
     """Arguments of a program that Megatron-LM does not have; those that by their name decide the model come first."""
     said = dict.fromkeys(option.name for option in options(_NESTED.sub("", arguments)))
-    foreign = [key for key in said if not _is_known(key)]
+    foreign = [key for key in said if not _is_known(key) and not _MEETING.search(key)]
     return tuple(sorted(foreign, key=lambda key: not decides(key)))
 
 

@@ -12,6 +12,7 @@ from asap.experiments.attention_variants import variants_of_attention
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.named_model import SHAPES
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
@@ -83,6 +84,10 @@ def read_nanotron(
 def _with_model(settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """The decoder of ``model.model_config``, whose keys are those of a Hugging Face ``config.json``."""
     config = {key.removeprefix(f"{_MODEL}."): settings[key] for key in settings if key.startswith(f"{_MODEL}.")}
+    if not config:
+        reason = f"has no {_MODEL}, where nanotron has the shapes of its model"
+        hint = f"give the model as {SHAPES} without the file, and --hardware, --batch, --sequence and --plan"
+        raise ConfigError(reason, where=settings.where(), hint=hint)
     family = next((family for key, family in _FAMILIES.items() if config.get(key) is True), None)
     if family is None:
         raise ConfigError(
