@@ -56,7 +56,11 @@ _ADAPTERS = (
     "load_in_4bit",
     "load_in_8bit",
 )
-_ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
+_ADAPTER = re.compile(
+    r"use_\w*(?:peft|lora|dora|adapter)\w*|"
+    r"(?!merge|save|load|export)(?:[a-z]+_)?(?:peft|q?lora|dora|adapters?|low_rank)_(?:training|tuning|train|mode|only)|"
+    r"(?:enable|with|train|apply|do|is)_(?:peft|q?lora|dora|adapters?|low_rank)"
+)
 _OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
 _RANK = re.compile(r"(?:lora|adapter)_\w+|rank")
 """Of adapters, which a program trains where no switch says that it does not."""
