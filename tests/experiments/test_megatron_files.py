@@ -366,3 +366,22 @@ def test_a_file_that_is_sourced_from_a_folder_above(read, tmp_path):
 def test_attention_is_fused_by_any_of_the_options_for_it(read, option):
     assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {option}")).workload.attention == "flash"
     assert read("train.sh", MEGATRON).workload.attention is None
+
+
+def test_what_changes_memory_and_is_not_predicted_is_said(read):
+    more = "--bf16 --fine-grained-activation-offloading --offload-modules expert_fc1 --distribute-saved-activations"
+    more += " --num-distributed-optimizer-instances 2 --optimizer-offload-fraction 0.5 --cpu-offloading-num-layers 0"
+    notes = [note for note in read("run.sh", MEGATRON.replace("--bf16", more)).notes if "does not use" in note]
+    assert notes == [
+        "the prediction does not use fine_grained_activation_offloading, distribute_saved_activations,"
+        " optimizer_offload_fraction=0.5, num_distributed_optimizer_instances=2"
+    ]
+    usual = MEGATRON.replace("--bf16", "--bf16 --optimizer-offload-fraction 1.0")
+    assert not any("does not use" in note for note in read("run.sh", usual).notes)
+
+
+@pytest.mark.parametrize("said", ["layernorm moe_act", '"[layernorm, moe_act]"', "layernorm,moe_act"])
+def test_modules_are_read_as_words_or_as_a_list(read, said):
+    chosen = f"--moe-grouped-gemm --recompute-granularity selective --recompute-modules {said}"
+    run = read("run.sh", MEGATRON.replace("--recompute-granularity full", chosen))
+    assert run.plan.remat.value == "selective.layernorm+moe_act"

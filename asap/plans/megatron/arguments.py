@@ -40,6 +40,8 @@ FSDP, STRATEGY, INSTANCES = (
 GRANULARITY, MODULES = "recompute_granularity", "recompute_modules"
 METHOD, RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
 _CHOICES = {GRANULARITY: ("full", "selective"), METHOD: ("uniform", "block")}
+_BETWEEN = str.maketrans(dict.fromkeys("[],'\"", " "))
+"""What stands around the words of a list in a text."""
 _UNSET = ("", "none", "null", "false")
 OFFLOAD = "optimizer_cpu_offload"
 FULL_SHARDING = "optim_grads_params"
@@ -156,10 +158,10 @@ def _chosen(arguments: Mapping[str, object], key: str) -> str | None:
 
 
 def words_of(value: object) -> list[str]:
-    """Words of an argument that takes several."""
+    """Words of an argument that takes several, also where a text has them as a list: ``[core_attn, mlp]``."""
     if value is None:
         return []
-    return value.split() if isinstance(value, str) else list(map(str, _sequence(value)))
+    return " ".join(map(str, _sequence(value))).translate(_BETWEEN).split()
 
 
 def _expert_degrees(arguments: Mapping[str, object]) -> tuple[int, int, int, int]:
