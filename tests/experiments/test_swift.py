@@ -187,3 +187,10 @@ def test_the_arguments_that_a_run_records(read):
         read("args.json", json.dumps(ARGUMENTS | {"rlhf_type": "dpo"}))
     own = {"tensor_model_parallel_size": 2, "micro_batch_size": 1, "global_batch_size": 32, "deepspeed": None}
     assert read("args.json", json.dumps(ARGUMENTS | own)).plan.degree("model") == 2
+
+
+def test_frozen_parameters_of_a_decoder_are_refused_under_both(read):
+    for script in (SFT, MEGATRON):
+        with pytest.raises(ConfigError, match="freezes parameters"):
+            read("run.sh", f"{script.rstrip()} --freeze_parameters visual model.embed_tokens\n")
+        assert read("run.sh", f"{script.rstrip()} --freeze_parameters visual\n").plan is not None
