@@ -123,3 +123,22 @@ def test_a_path_is_the_same_however_it_is_written():
     for open_ in ("$(realpath a; rm b)", "$(echo $(date))", "$(cd a && pwd || echo b)", "$(cd a && ls)", "$(echo a b)"):
         assert echoed(f"P={open_}", "$P") == "$P"
     assert run("A=" + "$(echo " * 20_000) is not None
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sbatch --nodes=2 <<EOT\nprogram $TP\nEOT",
+        "JOB=$(sbatch --parsable <<EOT\nprogram $TP\nEOT\n)",
+        "cat <<'EOT' | sbatch -N 2\nprogram $TP\nEOT",
+        "cat > jobs/a.slurm <<EOT\nprogram $TP\nEOT\nsbatch jobs/a.slurm",
+        'JOB=run_$(date).sh\ncat > "$JOB" << EOT\nprogram $TP\nEOT\nchmod +x "$JOB"; bash "$JOB"',
+    ],
+)
+def test_a_script_that_a_script_hands_to_a_shell_or_a_scheduler_is_read(script):
+    assert "program 4" in run(f"TP=4\n{script}\n")
+
+
+def test_a_file_that_nothing_runs_is_no_script():
+    assert not any(text.startswith("program") for text in run("cat > notes.txt <<EOT\nprogram 1\nEOT\nrm notes.txt\n"))
+    assert run("cat > a.sh <<E\nx\nE\n" * 5_000) is not None

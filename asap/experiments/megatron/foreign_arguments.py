@@ -16,7 +16,9 @@ _NESTED = re.compile(r"\$\([^()]*\)")
 _NEGATIONS = ("no_", "disable_")
 _MOST_LISTED = 6
 _EXPERTS = re.compile(r"(?:^|_)(?:num|n|number_of)_(?:\w+_)?experts$|(?:^|_)experts_(?:num|count|number)$")
-_MEETING = re.compile(r"(?:^|_)(?:addr|address|port|host|hostfile|hostname|mpi|rdzv)(?:_|$)")
+_MEETING = re.compile(
+    r"(?:^|_)(?:addr|address|port|host|hostfile|hostname|mpi|rdzv|(?:node|local|machine)_rank)(?:_|$)"
+)
 """In names of arguments that say how processes find each other, and nothing of a step."""
 _ONE = ("0", "1", "none", "null", "")
 
