@@ -387,3 +387,21 @@ def test_switches_of_other_methods_that_are_off_change_nothing(read):
         "accelerate launch --num_processes 8 t.py --per_device_train_batch_size 1 --low_rank_training False --kl_coef 0"
     )
     assert read("t.sh", f"{off} --merge_lora_only false").plan is not None
+
+
+def test_a_deepspeed_configuration_that_an_argument_of_the_program_names_decides(read, tmp_path):
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}}')
+    start = (
+        "accelerate launch --num_processes 8 --multi_gpu t.py --per_device_train_batch_size 1 --bf16 true --deepspeed"
+    )
+    run = read("t.sh", f"{start} ds.json")
+    assert (str(run.plan), run.workload.framework, run.workload.precision) == (
+        "data=8 microbatches=1",
+        "DeepSpeed",
+        "bf16",
+    )
+    with pytest.raises(ConfigError, match="which is not there"):
+        read("t.sh", f"{start} lost.json")
+    with pytest.raises(ConfigError, match=r"set by a variable .*add deepspeed=FILE"):
+        read("t.sh", f"{start} $DS_FILE")
+    assert read("t.sh", f"{start} $DS_FILE", "deepspeed=ds.json").plan.degree("data") == 8

@@ -142,3 +142,12 @@ def test_a_script_that_a_script_hands_to_a_shell_or_a_scheduler_is_read(script):
 def test_a_file_that_nothing_runs_is_no_script():
     assert not any(text.startswith("program") for text in run("cat > notes.txt <<EOT\nprogram 1\nEOT\nrm notes.txt\n"))
     assert run("cat > a.sh <<E\nx\nE\n" * 5_000) is not None
+
+
+def test_options_that_a_test_chooses_are_taken_where_it_holds():
+    script = "A=1\nB=\"--x $( [ $A = 1 ] && echo '--y 3' )\"\n"
+    chosen = '$([[ "$A" != 2 ]] && echo --p) $( [ $A -gt 1 ] && echo "--q" ) $( ((A > 1)) || echo "--r" )'
+    assert echoed(script, f"$B {chosen}").split() == ["--x", "--y", "3", "--p", "--r"]
+    assert "--z" in echoed(script, '$( [ "$UNSET" = 3 ] && echo --z )')
+    assert run("echo " + "$( [ " * 12_000) is not None
+    assert run("run echo " + "$( [ " * 10_000) is not None

@@ -36,8 +36,10 @@ _OWN = frozenset(
 )  # fmt: skip
 LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
+_DEEPSPEED = "deepspeed"
 _ARGUMENTS = frozenset(
     [
+        _DEEPSPEED,
         LAUNCH_FILE,
         OPTION,
         ACCELERATOR,
@@ -130,6 +132,9 @@ def read_started(
     check_values(settings)
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()
+    if kind in _REPLICATED and (named := _own_deepspeed(said, path, unsaid)):
+        kind = "DEEPSPEED"
+        settings = settings.overridden({accelerate.KIND: kind, inline.IN_FILE: named})
     if kind == "DEEPSPEED":
         read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought)
     elif kind in ("FSDP", *_REPLICATED):
@@ -145,6 +150,19 @@ def read_started(
     if read.model is None and kind != "DEEPSPEED":
         notes.append(NO_MODEL)
     return read.model_copy(update={"notes": (*read.notes, *notes, *terms.notes_on(said))})
+
+
+def _own_deepspeed(said: StackSettings, path: Path, unsaid: frozenset[str]) -> Any:
+    """The DeepSpeed configuration that an argument of the program names, as the Trainer has it; ``None`` for none.
+
+    Raises:
+        ConfigError: a variable holds it.
+    """
+    if _DEEPSPEED in unsaid:
+        reason = f"the program's {_DEEPSPEED} is set by a variable whose value is not said"
+        raise ConfigError(reason, where=str(path), hint=f"add {_DEEPSPEED}=FILE.json")
+    named = said.get(_DEEPSPEED)
+    return named if isinstance(named, Mapping) or str(named).endswith(".json") else None
 
 
 def _with_torch(

@@ -8,6 +8,7 @@ from pathlib import Path
 from asap.experiments.documents import read_text
 from asap.experiments.named_file import Brought, below_variable, find_brought
 from asap.experiments.shell.branches import Branches
+from asap.experiments.shell.chosen import with_chosen
 from asap.experiments.shell.conditions import holds
 from asap.experiments.shell.lines import LONGEST_LINE, Line, logical_lines
 from asap.experiments.shell.slurm import slurm_variables
@@ -136,14 +137,14 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         return
     if said[0] == "sbatch":
         scope.variables |= slurm_variables(said, scope.variables)
-    expanded = expand(command, scope.variables)
+    expanded = expand(with_chosen(command, scope.variables), scope.variables)
     if not all(found) and said[0] not in _DECLARING:
         yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))
         return
     for word, assignment in zip(assigned, found, strict=True):
         name = assignment[1] if assignment else word
         if assignment:
-            value = expand(_value(assignment[3]), scope.variables)
+            value = expand(with_chosen(_value(assignment[3]), scope.variables), scope.variables)
             scope.assign(name, value, bool(assignment[2]), certain)
             if said[0] == "readonly" and not has_substitution(value):
                 scope.fixed.setdefault(name, value)
