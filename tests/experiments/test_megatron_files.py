@@ -385,3 +385,10 @@ def test_modules_are_read_as_words_or_as_a_list(read, said):
     chosen = f"--moe-grouped-gemm --recompute-granularity selective --recompute-modules {said}"
     run = read("run.sh", MEGATRON.replace("--recompute-granularity full", chosen))
     assert run.plan.remat.value == "selective.layernorm+moe_act"
+
+
+def test_an_option_that_an_undecided_test_chooses_is_left_out_and_named(read):
+    more = '--bf16 $( [ "$PRECISION" = fp8 ] && echo "--fp8-format hybrid" )'
+    run = read("run.sh", MEGATRON.replace("--bf16", more))
+    assert any("--fp8-format" in note and "conditions that it does not decide" in note for note in run.notes)
+    assert run.workload.precision is None

@@ -148,6 +148,20 @@ def test_options_that_a_test_chooses_are_taken_where_it_holds():
     script = "A=1\nB=\"--x $( [ $A = 1 ] && echo '--y 3' )\"\n"
     chosen = '$([[ "$A" != 2 ]] && echo --p) $( [ $A -gt 1 ] && echo "--q" ) $( ((A > 1)) || echo "--r" )'
     assert echoed(script, f"$B {chosen}").split() == ["--x", "--y", "3", "--p", "--r"]
-    assert "--z" in echoed(script, '$( [ "$UNSET" = 3 ] && echo --z )')
+    commands = list(read_commands("run --a $( [ \"$UNSET\" = 3 ] && echo '--z 1' ) --b"))
+    assert [(command.text.split(), command.certain) for command in commands] == [
+        (["--z", "1"], False), (["run", "--a", "--b"], True),
+    ]  # fmt: skip
     assert run("echo " + "$( [ " * 12_000) is not None
     assert run("run echo " + "$( [ " * 10_000) is not None
+
+
+def test_what_stands_where_a_variable_has_a_value():
+    script = "A=1\nB=\nC=$(date)"
+    assert echoed(script, "${A:+--a $A} ${B:+--b 2} ${B+--c} ${D:+--d} ${A:+--e}").split() == [
+        "--a",
+        "1",
+        "--c",
+        "--e",
+    ]
+    assert echoed(script, "${C:+--f 3}") == "${C}"

@@ -13,14 +13,15 @@ _CHOSEN = re.compile(
 )
 
 
-def with_chosen(command: str, known: Values) -> str:
-    """A command with such options where their test holds, and without them where it does not; those whose test the
-    script does not decide stay as they are."""
-    return _CHOSEN.sub(lambda found: _said(found, known), command) if "echo" in command else command
+def with_chosen(command: str, known: Values) -> tuple[str, tuple[str, ...]]:
+    """A command with such options where their test holds, and without them elsewhere; and those whose test the script
+    does not decide."""
+    undecided: list[str] = []
 
+    def said(found: re.Match[str]) -> str:
+        holding, options = holds(found["test"], known), unquoted(found["said"].replace("\\\n", " "))
+        if holding is None:
+            undecided.append(options)
+        return options if holding is not None and holding == (found["when"] == "&&") else ""
 
-def _said(found: re.Match[str], known: Values) -> str:
-    holding = holds(found["test"], known)
-    if holding is None:
-        return found[0]
-    return unquoted(found["said"].replace("\\\n", " ")) if holding == (found["when"] == "&&") else ""
+    return (_CHOSEN.sub(said, command), tuple(undecided)) if "echo" in command else (command, ())

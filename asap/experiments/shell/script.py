@@ -137,14 +137,17 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         return
     if said[0] == "sbatch":
         scope.variables |= slurm_variables(said, scope.variables)
-    expanded = expand(with_chosen(command, scope.variables), scope.variables)
+    taken, undecided = with_chosen(command, scope.variables)
+    expanded = expand(taken, scope.variables)
+    for options in undecided:
+        yield Command(expand(options, scope.variables), options, number, False, scope)
     if not all(found) and said[0] not in _DECLARING:
         yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))
         return
     for word, assignment in zip(assigned, found, strict=True):
         name = assignment[1] if assignment else word
         if assignment:
-            value = expand(with_chosen(_value(assignment[3]), scope.variables), scope.variables)
+            value = expand(with_chosen(_value(assignment[3]), scope.variables)[0], scope.variables)
             scope.assign(name, value, bool(assignment[2]), certain)
             if said[0] == "readonly" and not has_substitution(value):
                 scope.fixed.setdefault(name, value)

@@ -23,6 +23,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
 _DEFAULT = re.compile(r":?[-=]")
+_INSTEAD = re.compile(r":?\+")
+"""Before what stands where a variable has a value: ``${WANDB:+--wandb-project $WANDB}``."""
 _NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
 _QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\})\"", re.ASCII)
 _ARITHMETIC = {
@@ -87,6 +89,10 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     default = _DEFAULT.match(rest)
     value, itself = known.get(name[0], "." if name[0] == "PWD" else None), text[start : end + 1]
     is_open = name[0] in known and value is None
+    if (instead := _INSTEAD.match(rest)) is not None:
+        taken = value is not None and (bool(value) or instead[0] == "+") and depth < _DEEPEST
+        open_ = f"${{{name[0]}}}" if is_open else ""
+        return end + 1, expand(rest[instead.end() :].strip("\"'"), known, depth + 1) if taken else open_
     if default is not None and value is not None and _ARGUMENT.fullmatch(value):
         value = ""  # an argument that is not given, under a name
     if is_open or (rest and default is None):
