@@ -165,3 +165,33 @@ def test_what_stands_where_a_variable_has_a_value():
         "--e",
     ]
     assert echoed(script, "${C:+--f 3}") == "${C}"
+
+
+def test_functions_are_read_where_they_are_called_with_their_arguments():
+    script = """
+A=1
+launch() {
+  local tp=$1 pp=${2:-1}
+  shift 2
+  program --tp $tp --pp $pp --all "$@" --outer $A
+}
+function short { program --short "$1"; }
+never ()
+{
+  program --never
+}
+A=5
+launch 4 2 --x 3 > log 2>&1
+[ $A = 5 ] && short here | tee log
+program --last $1
+"""
+    assert [text.split() for text in run(script) if text.startswith("program")] == [
+        ["program", "--never"],
+        ["program", "--tp", "4", "--pp", "2", "--all", "--x", "3", "--outer", "5"],
+        ["program", "--short", '"here"'],
+        ["program", "--last", "$1"],
+    ]
+    uncertain = list(read_commands("f() { program; }\nif grep x y; then f; fi"))
+    assert [command.certain for command in uncertain if command.text == "program"] == [False]
+    assert run("f() { f; }\nf\n") is not None
+    assert run("f() {\n" * 5_000 + "f\n" * 2_000) is not None

@@ -19,14 +19,14 @@ Values: TypeAlias = Mapping[str, str | None]
 _DEEPEST = 8
 _LARGEST = 10**12
 _LONGEST_PATH = 2_000
-_NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*|[\d#@]", re.ASCII)
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
 _DEFAULT = re.compile(r":?[-=]")
 _INSTEAD = re.compile(r":?\+")
 """Before what stands where a variable has a value: ``${WANDB:+--wandb-project $WANDB}``."""
 _NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
-_QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\})\"", re.ASCII)
+_QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\}|\$@|\$\{@\})\"", re.ASCII)
 _ARITHMETIC = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
