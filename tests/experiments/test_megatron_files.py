@@ -392,3 +392,11 @@ def test_an_option_that_an_undecided_test_chooses_is_left_out_and_named(read):
     run = read("run.sh", MEGATRON.replace("--bf16", more))
     assert any("--fp8-format" in note and "conditions that it does not decide" in note for note in run.notes)
     assert run.workload.precision is None
+
+
+def test_arguments_that_only_a_run_can_tell_are_named(read):
+    more = '--bf16 "${FROM_FILE[@]}" $NEVER_SET'
+    run = read("run.sh", "readarray -t FROM_FILE < more.txt\n" + MEGATRON.replace("--bf16", more))
+    assert [note for note in run.notes if "only a run can tell" in note] == [
+        "run.sh adds ${FROM_FILE[@]} to its command, which only a run can tell: not read"
+    ]

@@ -158,6 +158,8 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         names = [word for word in assigned[1:] if _NAME.fullmatch(word)]
         if document and "-d" in said and names:
             scope.assign(names[-1], expand(document.replace("\\\n", ""), scope.variables), False, certain)
+    if said[0] in ("mapfile", "readarray"):
+        scope.variables |= dict.fromkeys(word for word in said[1:] if _NAME.fullmatch(word))
     if said[:2] == ["set", "--"]:
         scope.variables |= arguments_of([unquoted(expand(word, scope.variables)) for word in said[2:]])
     if said[0] == "shift" and certain:
