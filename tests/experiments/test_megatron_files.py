@@ -400,3 +400,9 @@ def test_arguments_that_only_a_run_can_tell_are_named(read):
     assert [note for note in run.notes if "only a run can tell" in note] == [
         "run.sh adds ${FROM_FILE[@]} to its command, which only a run can tell: not read"
     ]
+
+
+def test_arguments_that_no_command_takes_are_no_run(read):
+    text = "python3 - <<PY\nrun('--num-attention-heads 8 --micro-batch-size 1')\nPY\n"
+    with pytest.raises(ConfigError, match="no command that is read which takes them"):
+        read("run.sh", text)

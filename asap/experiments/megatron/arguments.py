@@ -79,6 +79,7 @@ _ENVIRONMENT = re.compile(
 """Files of an environment of software, which have no arguments of Megatron-LM."""
 
 
+_INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
 _FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
 
 
@@ -123,6 +124,9 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     values, unknown = _last_values(
         option for command in read for option in options(_LAYOUT.sub(r"\1'\2'", command.text), command.line)
     )
+    if run is None and not {*SIGNS} & {*values, *unknown, *undecided}:
+        reason = "has arguments of Megatron-LM, and no command that is read which takes them"
+        raise ConfigError(reason, where=str(path), hint=_INSTEAD)
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes] + (_note_on_open(run, path.name) if run else [])
