@@ -7,6 +7,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
+from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
@@ -50,7 +51,12 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         ConfigError: it is malformed, hostile, of no known kind, or contradicts itself.
         UsageError: an override is not ``key=value``, or repeated.
     """
-    overrides = tuple(overrides)
+    found = _read(path, tuple(overrides), experiment)
+    notes = tuple(note for note in note_on_attention(found.hyperparameters) if note not in found.notes)
+    return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
+
+
+def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     if path is None:
         maxtext, fields = _split(overrides, with_maxtext=True)
         if maxtext:

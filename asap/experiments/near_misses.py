@@ -18,14 +18,14 @@ def near_misses(said: Collection[str], missing: Collection[str]) -> tuple[str, .
         said: names that nothing asks for.
         missing: names that are asked for and not said.
     """
-    pairs = [(key, near) for key in sorted(said) if (near := _nearest(key, missing))]
+    pairs = [(key, near) for key in sorted(said) if (near := nearest(key, missing))]
     if not pairs:
         return ()
     shown = ", ".join(f"{plain(key, 60)} (did you mean {near}?)" for key, near in pairs[:_MOST])
     return (f"not read, as there is no such setting: {shown}",)
 
 
-def _nearest(key: str, missing: Collection[str]) -> str | None:
-    """The name with nearly the same letters, or the same in another order."""
+def nearest(key: str, missing: Collection[str], almost: float = _ALMOST) -> str | None:
+    """The missing name with nearly the same letters, or the same in another order."""
     swapped = next((name for name in missing if len(name) == len(key) and sorted(name) == sorted(key)), None)
-    return swapped or next(iter(difflib.get_close_matches(key, missing, n=1, cutoff=_ALMOST)), None)
+    return swapped or next(iter(difflib.get_close_matches(key, missing, n=1, cutoff=almost)), None)

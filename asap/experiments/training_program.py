@@ -10,7 +10,7 @@ from asap.core.text import plain
 
 OTHER_METHODS = re.compile(
     r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil\w*|"
-    r"online\w*|rlhf)(?![a-z])",
+    r"online\w*|rlhf|rl)(?![a-z])",
     re.IGNORECASE,
 )
 _OTHER_MODELS = re.compile(
@@ -21,6 +21,12 @@ _OTHER_MODELS = re.compile(
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
 _OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
+_OF_REWARDS = re.compile(
+    r"(?:^|_)(?:ppo|grpo|dpo|kto|orpo|rloo|simpo|rewards?|rollouts?|critic|kl_(?:coef|ctl|ctrl|loss)|"
+    r"(?:value|ref|reference)_model)(?:_|$)"
+)
+"""In names of arguments that compare answers, or score them."""
+_OFF = ("", "0", "0.0", "false", "none")
 _LOSSES, _LOSS = ("nll", "chunked_nll", "dft", "cross_entropy", "channel_loss"), "loss_type"
 """Of supervised fine-tuning (trl, ``SFTConfig``; ms-swift, ``plugin/loss.py``); others compare answers."""
 _OF_OTHER_MODELS = frozenset(("max_source_length", "mlm_probability", "source_prefix"))
@@ -79,6 +85,7 @@ def check_method(arguments: Mapping[str, Any], path: Path) -> None:
         reason = f"{others[0]} is an argument of training an encoder, which is not modelled"
         raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
     found = sorted(_OF_OTHER_METHODS & set(arguments))
+    found += [key for key in arguments if _OF_REWARDS.search(key) and str(arguments[key]).casefold() not in _OFF]
     found += [key for key in METHODS if OTHER_METHODS.search(str(arguments.get(key, "")))]
     if str(arguments.get(_LOSS) or _LOSSES[0]) not in _LOSSES:
         found.append(_LOSS)

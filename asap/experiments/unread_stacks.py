@@ -19,6 +19,8 @@ _TRAINER = {
     "mp", "train_batch_size", "fsdp_axis", "batch_axis", "per_device_parallelism", "mesh", "model_axis_size",
 }  # fmt: skip
 
+_MOSAIC = {"global_train_batch_size", "device_train_microbatch_size"}
+
 
 @dataclass(frozen=True)
 class Unread:
@@ -62,6 +64,16 @@ _MAPPINGS = (
         lambda v: any(v.get(key) is not None for key in _NEOX),
     ),
     Unread("verl configuration of reinforcement learning", _INSTEAD, lambda v: "actor_rollout_ref" in v),
+    Unread(
+        "OLMo configuration",
+        _INSTEAD,
+        lambda v: _has(v, "model", {"d_model"}) and bool({"tokenizer", "optimizer"} & v.keys()) and v.keys() >= _MOSAIC,
+    ),
+    Unread(
+        "configuration of LLM Foundry",
+        _INSTEAD,
+        lambda v: "train_loader" in v and isinstance(v.get("model", v.get("models")), dict | list),
+    ),
     Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
     Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(

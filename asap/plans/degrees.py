@@ -27,7 +27,8 @@ def degree(settings: Mapping[str, object], key: str, default: int = 1) -> int:
     value = default if value is None else value
     number = digits(str(value)) or 0
     if isinstance(value, bool) or not 1 <= number <= MOST:
-        raise PlanError(f"{key} must be a positive whole number, not {plain(repr(value), 40)}")
+        said = plain(repr(value), 40)
+        raise PlanError(f"{key} must be a positive whole number, not {said}", hint=f"say it as a number: {key}=N")
     return number
 
 

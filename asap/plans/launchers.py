@@ -12,6 +12,7 @@ from asap.plans.accelerate.trainer_option import is_said_by_trainer, option_line
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
+from asap.plans.deepspeed.lines import lines_to_paste as lines_of_deepspeed
 from asap.plans.degrees import FOLDED
 from asap.plans.fsdp import settings as fsdp
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
@@ -147,9 +148,7 @@ def launch_lines(
         changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
         if is_deepspeed_chat(current):
             return chat_options(changed, current)
-        return (
-            deepspeed_lines(changed) if is_said_by_accelerate(current) else deepspeed.lines_to_paste(changed, current)
-        )
+        return deepspeed_lines(changed) if is_said_by_accelerate(current) else lines_of_deepspeed(changed, current)
     if stack == "nanotron":
         return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     if stack == "axolotl":

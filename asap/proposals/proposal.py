@@ -58,7 +58,9 @@ class Overrides(BaseModel):
     nemo: str | None = Field(default=None, description="model.tensor_model_parallel_size=4 …")
     bridge: str | None = Field(default=None, description="Megatron-Bridge: model.tensor_model_parallel_size=4 …")
     torchtitan: str | None = Field(default=None, description="sections of TOML, or statements of Python")
-    deepspeed: str | None = Field(default=None, description="JSON to lay over the configuration")
+    deepspeed: str | None = Field(
+        default=None, description="JSON to lay over the configuration, and arguments of the Trainer, on several lines"
+    )
     nanotron: str | None = Field(default=None, description="sections of YAML, on several lines")
     axolotl: str | None = Field(default=None, description="keys of YAML, on several lines")
     accelerate: str | None = Field(

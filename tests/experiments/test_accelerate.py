@@ -219,6 +219,11 @@ def test_the_trainers_own_option_under_torchrun(read):
     [
         ("dpo.sh", "accelerate launch --num_processes 8 scripts/dpo.py", "another method than the prediction"),
         ("lora.sh", "accelerate launch --num_processes 8 train.py --use_peft", "training a part of the parameters"),
+        ("low.sh", "accelerate launch --num_processes 8 t.py --low_rank_training True", "training a part of the param"),
+        ("tune.sh", "accelerate launch --num_processes 8 t.py --do_lora true", "training a part of the parameters"),
+        ("score.sh", "accelerate launch --num_processes 8 t.py --gold_reward_path x", "preferences or rewards"),
+        ("kl.sh", "accelerate launch --num_processes 8 t.py --kl_coef 0.1", "preferences or rewards"),
+        ("rl.sh", "accelerate launch --num_processes 8 stage2_rl.py", "another method than the prediction"),
         ("sd.sh", "accelerate launch --multi_gpu train_text_to_image.py", "another model than a decoder"),
         ("tp.sh", "torchrun t.py --per_device_train_batch_size 1 --tensor_parallel_size 8", "splits its model itself"),
         ("eval.sh", "accelerate launch --multi_gpu eval.py --model x", "does not train"),
@@ -375,3 +380,28 @@ def test_a_configuration_below_the_folder_of_the_script(read, tmp_path):
     here = 'HERE="$(cd "$(dirname "$0")" && pwd)"\n'
     run = read("run.sh", f'{here}accelerate launch --config_file "$HERE/fsdp.yaml" train.py --bf16\n')
     assert run.workload.framework == "Accelerate FSDP"
+
+
+def test_switches_of_other_methods_that_are_off_change_nothing(read):
+    off = (
+        "accelerate launch --num_processes 8 t.py --per_device_train_batch_size 1 --low_rank_training False --kl_coef 0"
+    )
+    assert read("t.sh", f"{off} --merge_lora_only false").plan is not None
+
+
+def test_a_deepspeed_configuration_that_an_argument_of_the_program_names_decides(read, tmp_path):
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}}')
+    start = (
+        "accelerate launch --num_processes 8 --multi_gpu t.py --per_device_train_batch_size 1 --bf16 true --deepspeed"
+    )
+    run = read("t.sh", f"{start} ds.json")
+    assert (str(run.plan), run.workload.framework, run.workload.precision) == (
+        "data=8 microbatches=1",
+        "DeepSpeed",
+        "bf16",
+    )
+    with pytest.raises(ConfigError, match="which is not there"):
+        read("t.sh", f"{start} lost.json")
+    with pytest.raises(ConfigError, match=r"set by a variable .*add deepspeed=FILE"):
+        read("t.sh", f"{start} $DS_FILE")
+    assert read("t.sh", f"{start} $DS_FILE", "deepspeed=ds.json").plan.degree("data") == 8

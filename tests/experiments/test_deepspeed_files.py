@@ -1,6 +1,7 @@
 """DeepSpeed: its JSON beside a model, scripts that start it, and Megatron-DeepSpeed."""
 
 import json
+import shlex
 
 import pytest
 
@@ -126,11 +127,20 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
     assert "remat=full" in str(run.plan)
     assert not any("gradient_checkpointing" in note for note in run.notes)
     other = Plan.parse("replica=16 microbatches=2 remat=none")
-    line = json.loads(launch_lines(other, "deepspeed", run.hyperparameters, global_batch=32))
-    arguments = {
-        "per_device_train_batch_size": 1, "gradient_accumulation_steps": 2, "gradient_checkpointing": False,
-    }  # fmt: skip
-    assert line == {"TrainingArguments": arguments}
+    arguments = "--per_device_train_batch_size 1 --gradient_accumulation_steps 2 --gradient_checkpointing false"
+    line = launch_lines(other, "deepspeed", run.hyperparameters, global_batch=32)
+    assert line == arguments
+    settings = {"per_device_train_batch_size": "1", "gradient_accumulation_steps": "2"}
+    assert asked_settings(Overrides(deepspeed=line)) == settings | {"gradient_checkpointing": "false"}
+    moved = launch_lines(
+        Plan.parse("data=16 microbatches=2 remat=full"), "deepspeed", run.hyperparameters, global_batch=32
+    )
+    options, heading, configuration = moved.split("\n")
+    assert options == "--per_device_train_batch_size 1 --gradient_accumulation_steps 2"
+    assert heading == "# in the DeepSpeed configuration that it names:"
+    assert json.loads(configuration) == {"zero_optimization": {"stage": 3}}
+    assert asked_settings(Overrides(deepspeed=moved)) == settings | {"zero_optimization.stage": "3"}
+    assert shlex.split(words(Overrides(deepspeed=moved))) == [moved]
     assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=32) == "{}"
     minimal = Plan.parse("replica=16 microbatches=2 remat=minimal")
     with pytest.raises(PlanError, match="remat=minimal"):
@@ -141,9 +151,14 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
     left = {"train_micro_batch_size_per_gpu": "auto", "train_batch_size": "auto", "gradient_accumulation_steps": 1}
     run = read("ds.json", json.dumps(DEEPSPEED | left), "model=llama3.1-8b", hardware="h100-16")
     plan = Plan.parse("data=16 microbatches=2 offload=optimizer")
-    line = json.loads(launch_lines(plan, "deepspeed", run.hyperparameters, global_batch=64))
-    arguments = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
-    assert line == {"gradient_accumulation_steps": 2, "TrainingArguments": arguments}
+    line = launch_lines(plan, "deepspeed", run.hyperparameters, global_batch=64)
+    assert line.split("\n") == [
+        "TrainingArguments(per_device_train_batch_size=2, gradient_accumulation_steps=2)",
+        "# in the DeepSpeed configuration that it names:",
+        '{"gradient_accumulation_steps": 2}',
+    ]
+    settings = {"per_device_train_batch_size": "2", "gradient_accumulation_steps": "2"}
+    assert asked_settings(Overrides(deepspeed=line)) == settings
     silent = read("ds.json", json.dumps(DEEPSPEED | {"gradient_accumulation_steps": "auto"}), hardware="h100-16")
     assert (silent.plan.microbatches, silent.workload.global_batch) == (None, None)
 

@@ -331,6 +331,11 @@ def test_arguments_of_a_fork_are_named(read):
     assert not any("no Megatron-LM has" in note for note in read("train.sh", MEGATRON.replace("--bf16", plain)).notes)
 
 
+def test_arguments_that_say_how_processes_meet_change_nothing_of_a_step(read):
+    more = "--bf16 --main-addr=$HEAD --rendezvous-port 2000"
+    assert not any("no Megatron-LM has" in note for note in read("run.sh", MEGATRON.replace("--bf16", more)).notes)
+
+
 def test_arguments_of_a_fork_are_named_where_only_a_run_can_tell_the_command(read):
     text = MEGATRON.replace("--swiglu", "--swiglu --use-bridge --bridge-hf-model $MODEL")
     text = text.replace("torchrun --nproc", 'if [[ "$WITH" == "mpi" ]]; then\nAPP="torchrun --nproc').replace(
@@ -370,3 +375,43 @@ def test_attention_of_its_own_has_a_fused_softmax_unless_that_is_switched_off(re
     assert read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {option}")).workload.attention == "fused softmax"
     unfused = MEGATRON.replace("--bf16", f"--bf16 {option} --no-masked-softmax-fusion")
     assert read("train.sh", unfused).workload.attention == "torch"
+
+
+def test_what_changes_memory_and_is_not_predicted_is_said(read):
+    more = "--bf16 --fine-grained-activation-offloading --offload-modules expert_fc1 --distribute-saved-activations"
+    more += " --num-distributed-optimizer-instances 2 --optimizer-offload-fraction 0.5 --cpu-offloading-num-layers 0"
+    notes = [note for note in read("run.sh", MEGATRON.replace("--bf16", more)).notes if "does not use" in note]
+    assert notes == [
+        "the prediction does not use fine_grained_activation_offloading, distribute_saved_activations,"
+        " optimizer_offload_fraction=0.5, num_distributed_optimizer_instances=2"
+    ]
+    usual = MEGATRON.replace("--bf16", "--bf16 --optimizer-offload-fraction 1.0")
+    assert not any("does not use" in note for note in read("run.sh", usual).notes)
+
+
+@pytest.mark.parametrize("said", ["layernorm moe_act", '"[layernorm, moe_act]"', "layernorm,moe_act"])
+def test_modules_are_read_as_words_or_as_a_list(read, said):
+    chosen = f"--moe-grouped-gemm --recompute-granularity selective --recompute-modules {said}"
+    run = read("run.sh", MEGATRON.replace("--recompute-granularity full", chosen))
+    assert run.plan.remat.value == "selective.layernorm+moe_act"
+
+
+def test_an_option_that_an_undecided_test_chooses_is_left_out_and_named(read):
+    more = '--bf16 $( [ "$PRECISION" = fp8 ] && echo "--fp8-format hybrid" )'
+    run = read("run.sh", MEGATRON.replace("--bf16", more))
+    assert any("--fp8-format" in note and "conditions that it does not decide" in note for note in run.notes)
+    assert run.workload.precision is None
+
+
+def test_arguments_that_only_a_run_can_tell_are_named(read):
+    more = '--bf16 "${FROM_FILE[@]}" $NEVER_SET'
+    run = read("run.sh", "readarray -t FROM_FILE < more.txt\n" + MEGATRON.replace("--bf16", more))
+    assert [note for note in run.notes if "only a run can tell" in note] == [
+        "run.sh adds ${FROM_FILE[@]} to its command, which only a run can tell: not read"
+    ]
+
+
+def test_arguments_that_no_command_takes_are_no_run(read):
+    text = "python3 - <<PY\nrun('--num-attention-heads 8 --micro-batch-size 1')\nPY\n"
+    with pytest.raises(ConfigError, match="no command that is read which takes them"):
+        read("run.sh", text)

@@ -143,3 +143,18 @@ def test_what_trains_otherwise_or_not_at_all_is_refused(read, program, said):
 def test_a_stage_that_trains_all_on_tokens_is_read(read):
     start = MEGATRON.replace("pretrain_gpt.py", "posttrain_gpt.py --stage sft")
     assert read("run.sh", start, hardware="h100-64").model.layers == 32
+
+
+def test_types_of_the_optimizers_state_by_the_names_of_torch(read):
+    text = """
+model: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024, tensor_model_parallel_size: 1}
+train: {global_batch_size: 16, micro_batch_size: 1}
+mixed_precision: bf16_mixed
+optimizer: {use_precision_aware_optimizer: true, exp_avg_dtype: torch.bfloat16, main_grads_dtype: torch.bfloat16,
+  exp_avg_sq_dtype: {_target_: torch.uint8}, optimizer_cpu_offload: true, optimizer_offload_fraction: 0.25}
+"""
+    run = read("run_config.yaml", text, hardware="h100-8")
+    work = run.workload
+    assert (work.first_moment_precision, work.second_moment_precision) == ("bf16", "fp8")
+    assert work.gradient_precision == "bf16"
+    assert any("does not use optimizer_offload_fraction=0.25" in note for note in run.notes)

@@ -1,5 +1,7 @@
 """Primus's YAML: its three backends, presets beside it or not, and variables of the environment."""
 
+import re
+
 import pytest
 import yaml
 
@@ -191,3 +193,49 @@ def test_a_variable_without_default_is_refused_unless_it_is_said(read):
     with pytest.raises(ConfigError, match=r"seq_length is set by a variable without a default: \$\{LENGTH\} .say it"):
         read("run.yaml", text, hardware="mi300x-8")
     assert read("run.yaml", text, "seq_length=2048", hardware="mi300x-8").workload.sequence_length == 2048
+
+
+def test_presets_of_an_earlier_primus_name_their_bases_of_which_the_first_has_the_say(primus):
+    earlier = PRESETS | {
+        "models/megatron/tiny.yaml": "bases: [wide.yaml, base.yaml]\nnum_layers: 4\nhidden_size: 512\n"
+        "num_attention_heads: 8",
+        "models/megatron/wide.yaml": "ffn_hidden_size: 4096\nincludes: gated.yaml",
+        "models/megatron/gated.yaml": "swiglu: true\nffn_hidden_size: 1024",
+        "models/megatron/base.yaml": "ffn_hidden_size: 2048\nvocab_size: 32000",
+    }
+    run = primus(experiment("megatron", "tiny.yaml", "{}"), presets=earlier)
+    assert (run.model.d_ff, run.model.gated_mlp, run.model.vocab) == (4096, True, 32000)
+
+
+def test_layers_that_are_recomputed_by_their_number_are_a_share_of_all(primus):
+    said = "{recompute_granularity: full, recompute_method: null, recompute_layer_ids: [0, 2]}"
+    run = primus(experiment("megatron", "tiny.yaml", said))
+    assert run.plan.remat.value == "full.1/2"
+    assert "recompute_layer_ids: 2 of 4 layers" in run.notes
+    assert (
+        primus(
+            experiment("megatron", "tiny.yaml", "{recompute_granularity: full}"), "recompute_layer_ids=0,1,3"
+        ).plan.remat.value
+        == "full.3/4"
+    )
+    line = launch_lines(
+        run.plan.model_copy(update={"remat": Remat.FULL}), "megatron", run.hyperparameters, global_batch=16, layers=4
+    )
+    assert pasted(line) == {"recompute_method": "uniform", "recompute_num_layers": 1, "recompute_layer_ids": None}
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("recompute_layer_ids=0,4", "names layer 4, and the last one is 3"),
+        ("recompute_layer_ids=some", "must be numbers of decoder layers"),
+        ("recompute_num_layers=some", r"must be a positive whole number, not 'some' \(say it as a number"),
+        ("recompute_granularity=block", "recompute_granularity must be full or selective, not 'block'"),
+        ("recompute_method=selective", "recompute_method must be uniform or block, not 'selective'"),
+    ],
+)
+def test_recomputation_that_megatron_does_not_know_is_refused(primus, said, reason):
+    with pytest.raises(ConfigError) as refusal:
+        primus(experiment("megatron", "tiny.yaml", "{recompute_granularity: full}"), said)
+    assert re.search(reason, str(refusal.value))
+    assert "batch" not in str(refusal.value)

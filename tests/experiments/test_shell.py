@@ -112,3 +112,86 @@ def test_every_line_of_a_script_is_read_once(script):
 def test_a_long_hostile_script_ends():
     assert run("a=(\n" * 20_000) is not None
     assert run("<<E\n" * 20_000) is not None
+
+
+def test_a_path_is_the_same_however_it_is_written():
+    script = (
+        'P=models/zebra-7b\nQ=$(realpath -m "$P")\nR=$(cd $P 2>/dev/null && pwd -P || echo $P)\nS=$(readlink -f $Q)'
+    )
+    assert echoed(script, "$Q $R $S") == "models/zebra-7b models/zebra-7b models/zebra-7b"
+    assert echoed("P=$(realpath ${HOME}/a)", "$P") == "${HOME}/a"
+    for open_ in ("$(realpath a; rm b)", "$(echo $(date))", "$(cd a && pwd || echo b)", "$(cd a && ls)", "$(echo a b)"):
+        assert echoed(f"P={open_}", "$P") == "$P"
+    assert run("A=" + "$(echo " * 20_000) is not None
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sbatch --nodes=2 <<EOT\nprogram $TP\nEOT",
+        "JOB=$(sbatch --parsable <<EOT\nprogram $TP\nEOT\n)",
+        "cat <<'EOT' | sbatch -N 2\nprogram $TP\nEOT",
+        "cat > jobs/a.slurm <<EOT\nprogram $TP\nEOT\nsbatch jobs/a.slurm",
+        'JOB=run_$(date).sh\ncat > "$JOB" << EOT\nprogram $TP\nEOT\nchmod +x "$JOB"; bash "$JOB"',
+    ],
+)
+def test_a_script_that_a_script_hands_to_a_shell_or_a_scheduler_is_read(script):
+    assert "program 4" in run(f"TP=4\n{script}\n")
+
+
+def test_a_file_that_nothing_runs_is_no_script():
+    assert not any(text.startswith("program") for text in run("cat > notes.txt <<EOT\nprogram 1\nEOT\nrm notes.txt\n"))
+    assert run("cat > a.sh <<E\nx\nE\n" * 5_000) is not None
+
+
+def test_options_that_a_test_chooses_are_taken_where_it_holds():
+    script = "A=1\nB=\"--x $( [ $A = 1 ] && echo '--y 3' )\"\n"
+    chosen = '$([[ "$A" != 2 ]] && echo --p) $( [ $A -gt 1 ] && echo "--q" ) $( ((A > 1)) || echo "--r" )'
+    assert echoed(script, f"$B {chosen}").split() == ["--x", "--y", "3", "--p", "--r"]
+    commands = list(read_commands("run --a $( [ \"$UNSET\" = 3 ] && echo '--z 1' ) --b"))
+    assert [(command.text.split(), command.certain) for command in commands] == [
+        (["--z", "1"], False), (["run", "--a", "--b"], True),
+    ]  # fmt: skip
+    assert run("echo " + "$( [ " * 12_000) is not None
+    assert run("run echo " + "$( [ " * 10_000) is not None
+
+
+def test_what_stands_where_a_variable_has_a_value():
+    script = "A=1\nB=\nC=$(date)"
+    assert echoed(script, "${A:+--a $A} ${B:+--b 2} ${B+--c} ${D:+--d} ${A:+--e}").split() == [
+        "--a",
+        "1",
+        "--c",
+        "--e",
+    ]
+    assert echoed(script, "${C:+--f 3}") == "${C}"
+
+
+def test_functions_are_read_where_they_are_called_with_their_arguments():
+    script = """
+A=1
+launch() {
+  local tp=$1 pp=${2:-1}
+  shift 2
+  program --tp $tp --pp $pp --all "$@" --outer $A
+}
+function short { program --short "$1"; }
+never ()
+{
+  program --never
+}
+A=5
+launch 4 2 --x 3 > log 2>&1
+[ $A = 5 ] && short here | tee log
+program --last $1
+"""
+    assert [text.split() for text in run(script) if text.startswith("program")] == [
+        ["program", "--never"],
+        ["program", "--tp", "4", "--pp", "2", "--all", "--x", "3", "--outer", "5"],
+        ["program", "--short", '"here"'],
+        ["program", "--last", "$1"],
+    ]
+    uncertain = list(read_commands("f() { program; }\nif grep x y; then f; fi"))
+    assert [command.certain for command in uncertain if command.text == "program"] == [False]
+    assert run("f() { f; }\nf\n") is not None
+    assert run("f() {\n" * 5_000 + "f\n" * 2_000) is not None

@@ -37,6 +37,27 @@ def test_the_trainer_with_a_configuration_of_its_own(read):
     assert read("run.sh", SFT, "per_device_train_batch_size=4", "max_length=4096").workload.global_batch == 128
 
 
+def test_a_configuration_of_ms_swifts_own_is_named_or_written_whole(read):
+    run = read("run.sh", SFT.replace("zero3", "zero2"))
+
+    def line(plan: str) -> str:
+        return launch_lines(Plan.parse(plan), "deepspeed", run.hyperparameters, global_batch=64)
+
+    assert line("data=8 microbatches=4 remat=full") == "--deepspeed zero3"
+    assert line("data=8 microbatches=4 remat=none offload=optimizer+parameters") == (
+        "--deepspeed zero3_offload --gradient_checkpointing false"
+    )
+    assert line("replica=8 microbatches=4 remat=full offload=optimizer") == "--deepspeed zero2_offload"
+    heading, written = line("data=8 microbatches=4 remat=full offload=optimizer").split("\n")
+    assert heading == "# as a DeepSpeed configuration, FILE.json, for --deepspeed FILE.json:"
+    zero = json.loads(written)["zero_optimization"]
+    assert (zero["stage"], zero["offload_optimizer"], json.loads(written)["gradient_accumulation_steps"]) == (
+        3, {"device": "cpu"}, "auto"
+    )  # fmt: skip
+    both = "replica=8 microbatches=8 remat=full offload=optimizer"
+    assert line(both) == "--deepspeed zero2_offload --per_device_train_batch_size 1 --gradient_accumulation_steps 8"
+
+
 def test_accumulation_that_is_not_said_makes_a_batch_of_sixteen(read):
     run = read("run.sh", SFT.replace("--gradient_accumulation_steps 4", "").replace("size 2", "size 1"))
     assert (run.workload.global_batch, run.plan.microbatches) == (16, 2)
@@ -166,3 +187,10 @@ def test_the_arguments_that_a_run_records(read):
         read("args.json", json.dumps(ARGUMENTS | {"rlhf_type": "dpo"}))
     own = {"tensor_model_parallel_size": 2, "micro_batch_size": 1, "global_batch_size": 32, "deepspeed": None}
     assert read("args.json", json.dumps(ARGUMENTS | own)).plan.degree("model") == 2
+
+
+def test_frozen_parameters_of_a_decoder_are_refused_under_both(read):
+    for script in (SFT, MEGATRON):
+        with pytest.raises(ConfigError, match="freezes parameters"):
+            read("run.sh", f"{script.rstrip()} --freeze_parameters visual model.embed_tokens\n")
+        assert read("run.sh", f"{script.rstrip()} --freeze_parameters visual\n").plan is not None

@@ -12,6 +12,7 @@ from asap.core.errors import PlanError
 from asap.experiments.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
+from asap.plans.deepspeed.lines import json_text
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
 from asap.plans.launchers import launch_lines, stack_of
 from asap.plans.megatron.arguments import CONTEXT, EXPERT, from_arguments
@@ -117,7 +118,7 @@ def test_torchtitan_settings_read_back_are_the_plan(plan, current):
 @given(st.one_of(plans(("replica", "data"), (None,)), plans(("replica", "model"), (None,), ((), ("optimizer",)))))
 def test_deepspeed_settings_read_back_are_the_plan(plan):
     plan = plan.model_copy(update={"pipeline_repeats": 1})
-    text = deepspeed.json_text(deepspeed.to_settings(plan, {}, global_batch=BATCH))
+    text = json_text(deepspeed.to_settings(plan, {}, global_batch=BATCH))
     pasted = {}
     for key, value in json.loads(text).items():
         pasted |= {f"{key}.{k}": v for k, v in _leaves(value)} if isinstance(value, dict) else {key: value}

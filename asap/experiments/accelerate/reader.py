@@ -18,7 +18,7 @@ from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.training_program import check_method
-from asap.experiments.unsaid import NO_BATCH
+from asap.experiments.unsaid import NO_BATCH, no_batch
 from asap.models import Workload
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate
@@ -36,8 +36,10 @@ _OWN = frozenset(
 )  # fmt: skip
 LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
+_DEEPSPEED = "deepspeed"
 _ARGUMENTS = frozenset(
     [
+        _DEEPSPEED,
         LAUNCH_FILE,
         OPTION,
         ACCELERATOR,
@@ -50,7 +52,6 @@ _ARGUMENTS = frozenset(
     ]
 )
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
-_NO_BATCH = f"{NO_BATCH}: add {TRAINER_MICRO_BATCH}=…, {CONFIG}=FILE.yaml with the program's arguments, or --batch N"
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
@@ -131,6 +132,9 @@ def read_started(
     check_values(settings)
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()
+    if kind in _REPLICATED and (named := _own_deepspeed(said, path, unsaid)):
+        kind = "DEEPSPEED"
+        settings = settings.overridden({accelerate.KIND: kind, inline.IN_FILE: named})
     if kind == "DEEPSPEED":
         read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought)
     elif kind in ("FSDP", *_REPLICATED):
@@ -148,6 +152,19 @@ def read_started(
     return read.model_copy(update={"notes": (*read.notes, *notes, *terms.notes_on(said))})
 
 
+def _own_deepspeed(said: StackSettings, path: Path, unsaid: frozenset[str]) -> Any:
+    """The DeepSpeed configuration that an argument of the program names, as the Trainer has it; ``None`` for none.
+
+    Raises:
+        ConfigError: a variable holds it.
+    """
+    if _DEEPSPEED in unsaid:
+        reason = f"the program's {_DEEPSPEED} is set by a variable whose value is not said"
+        raise ConfigError(reason, where=str(path), hint=f"add {_DEEPSPEED}=FILE.json")
+    named = said.get(_DEEPSPEED)
+    return named if isinstance(named, Mapping) or str(named).endswith(".json") else None
+
+
 def _with_torch(
     settings: StackSettings,
     said: StackSettings,
@@ -158,7 +175,9 @@ def _with_torch(
 ) -> Experiment:
     recorded = settings.harmless() | {f"{SECTION}.{key}": value for key, value in _of_trainer(said, unsaid).items()}
     try:
-        plan, batch, notes = _plan_and_batch(recorded, experiment.hardware.devices, syncs_each)
+        plan, batch, notes = _plan_and_batch(
+            recorded, experiment.hardware.devices, syncs_each, _unsaid_batch(said, unsaid)
+        )
         sharded = accelerate.shards(recorded)
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
@@ -195,8 +214,16 @@ def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
     return known
 
 
+def _unsaid_batch(said: StackSettings, unsaid: frozenset[str]) -> str:
+    """What to add where the batch is unknown: what a variable holds, or the micro-batch, which a file may say."""
+    open_ = [key for key in (TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION) if key in unsaid]
+    if open_ or TRAINER_MICRO_BATCH in said:
+        return no_batch(open_ or [TRAINER_MICRO_BATCH])
+    return f"{NO_BATCH}: add {TRAINER_MICRO_BATCH}=…, {CONFIG}=FILE.yaml with the program's arguments, or --batch N"
+
+
 def _plan_and_batch(
-    recorded: Mapping[str, object], devices: int | None, syncs_each: bool | None
+    recorded: Mapping[str, object], devices: int | None, syncs_each: bool | None, no_batch_note: str
 ) -> tuple[Plan | None, int | None, tuple[str, ...]]:
     if devices is None:
         return None, None, ("how many devices there are is not said: add --hardware, such as h100-64",)
@@ -205,7 +232,7 @@ def _plan_and_batch(
     except InexpressiblePlanError as error:
         return None, None, (f"the plan is unknown: {error.message}",)
     batch = accelerate.global_batch_of(recorded, plan)
-    notes = [note for note, holds in ((_NO_BATCH, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
+    notes = [note for note, holds in ((no_batch_note, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
     if accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1 and not syncs_each:
         notes.append(_WHOLE_GRADIENTS)
     if accelerate.keeps_gathered(recorded):

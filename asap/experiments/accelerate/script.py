@@ -14,6 +14,7 @@ from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
+from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.processes import environment_of
@@ -95,8 +96,8 @@ def _read_start(
             configuration.pop(accelerate.PROCESSES, None)
     else:
         configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files, environment)
-    unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value)))
-    given = {key: value for key, value in arguments.items() if key not in unsaid}
+    given = settled(arguments)
+    unsaid = frozenset(arguments.keys() - given.keys())
     if not _ACCELERATE.search(start):
         given = {OPTION: "", **given}
     check_method({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)

@@ -30,6 +30,12 @@ READ = frozenset(
 LIGER = "logits are predicted as if they were written, which takes more HBM than it does"
 _OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
 """Switches of a program's own that change the step and that no library has."""
+_TRAINED = re.compile(
+    r"(?!.*(?:vit|vision|visual|image|audio|align|project))"
+    r"(?:(?:\w+_)?(?:freeze|frozen|teacher|distil\w*)(?:_\w+)?|(?:train|tune|update)_only(?:_\w+)?|only_(?:train|tune)\w*)"
+)
+"""Arguments of a program's own that say which parameters of a decoder are trained, or by which other model."""
+_OFF = ("", "0", "0.0", "false", "no", "none", "null", "[]")
 _BF16 = ("bfloat16", "torch.bfloat16", "bf16")
 
 
@@ -71,9 +77,12 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
         notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
     if said.flag("use_liger_kernel"):
         notes.append(f"use_liger_kernel: {LIGER}")
-    own = [f"--{plain(key, 40)}" for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and _is_on(said, key)]
+    own = [key for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and _is_on(said, key)]
+    own += [key for key in sorted(said) if _TRAINED.fullmatch(key) and str(said[key]).casefold() not in _OFF]
     if own:
-        notes.append(f"not read, as only the program knows what it changes: {', '.join(own)}")
+        notes.append(
+            f"not read, as only the program knows what it changes: {', '.join(f'--{plain(key, 40)}' for key in own)}"
+        )
     return tuple(notes)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
+from asap.experiments.deepspeed.predicted import not_predicted
 from asap.experiments.documents import Document, read_document
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
@@ -78,7 +79,7 @@ def read_deepspeed(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *more, *settings.misspelt()),
+            "notes": (*experiment.notes, *notes, *more, *not_predicted(settings), *settings.misspelt()),
         }
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.deepspeed.training_arguments import read_with_arguments
+from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_file import Brought, find_named, missing
 from asap.experiments.named_model import NO_MODEL
@@ -60,9 +60,7 @@ def read_deepspeed_script(
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
     told = {**(_OF_CHAT if chat else {}), **said}
-    arguments = StackSettings(
-        {key: value for key, value in told.items() if not has_substitution(str(value))}, str(path)
-    )
+    arguments = StackSettings(settled(told), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))

@@ -11,9 +11,11 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_model import read_named_model
+from asap.experiments.named_model import name_at_end, read_named_model
+from asap.experiments.shell import has_substitution
 from asap.experiments.stack_settings import StackSettings
 from asap.experiments.unsaid import in_words_of_program
 from asap.plans import Remat
@@ -54,11 +56,17 @@ _ADAPTERS = (
     "load_in_4bit",
     "load_in_8bit",
 )
-_ADAPTER = re.compile(r"use_\w*(?:peft|lora|dora|adapter)\w*")
+_ADAPTER = re.compile(
+    r"use_\w*(?:peft|lora|dora|adapter)\w*|"
+    r"(?!merge|save|load|export)(?:[a-z]+_)?(?:peft|q?lora|dora|adapters?|low_rank)_(?:training|tuning|train|mode|only)|"
+    r"(?:enable|with|train|apply|do|is)_(?:peft|q?lora|dora|adapters?|low_rank)"
+)
 _OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
 _RANK = re.compile(r"(?:lora|adapter)_\w+|rank")
 """Of adapters, which a program trains where no switch says that it does not."""
 _OFF = ("0", "false", "none", "")
+_CONFIGURATION = "deepspeed"
+"""The argument that names DeepSpeed's configuration: a file, or one of the launcher's own."""
 _PARTS = ("lora", "oft", "freeze")
 READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
@@ -98,10 +106,21 @@ def read_with_arguments(
     if TRAINER_MICRO_BATCH in arguments:
         settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
         found = found.model_copy(update={"hyperparameters": settings})
-    found = found.model_copy(update={"notes": in_words_of_program(found.notes)})
+    notes = (*note_on_attention(arguments), *in_words_of_program(found.notes))
+    found = found.model_copy(update={"notes": notes})
     said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
+
+
+def settled(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without those that only a run can tell; of a model's folder below a variable the name is enough."""
+    found = {
+        key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
+        for key, value in told.items()
+        if key in _MODEL or not has_substitution(str(value))
+    }
+    return {key: value for key, value in found.items() if value is not None or told[key] is None}
 
 
 def check_trains_all(arguments: StackSettings) -> None:
@@ -133,6 +152,9 @@ def _recorded(
     if configuration.get(ACCUMULATION) == AUTO:
         left_open[ACCUMULATION] = AUTO
     said[TRAINER_ACCUMULATION] = read.get(ACCUMULATION, 1)
+    named = arguments.get(_CONFIGURATION)
+    if isinstance(named, str) and not named.endswith(".json") and configuration:
+        said[_CONFIGURATION] = named
     return {**read, **left_open, **{f"{SECTION}.{key}": value for key, value in said.items()}}
 
 

@@ -6,14 +6,13 @@ from typing import Any
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.mixed_attention import mean_attention_parameters
 from asap.experiments.maxtext.model_files import model_name_of
+from asap.experiments.maxtext.own_keys import note_on_own_keys
 from asap.experiments.maxtext.settings import OVERRIDE, MaxTextSettings, SettingLayer
 from asap.experiments.maxtext.unsupported import not_counted, refuse_model, refuse_unsupported
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
 
-_MOST_LISTED = 6
 _ROW_KEYS = {
     "layers": "base_num_decoder_layers",
     "d_model": "base_emb_dim",
@@ -64,7 +63,7 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
             that cannot be expressed.
     """
     name = model_name_of(settings.text("model_name"))
-    notes = (*_foreign(settings), *not_counted(settings))
+    notes = (*note_on_own_keys(settings), *not_counted(settings))
     if name is None or _has_file(settings):
         refuse_unsupported(settings, name)
         model, sources, more = _described(settings, name)
@@ -105,15 +104,6 @@ def _is_own(settings: MaxTextSettings, key: str) -> bool:
 
 def _overruled(settings: MaxTextSettings) -> tuple[str, ...]:
     return tuple(f"{place} does not count: the file of the model wins" for place in settings.overruled)
-
-
-def _foreign(settings: MaxTextSettings) -> tuple[str, ...]:
-    """Keys of a fork's base.yml."""
-    keys = [key for key in settings if key not in known_keys()]
-    if not keys:
-        return ()
-    listed = plain(", ".join(keys[:_MOST_LISTED]), 120) + (", …" if len(keys) > _MOST_LISTED else "")
-    return (f"{settings.origin(keys[0])}: a fork's, with keys that MaxText does not have, not read: {listed}",)
 
 
 def _has_file(settings: MaxTextSettings) -> bool:

@@ -1,12 +1,8 @@
 """What MaxText's base.yml says of the keys that ASAP reads, and every key that MaxText has."""
 
-import difflib
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from asap.core.errors import ConfigError
-from asap.core.text import plain
 
 DEFAULTS: dict[str, Any] = {
     "attention": "autoselected",
@@ -72,15 +68,3 @@ def known_keys() -> frozenset[str]:
     """Keys that MaxText has or had since 2024."""
     lines = _KEYS.read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
-
-
-def check_key(key: str, place: str) -> None:
-    """Refuse a key that MaxText does not have.
-
-    Raises:
-        ConfigError: with the nearest keys.
-    """
-    if key not in known_keys():
-        near = difflib.get_close_matches(key, known_keys(), n=2, cutoff=0.7)
-        hint = f"did you mean {' or '.join(near)}?" if near else "MaxText's base.yml has no such key"
-        raise ConfigError(f"unknown key {plain(key, 60)}", where=place, hint=hint)

@@ -9,8 +9,9 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.documents import Document, read_document
-from asap.experiments.maxtext.defaults import DEFAULTS, EARLIER, check_key
+from asap.experiments.maxtext.defaults import DEFAULTS, EARLIER
 from asap.experiments.maxtext.model_files import find_model_file, model_name_of
+from asap.experiments.maxtext.own_keys import check_key, check_keys, is_own
 from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, MaxTextSettings, Setting, SettingLayer
 from asap.experiments.yaml_text import parse_yaml
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
@@ -35,8 +36,9 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
         overrides: ``key=value`` and where it was said; of two origins the later wins.
 
     Raises:
-        ConfigError: an unknown key in another file than a base.yml (the nearest known one is in the hint), a base file
-            that is not there, or an override that contradicts the model's file.
+        ConfigError: a key that is almost one of MaxText's (in the hint) in another file than a base.yml, any unknown
+            key among the user's own overrides, a base file that is not there, or an override that contradicts the
+            model's file.
         UsageError: an override that is not ``key=value`` or repeated.
     """
     settings = {key: Setting(value, DEFAULT, SettingLayer.DEFAULT) for key, value in DEFAULTS.items()}
@@ -87,13 +89,13 @@ def _file_settings(document: Document, deeper: int) -> dict[str, Setting]:
 
 
 def _values(document: Document, layer: SettingLayer, *, checked: bool = True) -> dict[str, Setting]:
-    """Settings of one file; ``checked``: raise ConfigError at a key that MaxText does not have."""
+    """Settings of one file; ``checked``: raise ConfigError at a key that is a slip."""
     settings: dict[str, Setting] = {}
+    if checked:
+        check_keys({EARLIER.get(key, (key,))[0]: document.place(key) for key in document.values if key != _BASE})
     for key, value in document.values.items():
         if key != _BASE:
             names = EARLIER.get(key, (key,))
-            if checked:
-                check_key(names[0], document.place(key))
             line = document.lines.get(key)
             origin = f"{document.path.name}:{line}" if line else document.path.name
             settings |= {
@@ -146,8 +148,12 @@ def _custom_rules(path: Path, settings: Mapping[str, Setting]) -> dict[str, Sett
 
 def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting]) -> dict[str, Setting]:
     said: dict[str, Setting] = {}
-    for text, origin in overrides:
-        key, value = _override(text, origin, below)
+    of_fork = any(map(is_own, below))
+    read = [(*_override(text, origin), origin) for text, origin in overrides]
+    check_keys({EARLIER.get(key, (key,))[0]: place for key, _, place in read if place != OVERRIDE}, of_fork)
+    for key, value, origin in read:
+        if origin == OVERRIDE and (key not in below or not _AROUND_A_STEP.search(key)):
+            check_key(EARLIER.get(key, (key,))[0], origin)
         for name in EARLIER.get(key, (key,)):
             if name in said and said[name].origin == origin == OVERRIDE:
                 raise UsageError("is given twice", where=name)
@@ -155,10 +161,8 @@ def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting
     return said
 
 
-def _override(text: str, origin: str, below: Mapping[str, Setting]) -> tuple[str, Any]:
+def _override(text: str, origin: str) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not separator or not re.fullmatch(r"\w+", key, re.ASCII):
         raise UsageError("is not key=value", where=plain(text, 80) or "(empty)")
-    if key not in below or not _AROUND_A_STEP.search(key):
-        check_key(EARLIER.get(key, (key,))[0], origin)
     return key, parse_yaml(value, f"{origin} {key}" if origin == OVERRIDE else origin)[0] if value else ""

@@ -79,6 +79,10 @@ _ENVIRONMENT = re.compile(
 """Files of an environment of software, which have no arguments of Megatron-LM."""
 
 
+_INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
+_FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
+
+
 @dataclass(frozen=True)
 class ScriptArguments:
     """What a script says of the run that it starts."""
@@ -120,9 +124,12 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     values, unknown = _last_values(
         option for command in read for option in options(_LAYOUT.sub(r"\1'\2'", command.text), command.line)
     )
+    if run is None and not {*SIGNS} & {*values, *unknown, *undecided}:
+        reason = "has arguments of Megatron-LM, and no command that is read which takes them"
+        raise ConfigError(reason, where=str(path), hint=_INSTEAD)
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
-    notes = [f"{path.name} {note}" for note in notes]
+    notes = [f"{path.name} {note}" for note in notes] + (_note_on_open(run, path.name) if run else [])
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
     within = arguments_within(run.text) if run else parts
     foreign = foreign_arguments(within)
@@ -140,7 +147,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
         unsettled=frozenset(undecided) | frozenset(unknown) | experts | _left_to_fork(values, foreign),
-        sourced=bool(sources) and (run is None or _has_open_arguments(run)),
+        sourced=bool(sources) and (run is None or bool(_open_words(run))),
         notes=(*notes, *([note] if (note := note_on_foreign(foreign, path.name)) else [])),
     )
 
@@ -161,11 +168,19 @@ def _is_part_of_run(command: Command) -> bool:
     return any(option.name in READ - {*_NODES.values(), "world_size"} for option in options(command.text))
 
 
-def _has_open_arguments(command: Command) -> bool:
-    """Whether a command has words besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
+def _open_words(command: Command) -> list[str]:
+    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
     words = command.text.split()
-    variables = [place for place, word in enumerate(words) if word.lstrip("\"'").startswith("$")]
-    return any(not _takes_value(words[place - 1]) for place in variables if place)
+    places = [place for place, word in enumerate(words) if place and word.lstrip("\"'").startswith("$")]
+    return [words[place].strip("\"'") for place in places if not _takes_value(words[place - 1])]
+
+
+def _note_on_open(command: Command, name: str) -> list[str]:
+    """A note on words that the script fills with what only a run can tell; what nothing sets is empty."""
+    filled = {key for key, value in command.scope.variables.items() if value is None}
+    found = [word for word in _open_words(command) if (said := _FILLED.fullmatch(word)) and said[1] in filled]
+    listed = plain(", ".join(dict.fromkeys(found)), 120)
+    return [f"{name} adds {listed} to its command, which only a run can tell: not read"] if found else []
 
 
 def _takes_value(word: str) -> bool:

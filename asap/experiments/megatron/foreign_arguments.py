@@ -7,6 +7,7 @@ from pathlib import Path
 
 from asap.core.text import plain
 from asap.experiments.megatron.names import READ
+from asap.experiments.own_names import decides, recomputes
 from asap.experiments.shell import options
 
 _NAMES = Path(__file__).parent / "megatron_arguments.txt"
@@ -14,12 +15,12 @@ _PROGRAM = ".py "
 _NESTED = re.compile(r"\$\([^()]*\)")
 _NEGATIONS = ("no_", "disable_")
 _MOST_LISTED = 6
-_SHAPES = re.compile(
-    r"(?:^|_)(?:experts?|heads?|hidden|ffn|intermediate|latent|lora|dense|window|depth|width|layers?|freeze|frozen|only)(?:_|$)"
-)
 _EXPERTS = re.compile(r"(?:^|_)(?:num|n|number_of)_(?:\w+_)?experts$|(?:^|_)experts_(?:num|count|number)$")
+_MEETING = re.compile(
+    r"(?:^|_)(?:addr|address|port|host|hostfile|hostname|mpi|rdzv|(?:node|local|machine)_rank)(?:_|$)"
+)
+"""In names of arguments that say how processes find each other, and nothing of a step."""
 _ONE = ("0", "1", "none", "null", "")
-_RECOMPUTES = re.compile(r"recompute|(?:^|_)(?:swap|offload)_(?:attention|modules?|activations?)(?:_|$)")
 
 
 def arguments_within(command: str) -> str:
@@ -30,13 +31,13 @@ def arguments_within(command: str) -> str:
 def foreign_arguments(arguments: str) -> tuple[str, ...]:
     """Arguments of a program that Megatron-LM does not have; those that by their name decide the model come first."""
     said = dict.fromkeys(option.name for option in options(_NESTED.sub("", arguments)))
-    foreign = [key for key in said if not _is_known(key)]
-    return tuple(sorted(foreign, key=lambda key: not _decides(key)))
+    foreign = [key for key in said if not _is_known(key) and not _MEETING.search(key)]
+    return tuple(sorted(foreign, key=lambda key: not decides(key)))
 
 
 def decides_recomputation(foreign: Iterable[str]) -> bool:
     """Whether one of them by its name says what is recomputed, or kept in host memory."""
-    return any(_RECOMPUTES.search(key) for key in foreign)
+    return any(recomputes(key) for key in foreign)
 
 
 def counts_experts(arguments: str) -> bool:
@@ -55,13 +56,9 @@ def note_on_foreign(foreign: Sequence[str], name: str) -> str | None:
     if not foreign:
         return None
     options_ = [f"--{key.replace('_', '-')}" for key in foreign]
-    most = max(_MOST_LISTED, sum(map(_decides, foreign)))
+    most = max(_MOST_LISTED, sum(map(decides, foreign)))
     listed = plain(", ".join(options_[:most]), 400) + (", …" if len(options_) > most else "")
     return f"{name} sets what no Megatron-LM has, so that what it changes is not known: {listed}"
-
-
-def _decides(key: str) -> bool:
-    return _SHAPES.search(key) is not None or _RECOMPUTES.search(key) is not None
 
 
 def _is_known(key: str) -> bool:

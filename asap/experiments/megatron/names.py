@@ -86,6 +86,7 @@ READ = frozenset(
         "recompute_granularity",
         "recompute_method",
         "recompute_num_layers",
+        "recompute_layer_ids",
         "recompute_modules",
         "recompute_activations",
         "bf16",

@@ -15,6 +15,7 @@ from asap.experiments.megatron.deepspeed_configuration import with_configuration
 from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
 from asap.experiments.megatron.hydra import laid_over
 from asap.experiments.megatron.names import CORE, DEEPSPEED, READ
+from asap.experiments.megatron.predicted import not_predicted
 from asap.experiments.megatron.workload import PRECISION, workload_of
 from asap.experiments.megatron.yaml_dialects import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_file import Brought
@@ -24,7 +25,8 @@ from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.megatron.arguments import experts_over, from_arguments
+from asap.plans.megatron.arguments import experts_over, from_arguments, words_of
+from asap.plans.megatron.numbered_layers import LAYER_IDS, numbered_layers
 from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
@@ -151,7 +153,7 @@ def read_megatron(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *settings.misspelt()),
+            "notes": (*experiment.notes, *notes, *not_predicted(settings), *settings.misspelt()),
         }
     )
 
@@ -228,9 +230,13 @@ def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[
         notes.append(f"expert_tensor_parallel_size={split}: {said} x {split} devices are taken as {taken} x {tensor}")
     if layers is None and plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         notes.append("recompute_method block: all layers are taken as recomputed, as their number is not known")
+    if numbered := numbered_layers(settings, layers):
+        of_all = counted(layers, "layer") if layers else "layers whose number is not known: all are taken as recomputed"
+        each = ", taken as the same share of each stage" if layers and plan.degree("stage") > 1 else ""
+        notes.append(f"{LAYER_IDS}: {len(numbered)} of {of_all}{each}")
     if "a2a+p2p" in settings.words("cp_comm_type"):
         notes.append("cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence")
-    unknown = [plain(module, 40) for module in settings.words("recompute_modules") if module not in MODULES]
+    unknown = [plain(module, 40) for module in words_of(settings.get("recompute_modules")) if module not in MODULES]
     if unknown and settings.text("recompute_granularity") == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
         notes.append(f"recompute_modules {', '.join(unknown)}: not modelled; the rest is taken as remat={taken}")

@@ -22,6 +22,7 @@ _DECIDED_BY = {
     "sequence_parallel": frozenset(("sequence_parallel",)),
 }
 """Fields of a workload by the arguments that decide them."""
+_OF_TORCH = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "uint8": "fp8", "float32": "fp32"}
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
 }  # fmt: skip
@@ -84,8 +85,15 @@ def _capacity_factor(settings: StackSettings) -> float | None:
 
 def _moment(settings: StackSettings, key: str) -> str | None:
     """Of a moment that a precision-aware optimizer keeps in another precision than fp32."""
-    said = settings.text(key)
+    said = _dtype(settings, key)
     return said if said in ("fp16", "bf16", "fp8") and settings.flag("use_precision_aware_optimizer") else None
+
+
+def _dtype(settings: StackSettings, key: str) -> str:
+    """A type as arguments call it, also where a YAML or a program has PyTorch's name: ``torch.bfloat16``."""
+    said = settings.get(key)
+    text = str(said.get("_target_") if isinstance(said, Mapping) else said).removeprefix("torch.")
+    return _OF_TORCH.get(text, text)
 
 
 def _precision(settings: StackSettings) -> str:
@@ -101,7 +109,7 @@ def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
     of_fsdp = [settings.text(key) for key in _OF_FSDP if settings.flag("use_megatron_fsdp")]
     if said := next((dtype for dtype in of_fsdp if dtype in ("bf16", "fp32")), None):
         return said
-    if settings.flag("grad_reduce_in_bf16") or settings.text("main_grads_dtype") == "bf16":
+    if settings.flag("grad_reduce_in_bf16") or _dtype(settings, "main_grads_dtype") == "bf16":
         return "bf16"
     if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
         return "fp32"

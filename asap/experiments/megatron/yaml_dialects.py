@@ -30,6 +30,10 @@ _FLAGS = (
     "use_megatron_fsdp", "use_torch_fsdp2", "use_distributed_optimizer", "data_parallel_sharding_strategy",
     "grad_reduce_in_fp32",
 )  # fmt: skip
+_OF_OPTIMIZER = (
+    "optimizer", "optimizer_cpu_offload", "optimizer_offload_fraction", "use_precision_aware_optimizer",
+    "exp_avg_dtype", "exp_avg_sq_dtype", "main_grads_dtype",
+)  # fmt: skip
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
 _STAGES = ("training", "fine_tuning", "peft")
@@ -174,8 +178,7 @@ def _read_bridge(found: dict[str, Any], at: Callable[..., Any], model: Mapping[s
         if said:
             found[key] = said[0] if isinstance(said[0], str) else any(value is True for value in said)
     found |= {key: value for key in _OVERLAP if (value := at("comm_overlap", key)) is not None}
-    found["optimizer"] = at("optimizer", "optimizer")
-    found["optimizer_cpu_offload"] = at("optimizer", "optimizer_cpu_offload")
+    found |= {key: at("optimizer", key) for key in _OF_OPTIMIZER}
     precision = at("mixed_precision")
     words = precision if isinstance(precision, str) else " ".join(k for k, v in (precision or {}).items() if v is True)
     for key in ("bf16", "fp16"):

@@ -8,9 +8,11 @@ from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
+from asap.experiments.attention_variants import variants_of_attention
 from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
 from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.named_model import SHAPES
 from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
@@ -62,7 +64,9 @@ def read_nanotron(
     plan, notes = _plan(settings)
     experiment = _with_devices(settings, plan, experiment)
     workload = _workload(settings)
-    if own := [plain(key, 40) for key, value in values.items() if key not in _KNOWN and value is not None]:
+    variants = variants_of_attention(settings)
+    own = [plain(key, 40) for key, value in values.items() if key not in (*_KNOWN, *variants) and value is not None]
+    if own:
         notes += (f"not read, as no nanotron has it, so that what it changes is not known: {', '.join(own[:8])}",)
     sources = {"plan": f"{path.name}: parallelism", "workload": path.name}
     sources["workload.sequence_length"] = settings.source("tokens.sequence_length")
@@ -80,6 +84,10 @@ def read_nanotron(
 def _with_model(settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """The decoder of ``model.model_config``, whose keys are those of a Hugging Face ``config.json``."""
     config = {key.removeprefix(f"{_MODEL}."): settings[key] for key in settings if key.startswith(f"{_MODEL}.")}
+    if not config:
+        reason = f"has no {_MODEL}, where nanotron has the shapes of its model"
+        hint = f"give the model as {SHAPES} without the file, and --hardware, --batch, --sequence and --plan"
+        raise ConfigError(reason, where=settings.where(), hint=hint)
     family = next((family for key, family in _FAMILIES.items() if config.get(key) is True), None)
     if family is None:
         raise ConfigError(

@@ -13,6 +13,8 @@ from asap.experiments.primus.variables import with_defaults
 _ROOT = Path("primus") / "configs"
 _DEEPEST = 8
 _EXTENDS = "extends"
+_BEFORE = ("bases", "includes")
+"""What the same was called before: of several files the first has the say, and of ``extends`` the last."""
 
 
 def find_presets(path: Path) -> Path | None:
@@ -49,14 +51,18 @@ def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 def _read(path: Path, root: Path, deeper: int) -> dict[str, Any]:
     values = with_defaults(read_document(path).values)
-    said = values.pop(_EXTENDS, None) or []
+    earlier = [name for key in _BEFORE for name in _names(values.pop(key, None))]
     below: dict[str, Any] = {}
-    for name in [said] if isinstance(said, str) else said:
-        place = path.parent / str(name)
+    for name in (*reversed(earlier), *_names(values.pop(_EXTENDS, None))):
+        place = path.parent / name
         if not deeper or not _is_inside(place, root) or not is_file(place):
-            raise ConfigError(f"extends {plain(str(name), 60)}, which is not among the presets", where=str(path))
+            raise ConfigError(f"extends {plain(name, 60)}, which is not among the presets", where=str(path))
         below = merged(below, _read(place, root, deeper - 1))
     return merged(below, values)
+
+
+def _names(said: object) -> list[str]:
+    return [said] if isinstance(said, str) else [str(name) for name in said] if isinstance(said, list) else []
 
 
 def _is_inside(path: Path, root: Path) -> bool:

@@ -167,9 +167,7 @@ def _read_megatron(
     if kind != "gpt":
         reason = f"trains a model of the kind {plain(kind, 20)}; only decoders of attention and MLPs are read"
         raise ConfigError(reason, where=str(path))
-    found = read_megatron(settings, overrides, experiment, CORE)
-    notes = (_LAYERS_BY_NUMBER,) if named.get("recompute_layer_ids") else ()
-    return found.model_copy(update={"notes": (*found.notes, *notes)})
+    return read_megatron(settings, overrides, experiment, CORE)
 
 
 def _read_torchtitan(
@@ -197,4 +195,3 @@ _BACKENDS: Mapping[str, _Read] = {
 _ALONE = (
     "the presets of Primus (primus/configs) are not above the file: the model is taken by its name, with usual defaults"
 )
-_LAYERS_BY_NUMBER = "recompute_layer_ids names the layers that are recomputed: taken as all of them"

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 LONGEST_LINE = 60_000
 _DIRECTIVE = re.compile(r"\s*#SBATCH\s+")
 _DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1", re.ASCII)
-_SHELL = re.compile(r"\s*(?:sudo\s+)?(?:ssh|bash|sh|zsh|srun|pdsh|clush)\b[^;&|]*<<")
-"""What runs its here-document: those lines are commands."""
+_READS = r"(?:ssh|bash|sh|zsh|srun|pdsh|clush|sbatch|qsub|bsub|msub|pjsub|salloc)\b"
+_SHELL = re.compile(rf"\s*(?:\w+=[\"']?\$\(\s*)?(?:sudo\s+)?{_READS}[^;&|]*<<|.*<<[^;&]*\|\s*(?:sudo\s+)?{_READS}")
+"""What runs its here-document, or is given it by a pipe: those lines are commands."""
+_INTO = re.compile(r"(?<![\d>&])>\s*[\"']?([^\s<>|;&\"']+)")
+_FURTHEST = 200
+"""Lines after a here-document among which one is looked for that runs it."""
 _QUOTES = "'\""
 
 
@@ -49,9 +53,19 @@ def logical_lines(script: str) -> Iterator[Line]:
         found = _DOCUMENT.search(text)
         until = end
         if found and ends.get(found[2], -1) >= end and not _SHELL.match(text):
-            until = next(place for place in range(end, len(lines)) if lines[place].strip() == found[2])
+            last = next(place for place in range(end, len(lines)) if lines[place].strip() == found[2])
+            until = end if _is_run(text, lines[last : last + _FURTHEST]) else last
         yield Line(start + 1, text, "\n".join(lines[end:until]))
         start = until + (until > end)
+
+
+def _is_run(text: str, rest: list[str]) -> bool:
+    """Whether a line writes its here-document into a script that a later line runs: ``cat > job.sh <<EOF``."""
+    into = _INTO.search(text)
+    if into is None:
+        return False
+    runs = re.compile(rf"(?:^|[\s(;&|]){_READS}[^\n;&|]*[\s\"'/]{re.escape(into[1])}(?![\w.-])")
+    return any(runs.search(line) for line in rest if into[1] in line)
 
 
 def _joined(lines: list[str], start: int, arrays: bool) -> tuple[int, str, bool]:

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from asap.core.numbers import digits
 from asap.experiments.documents import read_text
 from asap.experiments.named_file import Brought, below_variable, find_brought
 from asap.experiments.shell.branches import Branches
+from asap.experiments.shell.chosen import with_chosen
 from asap.experiments.shell.conditions import holds
+from asap.experiments.shell.functions import arguments_of, functions_of
 from asap.experiments.shell.lines import LONGEST_LINE, Line, logical_lines
 from asap.experiments.shell.slurm import slurm_variables
 from asap.experiments.shell.variables import expand, has_substitution
@@ -33,6 +36,8 @@ class Scope:
     exported: set[str] = field(default_factory=set)
     fixed: dict[str, str] = field(default_factory=dict)
     """Those that are ``readonly``: nothing changes them."""
+    functions: dict[str, tuple[Line, ...]] = field(default_factory=dict)
+    """Bodies of functions that can be called."""
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment."""
@@ -52,6 +57,15 @@ class Scope:
         elif not certain:
             is_open = value != self.variables.get(name)
         self.variables[name] = None if is_open else value
+
+    def shift(self, by: int) -> None:
+        """Leave out the first arguments."""
+        given = [
+            self.variables[key] or "" for key in sorted(filter(str.isdigit, self.variables), key=int) if key != "0"
+        ]
+        if given:
+            self.variables = {key: value for key, value in self.variables.items() if not key.isdigit() or key == "0"}
+            self.variables |= arguments_of(given[by:])
 
 
 def _is_substituted(value: str) -> bool:
@@ -84,12 +98,27 @@ def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterat
         known: variables that it is started with; arguments are called ``1``, ``2``, …
     """
     given = dict(known or {})
-    arguments = sum(name.isdigit() and name != "0" for name in given)
-    scope = Scope({"#": str(arguments), **given}, set(given))
+    arguments = [given[name] for name in sorted(filter(str.isdigit, given), key=int) if name != "0"]
+    all_ = {"@": " ".join(arguments)} if arguments else {}
+    scope = Scope({"#": str(len(arguments)), **all_, **given}, set(given))
     branches = Branches()
-    for line in logical_lines(script):
-        if len(line.text) <= LONGEST_LINE:
-            yield from _of_line(line, scope, branches)
+    lines = [line for line in logical_lines(script) if len(line.text) <= LONGEST_LINE]
+    scope.functions, rest = functions_of(lines)
+    for line in rest:
+        yield from _of_line(line, scope, branches)
+
+
+def _called(name: str, given: list[str], certain: bool, scope: Scope) -> Iterator[Command]:
+    """Commands of a function with its arguments, which it does not leave behind."""
+    before = {key: value for key, value in scope.variables.items() if key.isdigit() or key in "#@"}
+    arguments = arguments_of(given)
+    scope.variables = {key: value for key, value in scope.variables.items() if key not in before} | dict(arguments)
+    body, branches = scope.functions.pop(name), Branches()
+    for line in body:
+        for command in _of_line(line, scope, branches):
+            yield command if certain else replace(command, certain=False)
+    scope.functions[name] = body
+    scope.variables = {key: value for key, value in scope.variables.items() if key not in arguments} | before
 
 
 def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
@@ -129,21 +158,30 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         names = [word for word in assigned[1:] if _NAME.fullmatch(word)]
         if document and "-d" in said and names:
             scope.assign(names[-1], expand(document.replace("\\\n", ""), scope.variables), False, certain)
+    if said[0] in ("mapfile", "readarray"):
+        scope.variables |= dict.fromkeys(word for word in said[1:] if _NAME.fullmatch(word))
     if said[:2] == ["set", "--"]:
-        given = [unquoted(expand(word, scope.variables)) for word in said[2:]]
-        scope.variables |= {str(place): word for place, word in enumerate(given, 1)} | {"#": str(len(given))}
+        scope.variables |= arguments_of([unquoted(expand(word, scope.variables)) for word in said[2:]])
+    if said[0] == "shift" and certain:
+        scope.shift(digits(said[1]) or 1 if len(said) > 1 else 1)
     if said[0] in _SILENT:
+        return
+    if said[0] in scope.functions:
+        yield from _called(said[0], [unquoted(expand(word, scope.variables)) for word in said[1:]], certain, scope)
         return
     if said[0] == "sbatch":
         scope.variables |= slurm_variables(said, scope.variables)
-    expanded = expand(command, scope.variables)
+    taken, undecided = with_chosen(command, scope.variables)
+    expanded = expand(taken, scope.variables)
+    for options in undecided:
+        yield Command(expand(options, scope.variables), options, number, False, scope)
     if not all(found) and said[0] not in _DECLARING:
         yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))
         return
     for word, assignment in zip(assigned, found, strict=True):
         name = assignment[1] if assignment else word
         if assignment:
-            value = expand(_value(assignment[3]), scope.variables)
+            value = expand(with_chosen(_value(assignment[3]), scope.variables)[0], scope.variables)
             scope.assign(name, value, bool(assignment[2]), certain)
             if said[0] == "readonly" and not has_substitution(value):
                 scope.fixed.setdefault(name, value)

@@ -11,18 +11,22 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from asap.experiments.shell.lines import LONGEST_LINE
+from asap.experiments.shell.paths import path_of, writes_path
 
 Values: TypeAlias = Mapping[str, str | None]
 """By name; ``None``: set to something that only a run can tell."""
 
 _DEEPEST = 8
 _LARGEST = 10**12
-_NAME = re.compile(r"[A-Za-z_]\w*|[\d#]", re.ASCII)
+_LONGEST_PATH = 2_000
+_NAME = re.compile(r"[A-Za-z_]\w*|[\d#@]", re.ASCII)
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
 _DEFAULT = re.compile(r":?[-=]")
+_INSTEAD = re.compile(r":?\+")
+"""Before what stands where a variable has a value: ``${WANDB:+--wandb-project $WANDB}``."""
 _NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
-_QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\})\"", re.ASCII)
+_QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\}|\$@|\$\{@\})\"", re.ASCII)
 _ARITHMETIC = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -57,11 +61,23 @@ def _substituted(text: str, start: int, known: Values, depth: int) -> tuple[int,
         return (end + 2, value) if value is not None else (start + 1, "$")
     if text.startswith("${", start):
         return _in_braces(text, start, known, depth)
+    if text.startswith("$(", start):
+        path = _same_path(text, start, known) if depth < _DEEPEST else None
+        return path or (start + 1, "$")
     name = _NAME.match(text, start + 1)
     if name is None:
         return start + 1, text[start]
     value = known.get(name[0], "." if name[0] == "PWD" else None)
     return name.end(), value if value is not None else text[start : name.end()]
+
+
+def _same_path(text: str, start: int, known: Values) -> tuple[int, str] | None:
+    """Where a substitution ends that writes a path in another way, and the path; none within it is looked into."""
+    if not writes_path(text, start + 2):
+        return None
+    end = _closing(text[: start + _LONGEST_PATH], start + 1, "()")
+    path = path_of(expand(text[start + 2 : end], known, _DEEPEST)) if end is not None else None
+    return None if end is None or path is None else (end + 1, path)
 
 
 def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, str]:
@@ -73,6 +89,10 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     default = _DEFAULT.match(rest)
     value, itself = known.get(name[0], "." if name[0] == "PWD" else None), text[start : end + 1]
     is_open = name[0] in known and value is None
+    if (instead := _INSTEAD.match(rest)) is not None:
+        taken = value is not None and (bool(value) or instead[0] == "+") and depth < _DEEPEST
+        open_ = f"${{{name[0]}}}" if is_open else ""
+        return end + 1, expand(rest[instead.end() :].strip("\"'"), known, depth + 1) if taken else open_
     if default is not None and value is not None and _ARGUMENT.fullmatch(value):
         value = ""  # an argument that is not given, under a name
     if is_open or (rest and default is None):
@@ -84,10 +104,10 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     return end + 1, expand(rest[default.end() :].strip("\"'"), known, depth + 1)
 
 
-def _closing(text: str, opening: int) -> int | None:
+def _closing(text: str, opening: int, pair: str = "{}") -> int | None:
     depth = 0
     for index in range(opening, min(len(text), opening + LONGEST_LINE)):
-        depth += {"{": 1, "}": -1}.get(text[index], 0)
+        depth += {pair[0]: 1, pair[1]: -1}.get(text[index], 0)
         if depth == 0:
             return index
     return None

@@ -23,7 +23,7 @@ _PROGRAM = re.compile(
     r"\bswift[/.]cli[/.](?P<tool>_megatron[/.])?(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)", re.DOTALL
 )
 _MEGATRON = ("megatron", "_megatron")
-_MANY = ("recompute_modules",)
+_MANY = ("recompute_modules", "freeze_parameters")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.torchtitan.accumulation import with_global_batch
 from asap.experiments.torchtitan.own_flavors import own_model
 from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, own_vocabulary, unknown_shapes
+from asap.experiments.torchtitan.predicted import not_predicted
 from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -85,7 +86,7 @@ def read_torchtitan(
         plan, more = _plan(accumulating, experiment, model.layers)
     workload = _workload(accumulating, plan)
     notes += also
-    notes += (*more, *settings.misspelt(), *notes_on_own(settings))
+    notes += (*more, *not_predicted(settings), *settings.misspelt(), *notes_on_own(settings))
     layers = {
         "model": settings.source("model_spec" if saved else "model.flavor"),
         "plan": f"{path.name}: [parallelism]",

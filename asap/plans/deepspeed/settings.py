@@ -7,24 +7,20 @@ context parallelism ``sequence_parallel_size`` (DeepSpeed-Ulysses), which the mo
 by dotted key.
 """
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from asap.core.errors import PlanError
 from asap.plans.deepspeed.trainer import (
     AUTO,
-    OF_YAML,
     argument_key,
     batch_arguments,
     in_words_of_axolotl,
     is_run_by_trainer,
-    is_run_by_yaml,
     recomputation,
 )
 from asap.plans.degrees import degree, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan, Remat
-from asap.plans.yaml_lines import yaml_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,8 +42,6 @@ OFFLOAD: dict[Offload, str] = {
 _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
 """The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
 _ON_DEVICE = ("none", "")
-OF_JSON = "# in the DeepSpeed configuration that it names:"
-"""Between the lines of a YAML file and the JSON."""
 
 
 def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | None = None) -> Plan:
@@ -174,30 +168,6 @@ def shards_parameters(data: "Degree", replica: "Degree", tensor: "Degree", prese
         present: the stage now.
     """
     return (data > 1) | ((replica * tensor == 1) & (present == 3))
-
-
-def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]) -> str:
-    """The settings as JSON to lay over the configuration; what belongs into a YAML file beside it as lines of that."""
-    if not is_run_by_yaml(current):
-        return json_text(settings)
-    of_yaml = {key: json.dumps(value) for key, value in settings.items() if key in OF_YAML}
-    of_json = {key: value for key, value in settings.items() if key not in OF_YAML}
-    second = f"{OF_JSON}\n{json_text(of_json)}" if of_json else ""
-    return "\n".join(text for text in (yaml_lines(of_yaml), second) if text)
-
-
-def json_text(settings: Mapping[str, object]) -> str:
-    """The settings as JSON, on one line."""
-    tree: dict[str, object] = {}
-    for key, value in settings.items():
-        node = tree
-        *path, name = key.split(".")
-        for part in path:
-            inner = node.setdefault(part, {})
-            assert isinstance(inner, dict)
-            node = inner
-        node[name] = value
-    return json.dumps(tree)
 
 
 def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from asap.core.errors import PlanError
+from asap.core.text import plain
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
 from asap.plans.megatron.deepspeed import (
@@ -15,6 +16,7 @@ from asap.plans.megatron.deepspeed import (
     stage_of,
 )
 from asap.plans.megatron.dependents import counted_layers
+from asap.plans.megatron.numbered_layers import numbered_layers
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import has_biased_experts
 from asap.plans.partial_remat import MODULES as CORE_MODULES
@@ -37,6 +39,10 @@ FSDP, STRATEGY, INSTANCES = (
 )
 GRANULARITY, MODULES = "recompute_granularity", "recompute_modules"
 METHOD, RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
+_CHOICES = {GRANULARITY: ("full", "selective"), METHOD: ("uniform", "block")}
+_BETWEEN = str.maketrans(dict.fromkeys("[],'\"", " "))
+"""What stands around the words of a list in a text."""
+_UNSET = ("", "none", "null", "false")
 OFFLOAD = "optimizer_cpu_offload"
 FULL_SHARDING = "optim_grads_params"
 
@@ -116,11 +122,17 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks:
         layers: decoder layers.
         chunks: virtual stages of the pipeline. ``block`` recomputes so many layers of each, and all where the layers
             are not known. ``selective`` recomputes modules, by default ``core_attn``.
+
+    Raises:
+        PlanError: a granularity, method or layers that Megatron-LM does not know.
     """
-    granularity = str(arguments.get(GRANULARITY) or "").casefold()
+    granularity = _chosen(arguments, GRANULARITY)
     if granularity == "full":
+        method = _chosen(arguments, METHOD)
         count = degree(arguments, RECOMPUTED_LAYERS) if str(arguments.get(RECOMPUTED_LAYERS, "0")) != "0" else 0
-        if str(arguments.get(METHOD)) != "block" or (count and layers is None):
+        if (numbered := numbered_layers(arguments, layers)) and layers is not None:
+            return recomputed_layers(Fraction(len(numbered), layers))
+        if method != "block" or (count and layers is None):
             return Remat.FULL
         return recomputed_layers(Fraction(count * chunks, layers or 1))
     if granularity == "selective" or is_true(arguments.get("recompute_activations")):
@@ -131,11 +143,25 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks:
     return Remat.NONE
 
 
+def _chosen(arguments: Mapping[str, object], key: str) -> str | None:
+    """What an argument with a few choices says; ``None`` where it says nothing."""
+    said = arguments.get(key)
+    word = str(said).casefold()
+    if said is None or word in _UNSET:
+        return None
+    if word not in _CHOICES[key]:
+        either = " or ".join(_CHOICES[key])
+        raise PlanError(
+            f"{key} must be {either}, not {plain(repr(said), 40)}", hint=f"say it: {key}={_CHOICES[key][0]}"
+        )
+    return word
+
+
 def words_of(value: object) -> list[str]:
-    """Words of an argument that takes several."""
+    """Words of an argument that takes several, also where a text has them as a list: ``[core_attn, mlp]``."""
     if value is None:
         return []
-    return value.split() if isinstance(value, str) else list(map(str, _sequence(value)))
+    return " ".join(map(str, _sequence(value))).translate(_BETWEEN).split()
 
 
 def _expert_degrees(arguments: Mapping[str, object]) -> tuple[int, int, int, int]:

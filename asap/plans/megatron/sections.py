@@ -20,6 +20,7 @@ from asap.plans.megatron.arguments import (
     VIRTUAL,
 )
 from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST, OVERLAP
+from asap.plans.megatron.numbered_layers import LAYER_IDS
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.requirements import PRECISION_AWARE
 
@@ -35,7 +36,7 @@ PARAMETERS = frozenset(
 _OF_STAGES = {VIRTUAL, LAYERS_EACH}
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
 _WITHOUT_VALUE = (
-    VIRTUAL, LAYERS_EACH, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES, *FIRST_AND_LAST,
+    VIRTUAL, LAYERS_EACH, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, LAYER_IDS, MODULES, *FIRST_AND_LAST,
 )  # fmt: skip
 """Arguments with a value, which YAML takes back by ``null``; others are flags."""
 SECTIONS_OF_BRIDGE = {

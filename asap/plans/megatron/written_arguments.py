@@ -33,6 +33,7 @@ from asap.plans.megatron.arguments import (
 )
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
 from asap.plans.megatron.dependents import checkpoints, invalidated
+from asap.plans.megatron.numbered_layers import LAYER_IDS
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import PRECISION_AWARE, has_biased_experts
 from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
@@ -157,7 +158,7 @@ def _recompute(plan: Plan, current: Mapping[str, object], layers: int | None) ->
     chunks = plan.degree("stage") * (plan.pipeline_repeats if plan.degree("stage") > 1 else 1)
     if plan.remat is None or plan.remat == remat_of(current, layers, chunks):
         return {}
-    plain_flags: dict[str, str | bool] = {"recompute_activations": False}
+    plain_flags: dict[str, str | bool] = {"recompute_activations": False, LAYER_IDS: False}
     rest: dict[str, str | bool] = {METHOD: False, RECOMPUTED_LAYERS: False, MODULES: False}
     if plan.remat is Remat.FULL:
         return plain_flags | {GRANULARITY: "full", METHOD: "uniform", RECOMPUTED_LAYERS: "1", MODULES: False}

@@ -35,7 +35,10 @@ _MODEL_SETTINGS = (
     "moe_expert_capacity_factor", "moe_pad_expert_input_to_capacity",
 )  # fmt: skip
 _DDP = ("use_distributed_optimizer", "data_parallel_sharding_strategy", "num_distributed_optimizer_instances")
-_OPTIMIZER = ("optimizer_cpu_offload", "use_precision_aware_optimizer", "exp_avg_dtype", "exp_avg_sq_dtype")
+_OPTIMIZER = (
+    "optimizer_cpu_offload", "optimizer_offload_fraction", "use_precision_aware_optimizer", "exp_avg_dtype",
+    "exp_avg_sq_dtype", "main_grads_dtype",
+)  # fmt: skip
 _CONFIG = re.compile(r"(?:^|\.)(?P<family>\w+?)_?Config(?P<size>\w+)$")
 _WHOLE = (None, "none", "None")
 _DENSE = re.compile(r"nemotron_?3(?=_?\d+b|config)", re.IGNORECASE)

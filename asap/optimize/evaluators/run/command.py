@@ -82,7 +82,8 @@ def words(overrides: Overrides) -> str:
         return shlex.join(flags(plain_values(overrides.text) if python else asked_settings(overrides)))
     if overrides.stack == "accelerate" and overrides.text.startswith(OF_PROGRAM):
         return overrides.text.partition("\n")[2]
-    if overrides.stack in ("deepspeed", "megatron") and overrides.text.startswith(("--", "# ")):
+    options = overrides.stack in ("deepspeed", "megatron") and overrides.text.startswith(("--", "# "))
+    if options and not (overrides.stack == "deepspeed" and "\n" in overrides.text):
         return overrides.text.partition("# ")[0].strip()
     if is_recipe(overrides.text):
         return as_words(overrides.text)

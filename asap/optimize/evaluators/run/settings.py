@@ -1,5 +1,6 @@
 """What the launcher's words set: as a document, and as names with values."""
 
+import ast
 import json
 import shlex
 import tomllib
@@ -10,7 +11,7 @@ import yaml
 
 from asap.core.errors import PlanError
 from asap.plans.accelerate.settings import OF_PROGRAM
-from asap.plans.deepspeed.settings import OF_JSON
+from asap.plans.deepspeed.lines import PYTHON
 from asap.plans.megatron.recipe_lines import as_words
 from asap.plans.megatron.recipe_lines import is_python as is_recipe
 from asap.plans.torchtitan.python_lines import is_python, plain_values, read_lines
@@ -29,7 +30,7 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
         case "deepspeed":
             of_yaml, of_json = _of_deepspeed(overrides.text)
             if of_yaml and of_json:
-                reason = "changes a YAML and the DeepSpeed configuration that it names, and a try changes one file"
+                reason = "changes arguments and the DeepSpeed configuration that they name, and a try changes one file"
                 raise PlanError(reason, where=", ".join((*of_yaml, *of_json)))
             return of_yaml or of_json
         case "accelerate":
@@ -83,13 +84,17 @@ def _options(text: str) -> dict[str, str]:
 
 
 def _of_deepspeed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What belongs into a YAML of arguments, and into DeepSpeed's JSON."""
-    if text.startswith("{"):
-        return {}, json.loads(text)
-    if text.startswith("--"):
-        return {key: yaml.safe_load(value) for key, value in _options(text.partition("#")[0]).items()}, {}
-    of_yaml, _, of_json = text.partition(OF_JSON)
-    return yaml.safe_load(of_yaml) or {}, json.loads(of_json or "{}")
+    """The arguments beside DeepSpeed's configuration, in whichever form, and the configuration."""
+    lines = text.split("\n")
+    configuration = json.loads(lines.pop()) if lines[-1].startswith("{") else {}
+    said = "\n".join(line for line in lines if not line.startswith("# "))
+    if said.startswith("--"):
+        return {key: yaml.safe_load(value) for key, value in _options(said.partition("# ")[0]).items()}, configuration
+    if said.startswith(PYTHON):
+        call = ast.parse(said, mode="eval").body
+        assert isinstance(call, ast.Call)
+        return {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}, configuration
+    return yaml.safe_load(said) or {}, configuration
 
 
 def _of_accelerate(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
