@@ -122,8 +122,14 @@ def _put_right(right: Sequence[StatedFact], known: Sequence[StatedFact], alike: 
 def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
     """A log, and what is asked beside it."""
     questions = tuple(read_question(one, scene) for one in text.splitlines())
-    statements = Statements(evidence=log.facts)
+    statements = Statements(evidence=tuple(_of_trial(fact, scene) for fact in log.facts))
     return Message(said, text, log=log.said, statements=statements, questions=questions)
+
+
+def _of_trial(fact: StatedFact, scene: Scene) -> StatedFact:
+    """A fact of a log, of the plan that was said to have been run just before, else of what runs now."""
+    tried = scene.focus if scene.context.topic is Topic.REPORTED else None
+    return fact if tried is None else fact.model_copy(update={"plan": tried})
 
 
 def _read(said: str, text: str, scene: Scene) -> Message:

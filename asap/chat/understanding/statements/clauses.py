@@ -22,6 +22,7 @@ from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_fact
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.subjects import unknown_subject
 from asap.chat.understanding.words.voices import is_order
+from asap.chat.understanding.words.wished import wishes_figure
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import plan_spans, without_plans
@@ -34,7 +35,7 @@ _OURS = re.compile(
     r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|logs?|profiler|wandb|tensorboard|console|trace|mfu|hbm|throughput)\b",
     re.I,
 )
-_STEP = re.compile(r"\b(?:steps?|iterations?)\b", re.I)
+_STEP = re.compile(r"\b(?:steps?|iter(?:ation)?s?)\b|\bs/it\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
@@ -103,7 +104,8 @@ def clause_facts(
             kept = [one.model_copy(update={"words": words}) for one in constraints]
             return [*_another_count(text, clause, study, kept), *kept]
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
-        if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
+        wished = wishes_figure(text) and any(amount.unit for amount in clause.amounts)
+        if wished or has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []
         if _is_foreign(text, study):
             return []

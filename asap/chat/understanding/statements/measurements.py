@@ -7,6 +7,7 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.plausibility import mfu_of_rate
 from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.statements.sporadic import without_sporadic
 from asap.chat.understanding.words.doubt import has
 from asap.core.units import GIB
 from asap.study.study import Study
@@ -38,7 +39,7 @@ _NEAR = 24
 def figures_in(clause: str, amounts: Sequence[Amount], study: Study) -> list[StatedFact]:
     """The measured figures of a clause, without plan; what a later "not 8.4" corrects is left out."""
     found: list[StatedFact] = []
-    for amount in amounts:
+    for amount in without_sporadic(clause, amounts):
         if amount.before:
             continue
         fact = _figure(clause, amount, study)

@@ -33,7 +33,8 @@ _PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])", re.
 _LOCAL = re.compile(r"\blocal[- _]batch|\blbs\b", re.I)
 _MICRO_BATCH = re.compile(rf"\b(?:micro[- _]?batch|mbs)(?!es){_COUNT}(\d{{1,6}})\b(?!\s*(?:k|m|ms|s\b|%|\.\d))", re.I)
 _BY_SEQUENCE = re.compile(
-    r"\s*(?:sequences?\s*)?(?:[x×*]|of)\s*(\d{2,})\s*(k)?(?:\s*(?:tokens?|toks?))?\b(?!\s*(?:gpu|chip|tpu))", re.I
+    r"\s*(?:sequences?\s*)?(?:[x×*]|of)\s*(\d{2,}|\d+(?=\s?k\b))\s*(k)?(?:\s*(?:tokens?|toks?))?\b(?!\s*(?:gpu|chip|tpu))",
+    re.I,
 )
 """Behind a batch, the length of its sequences: "batch is 64 x 4096"."""
 _SEQUENCE = re.compile(
