@@ -264,3 +264,61 @@ def test_rings_of_the_torus_are_no_lever(llama, say):
 def test_a_step_by_the_iteration_is_of_what_runs(megatron, say):
     (fact,) = say("got: 3.9 s/iter", megatron).evidence
     assert fact.plan == megatron.conversation.study.plan
+
+
+@pytest.mark.parametrize("text", ["cap it at 12 GiB", "at most 12 GiB per chip", "keep below 12 GiB please"])
+def test_so_many_bytes_and_no_more_is_a_limit(llama, say, text):
+    (fact,) = say(text, llama).evidence
+    assert fact.claim is Claim.CONSTRAINT
+
+
+def test_the_most_that_was_used_is_no_limit(llama, say):
+    (fact,) = say("hbm max was 11 GiB", llama).evidence
+    assert fact.claim is Claim.HBM_BYTES
+
+
+def test_a_constraint_behind_its_reason_is_taken(torchtitan, say):
+    said = say("pipelines never worked for us, the code is not ready, no pp", torchtitan)
+    assert _facts(torchtitan) == ["constraint: no stage axis"]
+    assert "Recorded as evidence" in said.text
+
+
+def test_parts_of_the_loss_are_no_vocabulary(large, say):
+    said = say("what about vocab tiling of 16", large).text
+    assert "loss_chunks=16" in said
+    assert "vocab instead of" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("only recompute layernorm", "selective.layernorm"),
+        ("selective recompute of mlp and core_attn", "selective.core_attn+mlp"),
+        ("recompute everything", "full"),
+    ],
+)
+def test_modules_that_are_recomputed_are_read_by_their_names(megatron, say, text, policy):
+    assert f"remat={policy}" in say(text, megatron).text
+
+
+@pytest.mark.parametrize("text", ["2.9 s a step after warmup", "step is 2.9 once compiled"])
+def test_a_step_behind_the_warm_up_is_a_step(megatron, say, text):
+    assert [fact.value for fact in say(text, megatron).evidence] == [2.9]
+
+
+@pytest.mark.parametrize("text", ["reduce grads in fp32?", "what if bf16 gradient all-reduce"])
+def test_the_precision_of_sums_is_not_that_of_products(megatron, say, text):
+    assert "gradients are summed" in say(text, megatron).text
+
+
+def test_the_model_as_it_is_changes_nothing(llama, say):
+    said = say("we have 32 layers, what would pp=4 do", llama).text
+    assert "layers instead of" not in said
+    assert "stage=4" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("max tflops of the chip?", "197 TFLOP/s"), ("peak bandwidth?", "819 GB/s")]
+)
+def test_what_the_chip_can_do_at_most(llama, say, text, rate):
+    assert rate in say(text, llama).text

@@ -42,7 +42,7 @@ _TECHNIQUES: tuple[tuple[re.Pattern[str], str, Callable[[Plan], bool]], ...] = t
 def asks_technique_held(question: Question) -> bool:
     """Whether it asks of one proposal if it has a technique."""
     counts = _HOW_MUCH.search(question.text) is not None
-    one = not counts and len(question.refs.ranked) == 1 and is_question(question.text)
+    one = not counts and not question.refs.written and len(question.refs.ranked) == 1 and is_question(question.text)
     return one and _HAS.search(question.text) is not None and _technique(question.text) is not None
 
 

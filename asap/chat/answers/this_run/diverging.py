@@ -7,6 +7,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.questions import is_question
 
 _DIVERGED = re.compile(
     r"\bnans?\b|\b(?:loss|grad(?:ient)?[- ]?norm)\b[^.?!]*\b(?:spik\w*|explod\w*|diverg\w*|blew up|blow\w* up|inf"
@@ -37,7 +38,11 @@ def divergence(conversation: Conversation, answer: ReplyBuilder, question: Quest
 
 def asks_recipe_of_plan(question: Question) -> bool:
     """Whether it asks for another learning rate or the like because of a plan."""
-    named = bool(question.refs.mentions) and question.topic in _LOOSE - {Topic.LEARNING}
+    named = (
+        any(mention.way != "pointing" for mention in question.refs.mentions)
+        and is_question(question.text)
+        and question.topic in _LOOSE - {Topic.LEARNING}
+    )
     return named and question.change.empty and _RECIPE.search(question.text) is not None
 
 

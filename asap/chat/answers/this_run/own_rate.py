@@ -12,7 +12,7 @@ from asap.chat.understanding.words.questions import is_question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, significant
 
-_FLOPS = re.compile(r"\b[tp]?[- ]?flops?(?:/s)?\b|\b[tp]flops?\b", re.I)
+_FLOPS = re.compile(r"\b[tp]?[- ]?flops?\b", re.I)
 _OURS = re.compile(
     r"\b(?:we|us|ours?|mine|my|i)\b[^?]*\b(?:at|get(?:ting)?|do(?:ing)?|reach\w*|hit\w*|see\w*|achiev\w*|what|where|stand)\b"
     r"|\b(?:what|where|how (?:many|much))\b[^?]*\b(?:we|us|ours?|mine|my|i|now|proposal)\b|\band (?:us|ours|we)\b",

@@ -13,14 +13,20 @@ from asap.models.architecture import REQUIRED
 _STATES = re.compile(
     r"\b(?:is|are|has|have|uses?|with|it's|we're|fwiw|btw|fyi|actually|aren't|isn't|don't|doesn't)\b", re.I
 )
-_SUPPOSED = re.compile(r"\b(?:if|what|would|could|should|suppose\w*|try|want|instead|why|how)\b", re.I)
-_BILLION = 1e9
+_SUPPOSED = re.compile(
+    r"\b(?:if|what|would|could|should|suppose\w*|can|may|will|max|enough|ok|right|try|want|instead|why|how)\b", re.I
+)
+_BILLION, _FEW = 1e9, 5
 
 
 def states_model(question: Question) -> bool:
     """Whether it says something of the architecture, and asks nothing."""
     text = question.text
-    told = _STATES.search(text) is not None and not _SUPPOSED.search(text) and not is_question(text)
+    told = (
+        (_STATES.search(text) is not None or len(text.split()) <= _FEW)
+        and not _SUPPOSED.search(text)
+        and not is_question(text)
+    )
     return told and not question.plans and bool(model_facts(text))
 
 

@@ -57,6 +57,7 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"slices?\b|pods?\b", "slices", 1),
     (r"(?:nodes?|hosts?|racks?)\b", "nodes", 1),
     (r"(?:steps?|iter(?:ation)?s?)\b(?! of)", "steps", 1),
+    (r"(?:wide|hidden|ffn?|intermediate|dim(?:ension)?s?)\b", "other", 1),
     (r"layers?\b", "layers", 1),
     (
         r"experts?\s*(?:/|per|an?|each|on (?:an?|each))\s*(?:chip|device|core|gpu|tpu|rank|node|host|server|machine)\b",

@@ -15,7 +15,7 @@ from asap.chat.understanding.quantities.comparatives import direction
 Thing = Literal[
     "batch", "per_device_batch", "local_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
     "experts_per_token", "d_model", "kv_heads", "vocab", "microbatches",
-    "pipeline_repeats",
+    "pipeline_repeats", "loss_chunks",
 ]  # fmt: skip
 
 
@@ -52,6 +52,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     (
         "pipeline_repeats",
         r"pipeline[_ ]repeats|virtual (?:pipeline )?stages?|vpp?|interleav\w*(?: pipelin\w*| schedule)?",
+    ),
+    (
+        "loss_chunks",
+        r"loss[ _-]?(?:chunks?|chunking|tiles?)"
+        r"|(?:num[_ ])?(?:vocab\w*|logits?)[ _-]?(?:til(?:es?|ing)|chunks?|chunking)",
     ),
     (
         "batch",

@@ -85,7 +85,7 @@ _CHOSEN = (
 
 _SPOKEN = re.compile(
     r"(?:\b(?:(?:what|how|tell (?:me|us)|more) about"
-    r"|in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show"
+    r"|in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show|help|helps"
     r"|(?:rul(?:e|es|ed)|knock\w*|tak\w+) out|kill(?:s|ed)?|eliminat\w+|exclud\w+)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
     r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"

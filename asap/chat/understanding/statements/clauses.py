@@ -48,8 +48,12 @@ _TRIED = re.compile(
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""
 
-_SPARES = re.compile(r"\W*(?:(?:and|or|also|but|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I)
+_SPARES = re.compile(
+    r"\W*(?:(?:and|or|also|but|so|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I
+)
 """Begins a part that needs no verb of its own beside a constraint: "tp must stay 2, no offload"."""
+_BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
+"""What a reason before it makes a constraint: "the host is weak, so no offloading"."""
 _NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
 """Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
@@ -142,7 +146,10 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
     of_parts = [constraints for constraints in each if constraints]
-    return [one for constraints in of_parts for one in constraints] if len(of_parts) > 1 else whole
+    if not whole and not any(each) and len(parts) > 1 and _BARE.fullmatch(parts[-1].text):
+        return _spared(parts[-1], now)
+    ends_with_it = not whole and bool(each[-1]) and _SPARES.match(parts[-1].text) is not None
+    return [one for constraints in of_parts for one in constraints] if len(of_parts) > 1 or ends_with_it else whole
 
 
 def _another_count(text: str, clause: Clause, study: Study, kept: Sequence[StatedFact]) -> list[StatedFact | str]:

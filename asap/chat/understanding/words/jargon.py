@@ -80,6 +80,12 @@ _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
 _LINKS_BARE = re.compile(r"(?<![\w.])(\d{1,2}\s?x\s?(?:25|50|100|200|400|800))(?![\w.])", re.I)
 """Links of a node by their rate, without its unit."""
+_MICROBATCHES = re.compile(r"(?<![\w.=])(\d{1,3})\s?mb(?![\w/])", re.I)
+"""A number of microbatches, unless bytes are spoken of: "pp 8 with 16 mb"."""
+_OF_BYTES = re.compile(
+    r"\b(?:hbm|mem(?:ory)?|buffers?|bytes|gi?b|mib|kib|vmem|sram|cache|payload|messages?|sizes?|log|file|disk|network)\b",
+    re.I,
+)
 _GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
 """Bits of a network, bytes of anything else."""
 
@@ -90,4 +96,6 @@ def spelled_out(text: str) -> str:
         text = pattern.sub(words, text)
     if speaks_of_network(text):
         text = _LINKS_BARE.sub(r"\1Gb", text)
+    if not _OF_BYTES.search(text):
+        text = _MICROBATCHES.sub(r"\1 microbatches", text)
     return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)
