@@ -322,3 +322,29 @@ def test_the_model_as_it_is_changes_nothing(llama, say):
 )
 def test_what_the_chip_can_do_at_most(llama, say, text, rate):
     assert rate in say(text, llama).text
+
+
+@pytest.mark.parametrize("text", ["how many accumulation steps in 2", "mbs of 2?", "what mbs does 2 have"])
+def test_microbatches_of_a_plan_are_told(torchtitan, say, text):
+    second = torchtitan.conversation.order[1]
+    said = say(text, torchtitan).text
+    assert str(second) in said
+    assert f"of the pipeline): {second.microbatches}" in said
+
+
+def test_some_of_the_layers_are_no_other_model(llama, say):
+    said = say("no remat for the first 8 layers", llama).text
+    assert "layers instead of" not in said
+    assert "remat=none" not in said
+
+
+def test_files_of_a_run_are_no_settings(torchtitan, say):
+    assert say("i've an nsys trace, where do i put it", torchtitan).topic != "maxtext"
+
+
+def test_checkpoints_are_beside_the_step(torchtitan, say):
+    assert "Checkpoints and evaluation" in say("ckpt overhead?", torchtitan).text
+
+
+def test_a_capacity_factor_in_short(llama, start, say):
+    assert "capacity factor" in say("cf 1.5 w/ 1", llama).text

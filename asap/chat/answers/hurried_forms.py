@@ -8,6 +8,7 @@ from asap.chat.answers.proposals.one_part import asks_one_part, one_part
 from asap.chat.answers.proposals.target import target
 from asap.chat.answers.proposals.technique_held import asks_technique_held, technique_held
 from asap.chat.answers.single_plans.flag_purposes import asks_flag_purposes, flag_purposes
+from asap.chat.answers.single_plans.microbatch_settings import asks_microbatch_settings, microbatch_settings
 from asap.chat.answers.single_plans.other_launcher import asks_other_launcher, other_launcher
 from asap.chat.answers.single_plans.plausible import judges_rate, plausible
 from asap.chat.answers.single_plans.quoted_memory import asks_what_fills, what_fills
@@ -51,6 +52,7 @@ HURRIED_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_wanted_figure(q), target, Topic.TARGET),
     Form(tells_of_trial, trial, Topic.REPORTED),
     Form(lambda c, q: asks_tried_before(q), precedents, Topic.PRECEDENT),
+    Form(lambda c, q: asks_microbatch_settings(q), microbatch_settings, Topic.RUN),
     Form(lambda c, q: asks_volume(q), volume, Topic.COLLECTIVES),
     Form(asks_what_fills, what_fills, Topic.MEMORY),
     Form(asks_shortage, shortage, Topic.MEMORY),

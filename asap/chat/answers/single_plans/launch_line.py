@@ -43,6 +43,8 @@ _WHERE = re.compile(
     re.I,
 )
 """Asks where the settings are written."""
+_OF_FILES = re.compile(r"\b(?:traces?|profiles?|logs?|dumps?|nsys|xplane|snapshots?|checkpoints?|data(?:set)?)\b", re.I)
+"""Files that somebody has, and no settings."""
 _PLACES: dict[Stack, str] = {
     "maxtext": "They are key=value pairs: behind the YAML file on the command line, which wins, or in that file.",
     "megatron": "They are arguments of the command that starts the training, in the place of those of the same name.",
@@ -60,7 +62,13 @@ _PLACES: dict[Stack, str] = {
 
 def asks_where(question: Question) -> bool:
     """Whether it asks into which file or where the settings go."""
-    return _WHERE.search(question.text) is not None and question.change.empty and question.refs.wish is None
+    of_files = _OF_FILES.search(question.text) is not None
+    return (
+        _WHERE.search(question.text) is not None
+        and not of_files
+        and question.change.empty
+        and question.refs.wish is None
+    )
 
 
 def where(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -23,7 +23,7 @@ def states_model(question: Question) -> bool:
     """Whether it says something of the architecture, and asks nothing."""
     text = question.text
     told = (
-        (_STATES.search(text) is not None or len(text.split()) <= _FEW)
+        (_STATES.search(text) is not None or (question.change.empty and len(text.split()) <= _FEW))
         and not _SUPPOSED.search(text)
         and not is_question(text)
     )

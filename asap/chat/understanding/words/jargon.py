@@ -66,6 +66,8 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bac (?=off\b|on\b|full\b|selective\b|none\b)", "recomputation "),
     (r"\b(?:act(?:ivation)?s?|grad(?:ient)?) (?:ckpt\w*|checkpoints?)\b", "activation checkpointing"),
     (r"\bgrad(?:ient)?s?[- ]acc(?:um)?\b", "gradient accumulation"),
+    (r"\bckpts?\b", "checkpoint"),
+    (r"\bcf(?=\s*(?:of |=|is )?\s*\d)", "capacity factor"),
     (r"\bmicro ?bs\b", "micro batch size"),
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
