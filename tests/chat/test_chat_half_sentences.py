@@ -348,3 +348,64 @@ def test_checkpoints_are_beside_the_step(torchtitan, say):
 
 def test_a_capacity_factor_in_short(llama, start, say):
     assert "capacity factor" in say("cf 1.5 w/ 1", llama).text
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2?", "model=2 stage=2"),
+        ("what about tensor_parallel_degree = 8", "model=8"),
+        ("ici_tensor_parallelism=2?", "model=2"),
+    ],
+)
+def test_degrees_by_the_settings_of_any_launcher(megatron, say, text, plan):
+    assert plan in say(text, megatron).text
+
+
+def test_an_option_that_nothing_is_known_of_is_named(megatron, say):
+    said = say("does --fancy-new-fusion do anything", megatron).text
+    assert "I know no effect of --fancy-new-fusion" in said
+
+
+def test_a_rate_per_chip_is_of_the_proposals_behind_it(llama, say):
+    said = say("tok/s/gpu with 1 and 3", llama).text
+    assert all(str(llama.conversation.order[rank]) in said for rank in (0, 2))
+
+
+@pytest.mark.parametrize("text", ["anything which doesn't need offloading", "an option that is not offload?"])
+def test_plans_that_are_not_something_are_looked_for(large, say, text):
+    said = say(text, large)
+    assert "Asked for, not recorded: nothing is kept in host memory" in said.text
+
+
+def test_packed_sequences_are_as_long_as_they_are_packed(llama, say):
+    assert _facts(llama) == []
+    say("our documents are packed into 4k", llama)
+    assert _facts(llama) == ["sequence length 4096"]
+
+
+def test_hsdp_by_nodes(start, say, torchtitan):
+    assert "replica=2 data=8" in say("hsdp, shard within the node", torchtitan).text
+
+
+def test_a_flag_inside_its_variable_is_judged(llama, say):
+    said = say("XLA_FLAGS=--xla_tpu_enable_async_collective_fusion=true needed?", llama).text
+    assert "xla_tpu_enable_async_collective_fusion: collectives continue" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("save every 200 steps takes 60 s", 200), ("eval each 50 steps needs 2 min", 50)]
+)
+def test_what_comes_every_so_many_steps_is_a_share_of_the_time(llama, say, text, count):
+    said = say(text, llama)
+    assert f"every {count} steps of" in said.text
+    assert not said.evidence
+
+
+@pytest.mark.parametrize("text", ["is cuda 12.1 too old", "torch 2.5 ok?"])
+def test_versions_are_not_judged(torchtitan, say, text):
+    assert "I judge no versions" in say(text, torchtitan).text
+
+
+def test_steps_of_accumulation_in_short(large, say):
+    assert "microbatches=4" in say("gas=4?", large).text

@@ -12,8 +12,14 @@ from asap.chat.answers.single_plans.microbatch_settings import asks_microbatch_s
 from asap.chat.answers.single_plans.other_launcher import asks_other_launcher, other_launcher
 from asap.chat.answers.single_plans.plausible import judges_rate, plausible
 from asap.chat.answers.single_plans.quoted_memory import asks_what_fills, what_fills
-from asap.chat.answers.single_plans.setting_meaning import asks_setting_meaning, setting_meaning
+from asap.chat.answers.single_plans.setting_meaning import (
+    asks_setting_meaning,
+    asks_unknown_flag,
+    setting_meaning,
+    unknown_flag,
+)
 from asap.chat.answers.single_plans.shortage import asks_shortage, shortage
+from asap.chat.answers.talk.beyond import asks_version, versions
 from asap.chat.answers.talk.tried import tells_of_trial, trial
 from asap.chat.answers.this_run.diverging import (
     asks_recipe_of_plan,
@@ -23,6 +29,7 @@ from asap.chat.answers.this_run.diverging import (
 )
 from asap.chat.answers.this_run.ideal import asks_ideal, ideal
 from asap.chat.answers.this_run.own_rate import asks_own_rate, own_rate
+from asap.chat.answers.this_run.periodic import periodic, tells_of_periodic
 from asap.chat.answers.this_run.run import precedents
 from asap.chat.answers.this_run.stated_model import stated_model, states_model
 from asap.chat.answers.this_run.volume import asks_volume, volume
@@ -47,12 +54,15 @@ HURRIED_FORMS: tuple[Form, ...] = (
     Form(asks_other_launcher, other_launcher, Topic.MAXTEXT),
     Form(asks_flag_purposes, flag_purposes, Topic.XLA_FLAGS),
     Form(lambda c, q: asks_setting_meaning(q), setting_meaning, Topic.TERM),
+    Form(lambda c, q: asks_unknown_flag(q), unknown_flag, Topic.MAXTEXT),
     Form(lambda c, q: asks_technique_held(q), technique_held, Topic.EXPLAIN),
     Form(lambda c, q: asks_one_part(q), one_part, Topic.COMPARE),
     Form(lambda c, q: asks_wanted_figure(q), target, Topic.TARGET),
     Form(tells_of_trial, trial, Topic.REPORTED),
     Form(lambda c, q: asks_tried_before(q), precedents, Topic.PRECEDENT),
     Form(lambda c, q: asks_microbatch_settings(q), microbatch_settings, Topic.RUN),
+    Form(lambda c, q: asks_version(q), lambda c, a, q: versions(c, a), Topic.SOURCES),
+    Form(lambda c, q: tells_of_periodic(q), periodic, Topic.BOTTLENECK),
     Form(lambda c, q: asks_volume(q), volume, Topic.COLLECTIVES),
     Form(asks_what_fills, what_fills, Topic.MEMORY),
     Form(asks_shortage, shortage, Topic.MEMORY),

@@ -81,7 +81,8 @@ _OPTIMIZER = re.compile(
 )
 _REMAT = re.compile(
     r"\b(?:remat\w*|(?:re)?comput\w* (?:nothing|everything|policy)|recomput\w*|(?:activation"
-    r"|gradient)? ?checkpointing|rematerial\w*|(?-i:AC))\b",
+    r"|gradient)? ?checkpointing|rematerial\w*|(?-i:AC)"
+    r"|activation_checkpoint\w*|recompute_granularity)\b",
     re.I,
 )
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)

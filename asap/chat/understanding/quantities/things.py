@@ -112,7 +112,7 @@ _LACKED = re.compile(
     re.I,
 )
 """Words before a technique that is not to be used."""
-_PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
+_PER = re.compile(r"\b(?:per|each|every)\s+$|\w/\s*$", re.I)
 _ONE = re.compile(r"\b(?:our|the|a|an|this|one|my)\s+$", re.I)
 """Before a chip of which something is said, and no number of them: "our chip has 16"."""
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)

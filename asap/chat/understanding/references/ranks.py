@@ -39,7 +39,8 @@ _NAMED = re.compile(
 )
 _BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-|\s+ways?\b)", re.I)
 _COUNTED = re.compile(
-    r"\b(?:pipeline|tensor|context|expert|data|fsdp|[dtcep]p|stages?|seq\w*|(?:micro)?batch\w*|chips?|[gt]pus?|devices?"
+    r"(?<!per )(?<!/)\b(?:pipeline|tensor|context|expert|data|fsdp|[dtcep]p|stages?|seq\w*|(?:micro)?batch\w*"
+    r"|chips?|[gt]pus?|devices?"
     r"|nodes?|hosts?|slices?|pods?|layers?|repeats?|chunks?) (?:with|on|of|for) $",
     re.I,
 )

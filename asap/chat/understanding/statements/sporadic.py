@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.words.doubt import has
 
 _NOW_AND_THEN = (
     r"(?:(?:every|each)\s+(?:\W|about |around |roughly |so )*(?:\d+(?:th|rd|nd|st)?|few|couple(?: of)?|other|hundred"
@@ -20,6 +21,8 @@ _BEFORE = re.compile(
     r"(?: \w+)?(?: (?:to|of|at|up to))?\s*(?:\W|about |around )*)$",
     re.I,
 )
+_WORK = re.compile(r"\b(?:sav(?:e|es|ing)|snapshots?|validation|logging)\b", re.I)
+"""Names what comes now and then, beside the words of ``doubt.toml``: no step at all."""
 _TIME = {"s"}
 
 
@@ -31,7 +34,7 @@ def without_sporadic(clause: str, amounts: Sequence[Amount]) -> list[Amount]:
 def sporadic_in(clause: str, amounts: Sequence[Amount]) -> str | None:
     """What is said of times that single steps take; ``None`` where there is none."""
     found = [amount for amount in amounts if _is_sporadic(clause, amount)]
-    if not found:
+    if not found or has("other_times", clause) or _WORK.search(clause):
         return None
     return (
         f"{found[0].text} is of single steps, so it is not recorded. Long steps at a regular distance come of"

@@ -68,6 +68,14 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bgrad(?:ient)?s?[- ]acc(?:um)?\b", "gradient accumulation"),
     (r"\bckpts?\b", "checkpoint"),
     (r"\bcf(?=\s*(?:of |=|is )?\s*\d)", "capacity factor"),
+    (
+        r"\b(anything|something|nothing|ones?|plans?|proposals?|options?) (?:that|which) (?:is|are|do|does)(?: not|n't)"
+        r" (?:(?:use|using|need|require|have|involve|an?|the) )*",
+        r"\1 without ",
+    ),
+    (r"\bgas\b(?=\s*(?:=|of\b|to\b|at\b|\d))", "gradient accumulation steps"),
+    (r"\babt\b", "about"),
+    (r"\bteh\b", "the"),
     (r"\bmicro ?bs\b", "micro batch size"),
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
