@@ -33,5 +33,5 @@ class PolicyText(ABC):
         return core_schema.json_or_python_schema(
             json_schema=text,
             python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
-            serialization=core_schema.to_string_ser_schema(),
+            serialization=core_schema.to_string_ser_schema(when_used="always"),
         )

@@ -2,7 +2,15 @@
 
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
-from asap.plans.launchers import inexpressible, launch_lines, settings_of, stack_of, with_known_policy, words_of
+from asap.plans.launchers import (
+    Stack,
+    inexpressible,
+    launch_lines,
+    settings_of,
+    stack_of,
+    with_known_policy,
+    words_of,
+)
 from asap.plans.primus import is_primus
 from asap.proposals.proposal import Overrides
 from asap.study.flags import flags_for
@@ -38,6 +46,28 @@ def launcher_line(study: Study, plan: Plan) -> str:
     sequence = experiment.workload.sequence_length if is_start(experiment) else None
     return launch_lines(
         plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence
+    )
+
+
+OF_PLAN_ALONE: tuple[Stack, ...] = ("maxtext", "megatron", "torchtitan", "nemo", "bridge")
+"""Stacks whose settings a plan says whole, without a configuration that they go on top of."""
+
+
+def line_elsewhere(study: Study, plan: Plan, stack: Stack) -> str:
+    """What another stack than the run's own takes to run a plan of the same model and batch.
+
+    Raises:
+        PlanError: the stack has no words for it.
+    """
+    experiment = study.experiment
+    return launch_lines(
+        plan,
+        stack,
+        None,
+        global_batch=experiment.workload.global_batch,
+        layers=experiment.model.layers if experiment.model else None,
+        topology=study.slice.topology if study.slice else None,
+        sequence=experiment.workload.sequence_length,
     )
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from asap.core.secrets import redacted
+from asap.experiments import Experiment
+from asap.plans import Plan
 from asap.sharding_memory.payload import plain_payload
 
 KEY = "AIza" + "x" * 35
@@ -110,3 +112,9 @@ def test_secret_values_of_the_environment_are_redacted_anywhere(monkeypatch):
     monkeypatch.setenv("TERM_PROGRAM", "harmless-value")
     payload = {"plain-looking": ["say plain-looking", "harmless-value"]}
     assert plain_payload(payload) == {"[redacted]": ["say [redacted]", "harmless-value"]}
+
+
+@pytest.mark.parametrize("remat", ["context", "key+value+host.query", "selective.mlp", "full.1/2", "minimal"])
+def test_a_run_is_read_back_whatever_it_recomputes(remat):
+    run = Experiment(id="mine", plan=Plan.parse(f"data=8 remat={remat}"))
+    assert Experiment.model_validate(json.loads(json.dumps(plain_payload(run)))) == run

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from asap.chat.answers import named_plans
 from asap.chat.answers.form import Form
+from asap.chat.answers.hurried_forms import HURRIED_FORMS
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.chips_for_rate import chips_for_rate, rate_wanted
 from asap.chat.answers.other_runs.claimed_gain import claimed_gain, say_gain
@@ -199,6 +200,7 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 
 FORMS: tuple[Form, ...] = (
     *SHORT_REPLIES,
+    *HURRIED_FORMS,
     Form(
         lambda c, q: (
             bool(q.refs.missing) and not (q.plans or asks_zero(q)) and q.change.empty and outside_cause(q) is None

@@ -132,6 +132,8 @@ def _settings(before: Plan, after: Plan) -> str:
         said.append(f"microbatches={after.microbatches}")
     if after.pipeline_repeats != before.pipeline_repeats:
         said.append(f"pipeline_repeats={after.pipeline_repeats}")
+    if after.loss_chunks != before.loss_chunks:
+        said.append(f"loss_chunks={after.loss_chunks}")
     if after.offload != before.offload:
         said.append(f"offload={'+'.join(after.offload)}" if after.offload else "nothing offloaded")
     state = ((name, getattr(after, name)) for name in STATE_SETTINGS if getattr(after, name) != getattr(before, name))

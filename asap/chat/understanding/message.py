@@ -29,6 +29,7 @@ from asap.chat.understanding.words.picked import picked_in
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.said_instead import said_instead
 from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
+from asap.chat.understanding.words.setting_names import with_settings_as_axes
 from asap.chat.understanding.words.term_of_before import with_term_of_before
 from asap.chat.understanding.words.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.voices import pretends
@@ -90,7 +91,7 @@ def read_message(line: str, scene: Scene) -> Message:
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
-    text = "\n".join(spelled_out(in_english(part)) for part in said.splitlines())
+    text = "\n".join(with_settings_as_axes(spelled_out(in_english(part))) for part in said.splitlines())
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)
     instead = said_instead(text, scene.line)
@@ -122,8 +123,14 @@ def _put_right(right: Sequence[StatedFact], known: Sequence[StatedFact], alike: 
 def _of_log(said: str, text: str, log: PastedLog, scene: Scene) -> Message:
     """A log, and what is asked beside it."""
     questions = tuple(read_question(one, scene) for one in text.splitlines())
-    statements = Statements(evidence=log.facts)
+    statements = Statements(evidence=tuple(_of_trial(fact, scene) for fact in log.facts))
     return Message(said, text, log=log.said, statements=statements, questions=questions)
+
+
+def _of_trial(fact: StatedFact, scene: Scene) -> StatedFact:
+    """A fact of a log, of the plan that was said to have been run just before, else of what runs now."""
+    tried = scene.focus if scene.context.topic is Topic.REPORTED else None
+    return fact if tried is None else fact.model_copy(update={"plan": tried})
 
 
 def _read(said: str, text: str, scene: Scene) -> Message:

@@ -96,6 +96,11 @@ def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question
     answer.add(f"The ranking itself stays: {', '.join(str(plan) for plan in conversation.order)}.")
 
 
+def names_criterion(text: str) -> bool:
+    """Whether it names a figure that plans can be compared by."""
+    return bool(_criteria(text))
+
+
 def _criteria(text: str) -> list[_Criterion]:
     """What a text names to compare by, in its order."""
     named = [(found.start(), criterion) for words, criterion in _CRITERIA if (found := re.search(words, text, re.I))]

@@ -6,7 +6,7 @@ import re
 from asap.chat.answers.phrasing import expectation, fit
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.plausibility import SAYS_MFU
+from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, SAYS_MFU
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
@@ -31,6 +31,10 @@ def target(conversation: Conversation, answer: ReplyBuilder, question: Question)
     if ratio >= 1:
         answer.add("What runs now is expected to reach that already.")
         return
+    now = _now(conversation).mfu
+    if now is not None and now.value / ratio > HIGHEST_PUBLISHED_MFU:
+        wanted, best = format_percent(now.value / ratio), format_percent(HIGHEST_PUBLISHED_MFU, 0)
+        answer.add(f"That takes an MFU of {wanted}; no run of any model has published more than {best}.")
     change = f"a step that is {format_percent(1 - ratio)} shorter, {format_percent(1 / ratio - 1)} more throughput"
     current = conversation.proposals
     rows = [(_odds(one.prediction, ratio), rank, one.prediction) for rank, one in enumerate(current, 1)]

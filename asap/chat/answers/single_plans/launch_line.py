@@ -20,6 +20,13 @@ _OF_A_PLAN = (
     r"(?:it|(?:that|this)(?: one)?|#?[1-3]|(?:proposal|option|plan)\s+\d|the \w+ one)"
 )
 _END = r"(?=\W*$|\s*[,;.]\s|\s+(?:then|please|now|again|to (?:paste|run|launch|use|copy))\b)"
+_NOUN = re.compile(
+    r"(?:^|[.;,!]\s+)\W*(?:(?:ok(?:ay)?|and|so|now|then|just|the)\W+)*(?:(?:launch(?:er)?|cli|paste|exact|full|actual|whole)\s+)?"
+    r"(?:commands?|lines?|args|arguments|flags|overrides|toml|ya?ml|snippet)"
+    r"(?:\s+(?:for|of|to run)\s+(?:it|that|this|#?[1-3]|proposal \d))?(?:\s+(?:please|now|then))?\W*$",
+    re.I,
+)
+"""Nothing but what is wanted: "args please", "the line for 2"."""
 _ASKS = re.compile(
     r"\bpaste(?: (?:it|that|this|me|us|the|[1-3]|proposal)\b|able\b|\W*$)"
     r"|\b(?:what(?:'s| is| are)|give|show|send|need|want|get|print|drop|got)(?: (?:me|us))?(?: (?:the|a|its|that))?"
@@ -36,6 +43,8 @@ _WHERE = re.compile(
     re.I,
 )
 """Asks where the settings are written."""
+_OF_FILES = re.compile(r"\b(?:traces?|profiles?|logs?|dumps?|nsys|xplane|snapshots?|checkpoints?|data(?:set)?)\b", re.I)
+"""Files that somebody has, and no settings."""
 _PLACES: dict[Stack, str] = {
     "maxtext": "They are key=value pairs: behind the YAML file on the command line, which wins, or in that file.",
     "megatron": "They are arguments of the command that starts the training, in the place of those of the same name.",
@@ -53,7 +62,13 @@ _PLACES: dict[Stack, str] = {
 
 def asks_where(question: Question) -> bool:
     """Whether it asks into which file or where the settings go."""
-    return _WHERE.search(question.text) is not None and question.change.empty and question.refs.wish is None
+    of_files = _OF_FILES.search(question.text) is not None
+    return (
+        _WHERE.search(question.text) is not None
+        and not of_files
+        and question.change.empty
+        and question.refs.wish is None
+    )
 
 
 def where(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -64,18 +79,22 @@ def where(conversation: Conversation, answer: ReplyBuilder, question: Question) 
 
 def asks_launch_line(question: Question) -> bool:
     """Whether it asks for what is to be pasted."""
-    return _ASKS.search(question.text) is not None and question.change.empty and question.refs.wish is None
+    asked = _ASKS.search(question.text) is not None or _NOUN.search(question.text) is not None
+    return asked and question.change.empty and question.refs.wish is None
 
 
 def launch_line(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Of each plan that is named, else of the one spoken of, else of the first; nobody asks for what runs already."""
-    for plan in question.plans or _spoken_of(conversation):
+    for plan in plans_to_run(conversation, question):
         plan_answers.maxtext(conversation, answer, plan)
     if not answer.lines:
         answer.add('There is no proposal to run. Name a plan, as in "the line for data=16 model=4".')
 
 
-def _spoken_of(conversation: Conversation) -> tuple[Plan, ...]:
+def plans_to_run(conversation: Conversation, question: Question) -> tuple[Plan, ...]:
+    """The plans that are named, else the one spoken of, else the first; what runs needs no line."""
+    if question.plans:
+        return question.plans
     focus = conversation.focus
     if focus is not None and whole(conversation, focus) != conversation.study.plan:
         return (focus,)

@@ -4,6 +4,7 @@ import re
 
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.fit_check import how_to_check
+from asap.chat.answers.single_plans.quoted_memory import with_verdict
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -50,6 +51,7 @@ def memory_figure(conversation: Conversation, answer: ReplyBuilder, question: Qu
     spoken_of = [conversation.focus] if conversation.focus else []
     known = [
         *question.plans,
+        *with_verdict(conversation, question.text),
         *_quoted(conversation, question),
         *spoken_of,
         *conversation.order,

@@ -18,12 +18,15 @@ _PLACE = re.compile(
     r"\b(?:inside|within|with-?in|in|to|on|across|cross\w*|leav\w+|span\w*|over|between|fits?)\s+(?:just\s+|only\s+)?"
     r"(?:(?:one|a|an|the|each|its|single|same|several|two|more)\s+){0,2}"
     r"(?:nodes?|servers?|hosts?|machines?|box(?:es)?|nvlink(?: domain)?|nvswitch|island|slice|pod)\b"
-    r"|\b(?:intra|inter|cross)[- ]?node\b",
+    r"|\b(?:intra|inter|cross)[- ]?node\b"
+    r"|\b(?:on|over|via|through|us(?:e|es|ing))\s+(?:the\s+)?(?:ib|infiniband|roce|nvlink|ici|dcn|scale-?(?:out|up))\s+or\s+\w+"
+    r"|\b(?:on|onto|to|along|over|around|across|in)\s+(?:(?:an?|the|each|its|single|same|other|another|one|two|both|ici|long"
+    r"|short|x|y|z)\s+){0,3}(?:rings?|torus|tori|dim\w*|wraparound|physical axis)\b",
     re.I,
 )
 _AXIS = re.compile(
     r"\b(?:(?:tp|pp|cp|ep|dp|fsdp)\d*|tensor|pipeline|context|expert|data)\b|\b(?:model|seq\w*) (?:axis|parallel\w*)"
-    r"|\baxis\b|\baxes\b",
+    r"|\ball-to-all\b|\ball-?reduc\w*|\ball-?gather\w*|\baxis\b|\baxes\b",
     re.I,
 )
 
@@ -54,7 +57,8 @@ def placement(conversation: Conversation, answer: ReplyBuilder, question: Questi
         f" {INNERMOST[0]} outwards ({', '.join(INNERMOST)}), and predictions take each axis where that puts it."
         if chip.scaleup is not None
         else "All chips of a slice are joined by ICI, whatever host they belong to: hosts bound no axis. Only what is"
-        " written as dcn.… goes between slices."
+        " written as dcn.… goes between slices. Which rings of the torus an axis takes the launcher chooses from the"
+        " degrees: no lever here moves it, so I cannot say what a swap brings."
     )
     answer.focus = plans[0]
 

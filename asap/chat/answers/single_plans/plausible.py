@@ -14,6 +14,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, format_seconds
+from asap.plans import Plan
 from asap.reports.phrases import interval
 
 _JUDGES = re.compile(
@@ -23,10 +24,26 @@ _JUDGES = re.compile(
 )
 
 
+_RATES = {"tokens/s", "tokens/s/chip", "FLOP/s"}
+_RATED = re.compile(
+    r"^\W*(?:(?:so|and|but|ok|hm+)\W+)*(?:is|are|isn't|aren't|was)\s+(?:(?:our|the|about|around|only|just)\s+|~)*\d[^?]*?"
+    r"\b(?:good|bad|ok(?:ay)?|fine|normal|high|low|slow|fast|great|decent|reasonable|typical|alright|poor|acceptable"
+    r"|expected|terrible|awful|any good)\b",
+    re.I,
+)
+"""Asks whether a rate that it names is a good one: "is 531 tok/s/gpu bad for 70b"."""
+
+
 def judges(question: Question) -> bool:
     """Whether it asks if figures of speed that were just given are good ones."""
     of_before = question.context.topic is Topic.THROUGHPUT and not question.amounts and question.change.empty
     return of_before and _JUDGES.search(question.text) is not None
+
+
+def judges_rate(question: Question) -> bool:
+    """Whether it asks if a rate that it names is a good one."""
+    rated = _RATED.search(question.text) is not None and question.change.empty and not question.refs.written
+    return rated and any(amount.unit in _RATES for amount in question.amounts)
 
 
 def plausible(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -66,9 +83,12 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
         side = "below" if seconds < step.low else "above" if seconds > step.high else "within"
         answer.add(f"{format_seconds(seconds)} is {side} what is expected of {plan}: {interval(step)}.")
         answer.add_figure(f"{plan}: step time", step)
+    answer.complete = True
     mfu = mfu_of_step(study, seconds)
     if mfu is not None:
         answer.add(f"With this model and batch it would be an MFU of {format_percent(mfu, 0)}: {_verdict(mfu)}.")
+    if _RATED.search(question.text):
+        answer.add(*_beside_best(conversation, plan))
     if not answer.lines:
         answer.add("I cannot tell: that follows from the architecture, batch and sequence, not all on record.")
 
@@ -76,8 +96,11 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
 def _judged(conversation: Conversation, question: Question) -> list[str]:
     """Whether the figures that were just given are good: "whats my mfu" · "is that good?"; empty if none were."""
     plan = conversation.focus
-    if question.context.topic is not Topic.THROUGHPUT or plan is None:
-        return []
+    return [] if question.context.topic is not Topic.THROUGHPUT or plan is None else _beside_best(conversation, plan)
+
+
+def _beside_best(conversation: Conversation, plan: Plan) -> list[str]:
+    """The MFU of a plan beside the best that was published and that is proposed."""
     mfu = prediction_of(conversation, plan).mfu
     if mfu is None:
         return ["Whether that is good says the MFU, which is unknown without the architecture, batch and sequence."]

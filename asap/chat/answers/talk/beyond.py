@@ -49,6 +49,31 @@ def learning_left_out(question: Question) -> str | None:
     )
 
 
+_VERSION = re.compile(
+    r"\b(?:jax|jaxlib|libtpu|cuda|nccl|cudnn|torch|pytorch|drivers?|transformer[- ]engine|te)\s*(?:version\s*)?"
+    r"v?\d+\.\d+[\w.]*",
+    re.I,
+)
+_JUDGED = re.compile(
+    r"\b(?:old|new|ok(?:ay)?|fine|enough|recent|outdated|good|bad|slow|upgrade|update|supported|matters?)\b", re.I
+)
+
+
+def asks_version(question: Question) -> bool:
+    """Whether it asks what the version of a library is worth."""
+    text = question.text
+    return _VERSION.search(text) is not None and (is_question(text) or _JUDGED.search(text) is not None)
+
+
+def versions(conversation: Conversation, answer: ReplyBuilder) -> None:
+    """Versions are on no record: a run with each tells."""
+    answer.complete = True
+    answer.add(
+        "I judge no versions of libraries: no figure here hangs on one, and nothing is recorded. Run the same steps"
+        " with each, and state both: the difference is the version's.",
+    )
+
+
 def learning(conversation: Conversation, answer: ReplyBuilder) -> None:
     """A question or a remark on loss, accuracy or convergence."""
     answer.add(

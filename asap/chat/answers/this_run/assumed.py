@@ -21,6 +21,7 @@ _SWITCHED = re.compile(
     r"|in (?:your|the) (?:numbers?|figures?|predictions?))\b"
     r"|\b(?:do|did) (?:you|u)\b[^.?!]*\b(?:assum\w*|tak\w*|expect\w*|consider\w*|account\w*|model\w*|count\w*)\b"
     r"|\bare (?:you|u) (?:assum|tak|expect|consider|account|model|count|includ)\w*ing\b"
+    r"|^\W*(?:(?:and|so|ok|btw|with)\W+)*[\w-]+(?: [\w-]+)? (?:on|off|enabled|disabled|included)\W*\?"
     r"|\b(?:you(?:'re| are)?|u) assum\w*|\bassuming\b",
     re.I,
 )
@@ -58,6 +59,16 @@ _ASSUMPTIONS = (
         r"overlap\w*|async\w*|latency hiding",
         lambda study: "Of each collective, as much is hidden behind compute as published runs of this kind of stack and"
         " chip hide; the rest counts as exposed. Ask for the collectives to see both.",
+    ),
+    _assumption(
+        r"mega-?blox|grouped[- ]?(?:gemms?|matmuls?)|(?:sparse|ragged)[_ ](?:matmul|dot)|drop(?:less|ping)"
+        r"|token[- ]drop\w*",
+        lambda study: (
+            f"Experts are computed with a capacity factor of {_work(study).capacity_factor:g}, dropped tokens and empty"
+            " slots included."
+            if _work(study).capacity_factor
+            else "Experts are taken as dropless, in grouped products: a token is computed once by each of its experts."
+        ),
     ),
     _assumption(
         r"balanc\w*|routing|router",

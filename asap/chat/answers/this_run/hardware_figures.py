@@ -26,6 +26,7 @@ _ASKS = re.compile(
     r"\b(?:what|which|how (?:much|many|fast)|where)\b[^.?!]*\b(?:assum\w*|us(?:e|es|ed|ing)|tak(?:e|es|en|ing)|count\w*"
     r"|have|reckon\w*|bas(?:ed|is)|from)\b"
     r"|\b(?:do|did|are|have) you\b[^.?!]*\b(?:us(?:e|ed|ing)|assum\w*|count\w*|account\w*)\b"
+    r"|\b(?:max(?:imum)?|peak|rated|nominal|data ?sheet) (?:\w+ )?(?:[tp]?[- ]?flops?\b|bandwidth|bw\b)"
     r"|\b(?:your|assumed) (?:\w+ ){0,2}(?:figure|number|rate|bandwidth|peak)s?\b",
     re.I,
 )

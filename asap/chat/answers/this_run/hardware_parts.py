@@ -92,7 +92,8 @@ PARTS = (
         "the network between nodes", _network, "network.bandwidth", "network_efficiency",
     ),
     _part(
-        r"hbm(?:2e?|3e?)? (?:bandwidth|bw|rate|speed)|memory (?:bandwidth|bw)|hbm(?=[^?!]*\d\s*[TG]B/s)",
+        r"hbm(?:2e?|3e?)? (?:bandwidth|bw|rate|speed)|(?:peak|max(?:imum)?) (?:bandwidth|bw)"
+        r"|memory (?:bandwidth|bw)|hbm(?=[^?!]*\d\s*[TG]B/s)",
         "HBM bandwidth",
         lambda hardware: [(hardware.chip.hbm_bandwidth, "of one chip")], "hbm_bandwidth", "memory_efficiency",
     ),
@@ -104,7 +105,8 @@ PARTS = (
         "host_bandwidth", None,
     ),
     _part(
-        r"peak(?: flops?(?:/s)?| tera\w+| compute| rate)?|t-?flop\w*(?= peak)|[tp]-?flop\w*", "the peak",
+        r"peak(?! (?:hbm|memory|bandwidth|bw)\b)(?: flops?(?:/s)?| tera\w+| compute| rate)?"
+        r"|t-?flop\w*(?= peak)|[tp]-?flop\w*", "the peak",
         _peak, "peak_flops", "matmul_efficiency", "FLOP/s",
     ),
 )  # fmt: skip

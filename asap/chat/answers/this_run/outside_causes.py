@@ -19,7 +19,7 @@ _SUSPECTED = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|likely|suspect\w*|wonder\w*|looks like|i (?:think|guess|bet)|could|might|may"
     r"|can|is (?:it|that|this)|isn't (?:it|that|this)|are (?:we|they)|explain\w*|caus\w+|because|due to|problem|issue"
     r"|culprit|in (?:your|the) (?:numbers?|figures?|predictions?|estimates?)|includ\w*|account\w*|count\w*|consider\w*"
-    r"|matters?|affect\w*|hurt\w*|slow\w*|lag\w*|hang\w*|worth|(?:it|that|this)(?: is|'s))\b",
+    r"|matters?|affect\w*|hurt\w*|slow\w*|lag\w*|hang\w*|worth|costs?|overhead|(?:it|that|this)(?: is|'s))\b",
     re.I,
 )
 
@@ -84,7 +84,7 @@ _CAUSES = (
     ),
     _cause(
         r"(?:async\w*|distributed|dcp|orbax|model|frequent|sav\w+|writ\w+)[- ]checkpoint\w*"
-        r"|checkpoint[- ](?:sav\w*|writ\w*|interval|frequency|upload\w*)|evaluat\w+|evals?",
+        r"|checkpoint[- ](?:sav\w*|writ\w*|interval|frequency|overhead|costs?|time|upload\w*)|evaluat\w+|evals?",
         "Checkpoints and evaluation",
         "a few steps are far longer than their neighbours, at a regular distance; the others tell the step. Written"
         " beside the step they cost host memory, and nothing of the step but the copy",

@@ -68,7 +68,7 @@ def roofline(conversation: Conversation, answer: ReplyBuilder, question: Questio
     """The program under the roofline of its device, and the operations under theirs."""
     listed, profile = _listed(conversation, answer), conversation.study.profile
     if profile is None or not listed:
-        answer.add(*_roof_of_the_chip(conversation.study), *_least_step(conversation))
+        answer.add(*_roof_of_the_chip(conversation.study), *least_step(conversation))
         return
     named = [operation for operation in listed if operation.name in question.operations]
     for operation in named:
@@ -163,7 +163,7 @@ def _roof_of_the_chip(study: Study) -> list[str]:
     ]
 
 
-def _least_step(conversation: Conversation) -> list[str]:
+def least_step(conversation: Conversation) -> list[str]:
     """The step if all chips computed at their peak, and nothing else took time; nothing without MFU."""
     plan = conversation.study.plan
     found = prediction_of(conversation, plan) if plan is not None else None

@@ -7,6 +7,7 @@ from asap.chat.understanding.quantities.model_names import other_model
 from asap.study.study import Study
 
 _SIZES = {"chips", "slices"}
+_OF_MODEL = ("layers", "experts", "experts_per_token", "kv_heads", "vocab", "d_model")
 _ALREADY = re.compile(r"\balready\b", re.I)
 _SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
 """Words with which even the optimizer of now is a change: "what if we used adamw"."""
@@ -26,12 +27,23 @@ def real_change(change: Change, study: Study) -> Change:
         change = change.model_copy(update={"model": other_model(change.model, study.experiment.model)})
     if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
         change = change.model_copy(update={"hardware": None})
+    change = _without_model_as_it_is(change, study)
     chips = change.get("chips")
     if change.get("slices") is not None:
         return change
     if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
         return change
     return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})
+
+
+def _without_model_as_it_is(change: Change, study: Study) -> Change:
+    """The change without counts that the model on record has: "we have 32 layers" of 32."""
+    model = study.experiment.model
+    if model is None:
+        return change
+    now = {thing: getattr(model, thing) for thing in _OF_MODEL}
+    left = tuple((thing, to) for thing, to in change.counts if thing not in now or to.of(now[thing]) != now[thing])
+    return change.model_copy(update={"counts": left})
 
 
 def without_settings_as_they_are(change: Change, study: Study, text: str) -> Change:

@@ -57,6 +57,7 @@ r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
     (r"slices?\b|pods?\b", "slices", 1),
     (r"(?:nodes?|hosts?|racks?)\b", "nodes", 1),
     (r"(?:steps?|iter(?:ation)?s?)\b(?! of)", "steps", 1),
+    (r"(?:wide|hidden|ffn?|intermediate|dim(?:ension)?s?)\b", "other", 1),
     (r"layers?\b", "layers", 1),
     (
         r"experts?\s*(?:/|per|an?|each|on (?:an?|each))\s*(?:chip|device|core|gpu|tpu|rank|node|host|server|machine)\b",
@@ -83,6 +84,8 @@ _FACTOR = re.compile("|".join(rf"\b(?:{words})\b" for words in _FACTORS), re.I)
 _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1,4}?(?:up |down )?to\s+\d", re.I)
 """A factor with what it leads to: "double the sequence to 16k"."""
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
+_SOME_OF = re.compile(r"\b(?:last|first|top|bottom|initial|final|other|every|some|middle)\s+$", re.I)
+"""Before a number of layers: so many of those that there are."""
 _ARROW = re.compile(r"\s*(?:-+>|=>|→)\s*\$?\d")
 """Behind a number, that it becomes the next one: "8k -> 4k"."""
 
@@ -148,6 +151,7 @@ def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale
     offset = end + (rest.end() if rest else 0)
     for pattern, unit, factor in _UNITS:
         if match := re.compile(pattern, re.I).match(text, offset):
+            unit = "of the layers" if unit == "layers" and _SOME_OF.search(text[:start]) else unit
             return Amount(value * factor, unit, start, match.end(), text[start : match.end()], before)
     hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
     if hourly and not scale and (value % 1 or _PAID.search(text)):

@@ -11,6 +11,7 @@ from asap.chat.understanding.quantities.hardware_names import INSTEAD, hardware_
 from asap.chat.understanding.quantities.model_names import model_in
 from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.offloading import offloading_in
+from asap.chat.understanding.quantities.recomputed_modules import recomputed_modules_in
 from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
@@ -80,7 +81,8 @@ _OPTIMIZER = re.compile(
 )
 _REMAT = re.compile(
     r"\b(?:remat\w*|(?:re)?comput\w* (?:nothing|everything|policy)|recomput\w*|(?:activation"
-    r"|gradient)? ?checkpointing|rematerial\w*|(?-i:AC))\b",
+    r"|gradient)? ?checkpointing|rematerial\w*|(?-i:AC)"
+    r"|activation_checkpoint\w*|recompute_granularity)\b",
     re.I,
 )
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
@@ -221,7 +223,7 @@ def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
 
 def is_of_settings(change: Change) -> bool:
     """Whether all that is to change is set by a plan, beside its mesh."""
-    of_plan: set[Thing] = {"microbatches", "micro_batch_size", "pipeline_repeats"}
+    of_plan: set[Thing] = {"microbatches", "micro_batch_size", "pipeline_repeats", "loss_chunks"}
     named = {name for name in Change.model_fields if getattr(change, name) != getattr(Change(), name)}
     settings = named <= {"counts", "remat", "state", "offload"} and dict(change.counts).keys() <= of_plan
     named_values = not any(to.example for _, to in change.counts)
@@ -244,6 +246,8 @@ def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
         fields["microbatches"] = max(round(sequences / own), 1)
     if (repeats := change.get("pipeline_repeats")) and (count := repeats.of(plan.pipeline_repeats)):
         fields["pipeline_repeats"] = count
+    if (chunks := change.get("loss_chunks")) and (count := chunks.of(plan.loss_chunks or 1)):
+        fields["loss_chunks"] = count
     return plan.model_copy(update=fields) if fields else plan
 
 
@@ -255,6 +259,8 @@ def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | 
 def _remat(text: str, earlier: Change | None) -> "Policy | Literal['any'] | None":
     if (kept := saved_tensors_in(text)) is not None:
         return kept
+    if (modules := recomputed_modules_in(text)) is not None:
+        return modules
     if _NO_REMAT.search(text):
         return Remat.NONE
     text = _INSTEAD_OF_POLICY.sub(" ", text)

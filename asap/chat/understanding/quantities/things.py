@@ -15,7 +15,7 @@ from asap.chat.understanding.quantities.comparatives import direction
 Thing = Literal[
     "batch", "per_device_batch", "local_batch", "micro_batch_size", "sequence", "chips", "slices", "layers", "experts",
     "experts_per_token", "d_model", "kv_heads", "vocab", "microbatches",
-    "pipeline_repeats",
+    "pipeline_repeats", "loss_chunks",
 ]  # fmt: skip
 
 
@@ -54,6 +54,11 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
         r"pipeline[_ ]repeats|virtual (?:pipeline )?stages?|vpp?|interleav\w*(?: pipelin\w*| schedule)?",
     ),
     (
+        "loss_chunks",
+        r"loss[ _-]?(?:chunks?|chunking|tiles?)"
+        r"|(?:num[_ ])?(?:vocab\w*|logits?)[ _-]?(?:til(?:es?|ing)|chunks?|chunking)",
+    ),
+    (
         "batch",
         r"(?:global[_ -])?(?:train[_ -])?batch(?:es)?(?:[_ -]size)?|gbs|bs"
         r"|sequences (?:per|a|each|in a) (?:step|batch)",
@@ -71,7 +76,8 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ),
     (
         "experts_per_token",
-        r"(?<!your )(?<!the )(?<!my )top[- ]?(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
+        r"(?<!your )(?<!the )(?<!my )(?<!me )top[- ]?"
+        r"(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
         r"|experts per token|active experts",
     ),
     ("experts", r"experts?(?! parallel| shard| axis)"),
@@ -106,7 +112,7 @@ _LACKED = re.compile(
     re.I,
 )
 """Words before a technique that is not to be used."""
-_PER = re.compile(r"\b(?:per|each|every)\s+$", re.I)
+_PER = re.compile(r"\b(?:per|each|every)\s+$|\w/\s*$", re.I)
 _ONE = re.compile(r"\b(?:our|the|a|an|this|one|my)\s+$", re.I)
 """Before a chip of which something is said, and no number of them: "our chip has 16"."""
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)

@@ -39,7 +39,8 @@ _NAMED = re.compile(
 )
 _BARE = re.compile(r"(?<![\w=.:,$-])([1-9])(?![.,]?\d|\w|\s*%|-|\s+ways?\b)", re.I)
 _COUNTED = re.compile(
-    r"\b(?:pipeline|tensor|context|expert|data|fsdp|[dtcep]p|stages?|seq\w*|(?:micro)?batch\w*|chips?|[gt]pus?|devices?"
+    r"(?<!per )(?<!/)\b(?:pipeline|tensor|context|expert|data|fsdp|[dtcep]p|stages?|seq\w*|(?:micro)?batch\w*"
+    r"|chips?|[gt]pus?|devices?"
     r"|nodes?|hosts?|slices?|pods?|layers?|repeats?|chunks?) (?:with|on|of|for) $",
     re.I,
 )
@@ -61,6 +62,13 @@ _CHOSEN = (
         r"(?:(?:also|still|only|just)\s+)?(?:look|seem|sound|feel|leave|say|claim|promise|give|fit|oom|win|beat)s?\b",
         re.I,
     ),
+    re.compile(
+        r"\b(?:can|could|will|would|do|does|did|has|must|should|may|doesn't|don't|didn't|won't|can't)\s+(?P<chosen>[1-3])\s+(?:(?:also|still|even|really)\s+)?"
+        r"(?:go|run|work|fit|scale|be|do|use|need|take|hold|survive|help|change|require|keep|get|reach|beat|stay|rely"
+        r"|have|include|involve|contain|recompute|offload)\b",
+        re.I,
+    ),
+    re.compile(r"\b(?:is|was|isn't|wasn't)\s+(?:it\s+)?(?P<chosen>[1-3])\s+(?:not\s+)?the\s+(?:one|plan)\b", re.I),
     re.compile(r"^\W*(?:ok(?:ay)?|fine|so|right|alright|well)\W+(?P<chosen>[1-3])\s*[,.;:-]\s+(?=[a-z])", re.I),
     re.compile(
         r"\b(?:risks?|downsides?|drawbacks?|catch|trade-?offs?|cons|command|line|flags|interval)"
@@ -77,7 +85,8 @@ _CHOSEN = (
 
 
 _SPOKEN = re.compile(
-    r"(?:\b(?:in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show"
+    r"(?:\b(?:(?:what|how|tell (?:me|us)|more) about"
+    r"|in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show|help|helps"
     r"|(?:rul(?:e|es|ed)|knock\w*|tak\w+) out|kill(?:s|ed)?|eliminat\w+|exclud\w+)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
     r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
@@ -96,7 +105,9 @@ def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, 
         lone: which lone digits are ranks.
     """
     chosen = [place for pattern in _CHOSEN for match in pattern.finditer(text) for place in _chosen(match)]
-    found = [(at, rank) for at, rank in chosen if not any(a.start <= at < a.end for a in measured)]
+    found = [
+        (at, rank) for at, rank in chosen if not any(a.start <= at < a.end and a.unit != "other" for a in measured)
+    ]
     text = blanked(text, [(amount.start, amount.end) for amount in measured])
     for match in _NUMBERED.finditer(text):
         found.append((match.start(1), int(match[1])))

@@ -22,6 +22,8 @@ _FIGURE = re.compile(
     re.I,
 )
 """A line that reports a figure and does not say of what."""
+_ORDER = re.compile(r"\W*(?:show|give)\b", re.I)
+"""Asks for something, and reports nothing: "show 2"."""
 _NAMES = (
     (re.compile(r"\W*(?:(?:it|that)(?:'s| is| was)|its|thats|i mean|sorry|in|the|of|as|is)\b", re.I), ""),
     (re.compile(r"\W*(?:step|iter\w*)[ _-]?(?:time)?\b(?=\W*$|\s*(?:of|for|with|on)\b)", re.I), " s step "),
@@ -32,7 +34,7 @@ _NAMES = (
 
 def bare_figure(text: str) -> str | None:
     """The figure of a line that reports one, of which neither the unit nor the kind is said; ``None`` without it."""
-    found = _FIGURE.fullmatch(_WHOSE.sub(" ", without_plans(text)))
+    found = None if _ORDER.match(text) else _FIGURE.fullmatch(_WHOSE.sub(" ", without_plans(text)))
     return found["figure"] if found else None
 
 

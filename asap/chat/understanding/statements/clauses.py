@@ -22,6 +22,7 @@ from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_fact
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.subjects import unknown_subject
 from asap.chat.understanding.words.voices import is_order
+from asap.chat.understanding.words.wished import wishes_figure
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import plan_spans, without_plans
@@ -34,7 +35,7 @@ _OURS = re.compile(
     r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|logs?|profiler|wandb|tensorboard|console|trace|mfu|hbm|throughput)\b",
     re.I,
 )
-_STEP = re.compile(r"\b(?:steps?|iterations?)\b", re.I)
+_STEP = re.compile(r"\b(?:steps?|iter(?:ation)?s?)\b|\bs/it\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
@@ -47,8 +48,12 @@ _TRIED = re.compile(
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""
 
-_SPARES = re.compile(r"\W*(?:(?:and|or|also|but|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I)
+_SPARES = re.compile(
+    r"\W*(?:(?:and|or|also|but|so|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I
+)
 """Begins a part that needs no verb of its own beside a constraint: "tp must stay 2, no offload"."""
+_BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
+"""What a reason before it makes a constraint: "the host is weak, so no offloading"."""
 _NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
 """Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
@@ -103,7 +108,8 @@ def clause_facts(
             kept = [one.model_copy(update={"words": words}) for one in constraints]
             return [*_another_count(text, clause, study, kept), *kept]
         measured = bool(clause.refs.plans and happened(text) and any(amount.unit for amount in clause.amounts))
-        if has("strong", text) or (has("weak", text) and not measured) or is_order(text):
+        wished = wishes_figure(text) and any(amount.unit for amount in clause.amounts)
+        if wished or has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []
         if _is_foreign(text, study):
             return []
@@ -140,7 +146,10 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
     of_parts = [constraints for constraints in each if constraints]
-    return [one for constraints in of_parts for one in constraints] if len(of_parts) > 1 else whole
+    if not whole and not any(each) and len(parts) > 1 and _BARE.fullmatch(parts[-1].text):
+        return _spared(parts[-1], now)
+    ends_with_it = not whole and bool(each[-1]) and _SPARES.match(parts[-1].text) is not None
+    return [one for constraints in of_parts for one in constraints] if len(of_parts) > 1 or ends_with_it else whole
 
 
 def _another_count(text: str, clause: Clause, study: Study, kept: Sequence[StatedFact]) -> list[StatedFact | str]:

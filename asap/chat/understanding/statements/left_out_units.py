@@ -28,6 +28,12 @@ _SET_AGAINST = re.compile(
     rf"\d+(?:\.\d+)?{_BARE}",
     re.I,
 )
+_THE_REST = re.compile(
+    rf"\d\s?(?P<unit>ms|s|secs?|seconds?)\b[^;]*?\b(?:rest|others?|otherwise|normal(?:ly)?|most(?:ly)?)\b\W*"
+    rf"(?:(?:of (?:them|the steps)|steps|ones|are|is|take|at|about|around)\W+)*\d+(?:\.\d+)?{_BARE}",
+    re.I,
+)
+"""The steady step beside the long ones: "12 s every 50 steps, rest 4.5"."""
 _MEASURED = re.compile(rf"[,;]?\s*(?:,|;|\band\b|\bwhile\b)\s+(?=(?:(?:we|i)\s+(?:\w+ )?{_SEEN}|{_READ})\b)", re.I)
 _QUOTED_AFTER = re.compile(
     r"\s*[,;]?\s+(?:(?:but|and|while|where|whereas|though|vs\.?)\s+)?(?=(?:you|your \w+|the (?:report|analysis))\s+"
@@ -95,6 +101,7 @@ def with_units(text: str) -> str:
     text = _NAMED_BEFORE.sub(lambda found: f"{found.group()} {found['name']}", text)
     text = _MFU.sub(lambda found: f"{found.group()} %", text)
     text = _HBM_OF.sub(_held, text)
+    text = _THE_REST.sub(lambda found: f"{found.group()} {found['unit']}", text)
     return _SET_AGAINST.sub(lambda found: f"{found.group()} {found['unit']}{found['name'] or ''}", text)
 
 

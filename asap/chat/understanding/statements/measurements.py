@@ -7,6 +7,7 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.plausibility import mfu_of_rate
 from asap.chat.understanding.quantities.amounts import Amount
+from asap.chat.understanding.statements.sporadic import without_sporadic
 from asap.chat.understanding.words.doubt import has
 from asap.core.units import GIB
 from asap.study.study import Study
@@ -30,6 +31,12 @@ _OF_THE_RUN = re.compile(
     r"\b(?:after|within|for|until|past|every)\s+(?:(?:about|around|only|just|the first|roughly)\s+)*$", re.I
 )
 """Before a time that is of the whole run, and not of a step: "died after 10 min"."""
+_AFTERWARDS = re.compile(
+    r"\b(?:after|past|behind|without|excluding|once)\s+(?:the\s+)?"
+    r"(?:warm-?(?:ed )?up|compil\w+|start-?up|initiali[sz]ation)\b",
+    re.I,
+)
+"""Says that a step is a steady one: "4.4 s after warmup"."""
 _BYTES = {"GiB": float(GIB), "GB": 1e9}
 _NEAR = 24
 """Characters behind a share within which "slower" or "faster" belongs to it."""
@@ -38,7 +45,7 @@ _NEAR = 24
 def figures_in(clause: str, amounts: Sequence[Amount], study: Study) -> list[StatedFact]:
     """The measured figures of a clause, without plan; what a later "not 8.4" corrects is left out."""
     found: list[StatedFact] = []
-    for amount in amounts:
+    for amount in without_sporadic(clause, amounts):
         if amount.before:
             continue
         fact = _figure(clause, amount, study)
@@ -67,7 +74,7 @@ def _is_of_the_run(clause: str, amount: Amount) -> bool:
 def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
     near, value = clause[amount.start : amount.end + _NEAR], amount.value
     if amount.unit == "s":
-        if has("other_times", clause) or _is_of_the_run(clause, amount):
+        if has("other_times", _AFTERWARDS.sub(" ", clause)) or _is_of_the_run(clause, amount):
             return None
         return StatedFact(claim=Claim.STEP_TIME, value=value, words=clause)
     if amount.unit in {"%", "x"} and (_SLOWER.search(near) or _FASTER.search(near)):

@@ -69,7 +69,12 @@ def happened(clause: str) -> bool:
     """Whether a clause reports, or is as terse as a report: "proposal 2: 2.1 s"."""
     words = re.findall(r"[a-z]{2,}", clause.lower())
     terse = len(words) <= _TERSE_WORDS and not {"is", "are"} & set(words)
-    return terse or any(pattern.search(clause) for pattern in (_HAPPENED, _LABELLED))
+    return terse or reports(clause)
+
+
+def reports(clause: str) -> bool:
+    """Whether a clause has the words or the form of a report."""
+    return any(pattern.search(clause) for pattern in (_HAPPENED, _LABELLED))
 
 
 def against_another(clause: str, *, that_runs_now: bool) -> bool:

@@ -26,6 +26,11 @@ _CRASH = re.compile(
     r"RESOURCE_EXHAUSTED: |out of memory\. Tried to allocate|OutOfMemoryError: |^Traceback \(most recent", re.I
 )
 """Forms in which programs, and not engineers, say it."""
+_ALONE = re.compile(
+    r"\s*(?:[\w.]{0,60}(?:Error|Exception)\s*:\s*|\[?\w{1,20} ?\d{0,6}\s?[:\]]{1,2}\s*){0,4}"
+    r"(?:RESOURCE_EXHAUSTED: |(?:CUDA|HIP) out of memory\.|[\w.]{0,60}OutOfMemoryError: )"
+)
+"""Begins a line of a program by itself, whatever name of an error or rank stands before it."""
 _RECORD = re.compile(
     r"\s*(?:\[|[IWEF]\d{4} |\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b"
     r"|(?:rank|worker|node)[ _-]?\d+:|\d+: )"
@@ -86,7 +91,8 @@ def pasted_log(text: str, study: Study) -> PastedLog | None:
 def is_log(lines: Sequence[str]) -> bool:
     """Whether lines are a training log: they complete some steps, most are records, or a program ran out of memory."""
     records = sum(_RECORD.match(line) is not None for line in lines)
-    crashed = len(lines) > 1 and any(_ran_out(line) and _CRASH.search(line) for line in lines)
+    dies = [line for line in lines if _ran_out(line) and _CRASH.search(line)]
+    crashed = bool(dies) and (len(lines) > 1 or _ALONE.match(dies[0][:LONGEST_LINE]) is not None)
     return crashed or len(_steps(lines)) >= _FEWEST_STEPS or records >= max(_FEWEST_RECORDS, len(lines) / 2)
 
 

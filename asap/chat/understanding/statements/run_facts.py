@@ -33,12 +33,15 @@ _PER_DEVICE = re.compile(r"\bper[- _](?:device|chip|gpu|core|tpu)(?![a-z])", re.
 _LOCAL = re.compile(r"\blocal[- _]batch|\blbs\b", re.I)
 _MICRO_BATCH = re.compile(rf"\b(?:micro[- _]?batch|mbs)(?!es){_COUNT}(\d{{1,6}})\b(?!\s*(?:k|m|ms|s\b|%|\.\d))", re.I)
 _BY_SEQUENCE = re.compile(
-    r"\s*(?:sequences?\s*)?(?:[x×*]|of)\s*(\d{2,})\s*(k)?(?:\s*(?:tokens?|toks?))?\b(?!\s*(?:gpu|chip|tpu))", re.I
+    r"\s*(?:sequences?\s*)?(?:[x×*]|of)\s*(\d{2,}|\d+(?=\s?k\b))\s*(k)?(?:\s*(?:tokens?|toks?))?\b(?!\s*(?:gpu|chip|tpu))",
+    re.I,
 )
 """Behind a batch, the length of its sequences: "batch is 64 x 4096"."""
 _SEQUENCE = re.compile(
     rf"\b(?:sequences?|context|seq\w*|max_target_length)(?:[\s_]*(?:len\w*|window))?{_COUNT}(\d+)\s*(k)?\b(?!-way)"
-    r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|seq(?:uence)?\b|(?<=k )seq(?:uence)?s\b)",
+    r"|\b(?:at|with) (?:an? )?(\d+)\s*(k)?(?:[- ]tokens?)? (?:context|seq(?:uence)?\b|(?<=k )seq(?:uence)?s\b)"
+    r"|\b(?:sequences?|seqs?|samples|documents|docs)\s+(?:are|is|were|get)\s+(?:\w+\s+)?"
+    r"(?:pack|pad|cut|truncat|chunk|concatenat)\w*\s+(?:in)?to\s+(\d+)\s*(k)?\b",
     re.I,
 )
 _OURS = re.compile(
@@ -78,7 +81,7 @@ def run_facts(
         stated = next((each.value for each in found if isinstance(each, StatedFact) and each.value), None)
         found.append(_micro_batch(int(size[1]), round(stated) if stated else None, study, words))
     if told and (sequence := _SEQUENCE.search(rest)) and not _denied(rest[: sequence.start()]):
-        found.append(_sequence(digits(sequence[1] or sequence[3]), bool(sequence[2] or sequence[4]), words))
+        found.append(_sequence(digits(sequence[1] or sequence[3] or sequence[5]), any(sequence.group(2, 4, 6)), words))
     if _RUNNING.search(rest) and outcome_in(rest) is None and not re.search(r"\d ?m?s\b|%", rest):
         whole = [study.complete(plan) for plan in refs.written[:1]]
         found += [_running(plan, study, words) for plan in whole]

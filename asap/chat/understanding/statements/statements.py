@@ -19,6 +19,7 @@ from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
 from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
+from asap.chat.understanding.statements.sporadic import sporadic_in
 from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
@@ -174,6 +175,8 @@ def _read_clause(text: str, scene: Scene, found: _Found) -> Plan | None:
         found.complaints += map(which_plan, nameless)
     (found.supposed if imagined else found.evidence).extend(facts)
     found.complaints += [item for item in items if isinstance(item, str) and not imagined]
+    if not imagined and (of_single_steps := sporadic_in(text, clause.amounts)) is not None:
+        found.complaints.append(of_single_steps)
     if not items and not imagined and (unclear := unit_missing(text)) is not None:
         found.complaints.append(unclear)
     elif not items and not imagined and (figure := bare_figure(text)) is not None:

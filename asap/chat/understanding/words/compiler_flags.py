@@ -6,7 +6,7 @@ from asap.chat.understanding.quantities.blanked import blanked
 from asap.flags.environment import GivenFlag
 
 _NAMED = re.compile(
-    r"(?<![\w=.])(?:--?)?(?P<name>(?i:(?:xla|libtpu|tpu|megascale)_\w+)|(?:NCCL|CUDA|NVTE|TORCH|PYTORCH|XLA)_[A-Z_\d]+)"
+    r"(?<![\w=.])(?:--?)?(?!(?:XLA_FLAGS|LIBTPU_INIT_ARGS)\b)(?P<name>(?i:(?:xla|libtpu|tpu|megascale)_\w+)|(?:NCCL|CUDA|NVTE|TORCH|PYTORCH|XLA)_[A-Z_\d]+)"
     r"(?!\w)(?:\s*=\s*(?P<value>[^\s,;?!]+))?"
 )
 _HOLDERS = {"LIBTPU_INIT_ARGS", "XLA_FLAGS"}

@@ -81,6 +81,12 @@ _WITHIN = re.compile(
 """As wide as a node: "tp must stay within a node"."""
 _HYBRID = re.compile(r"\bhsdp\s*(?:of\s+|at\s+|=\s*)?(\d+)\s*[x×]\s*(\d+)\b", re.I)
 """Replicas, and devices that each is sharded over."""
+_HYBRID_BY_NODE = re.compile(
+    r"\bhsdp\b(?!\s*(?:of\s+|at\s+|=\s*)?\d+\s*[x×])[^.?!]{0,30}?\b(?:(?:shard\w*|fsdp)\s+(?:inside|within|in|over)\s+(?:(?:a|the|each|one"
+    r"|every)\s+)?node|replicat\w*\s+(?:across|between|over)\s+(?:the\s+)?nodes)\b",
+    re.I,
+)
+"""Replicas over the nodes, each sharded inside of one."""
 _NODES = re.compile(r"node|host|server|machine", re.I)
 _NEEDED = re.compile(
     r"\b(?:need(?:ed)?|necessary|required|pointless|overkill|excessive|wasteful|useless|too much|mistake|waste"
@@ -112,6 +118,7 @@ def with_degrees_written(text: str, study: Study) -> str:
     text = _WITHIN.sub(lambda match: f"{match['must']} be at most {each}" if each else match.group(), text)
     text = _INSTEAD.sub(lambda match: f"{match['written']} {match['old']}=1", text)
     text = _without(text)
+    text = _HYBRID_BY_NODE.sub(lambda match: _by_node(match, study), text)
     text = _HYBRID.sub(lambda match: f"replica={_count(match[1])} fsdp={_count(match[2])}", text)
     text = _EITHER.sub(lambda m: f"{m['name']}={_count(m['count'])} or {m['name']}={m['second']}", text)
     for pattern in _MOVED:
@@ -119,6 +126,15 @@ def with_degrees_written(text: str, study: Study) -> str:
     for pattern in _SCALED:
         text = pattern.sub(lambda match: _scaled(match, study), text)
     return _unneeded(text, study)
+
+
+def _by_node(match: re.Match[str], study: Study) -> str:
+    """ "HSDP, shard inside the node" on 8 nodes of 8 is ``replica=8 fsdp=8``."""
+    hardware = study.slice
+    each = chips_per_node(hardware.chip) if hardware else None
+    if hardware is None or not each or hardware.devices <= each or hardware.devices % each:
+        return match.group()
+    return f"replica={hardware.devices // each} fsdp={each}"
 
 
 def _without(text: str) -> str:

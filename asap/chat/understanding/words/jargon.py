@@ -66,6 +66,16 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bac (?=off\b|on\b|full\b|selective\b|none\b)", "recomputation "),
     (r"\b(?:act(?:ivation)?s?|grad(?:ient)?) (?:ckpt\w*|checkpoints?)\b", "activation checkpointing"),
     (r"\bgrad(?:ient)?s?[- ]acc(?:um)?\b", "gradient accumulation"),
+    (r"\bckpts?\b", "checkpoint"),
+    (r"\bcf(?=\s*(?:of |=|is )?\s*\d)", "capacity factor"),
+    (
+        r"\b(anything|something|nothing|ones?|plans?|proposals?|options?) (?:that|which) (?:is|are|do|does)(?: not|n't)"
+        r" (?:(?:use|using|need|require|have|involve|an?|the) )*",
+        r"\1 without ",
+    ),
+    (r"\bgas\b(?=\s*(?:=|of\b|to\b|at\b|\d))", "gradient accumulation steps"),
+    (r"\babt\b", "about"),
+    (r"\bteh\b", "the"),
     (r"\bmicro ?bs\b", "micro batch size"),
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
@@ -80,6 +90,12 @@ _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
 _LINKS_BARE = re.compile(r"(?<![\w.])(\d{1,2}\s?x\s?(?:25|50|100|200|400|800))(?![\w.])", re.I)
 """Links of a node by their rate, without its unit."""
+_MICROBATCHES = re.compile(r"(?<![\w.=])(\d{1,3})\s?mb(?![\w/])", re.I)
+"""A number of microbatches, unless bytes are spoken of: "pp 8 with 16 mb"."""
+_OF_BYTES = re.compile(
+    r"\b(?:hbm|mem(?:ory)?|buffers?|bytes|gi?b|mib|kib|vmem|sram|cache|payload|messages?|sizes?|log|file|disk|network)\b",
+    re.I,
+)
 _GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
 """Bits of a network, bytes of anything else."""
 
@@ -90,4 +106,6 @@ def spelled_out(text: str) -> str:
         text = pattern.sub(words, text)
     if speaks_of_network(text):
         text = _LINKS_BARE.sub(r"\1Gb", text)
+    if not _OF_BYTES.search(text):
+        text = _MICROBATCHES.sub(r"\1 microbatches", text)
     return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)

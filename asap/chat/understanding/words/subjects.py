@@ -7,7 +7,7 @@ from asap.chat.understanding.words.doubt import words_of
 from asap.chat.understanding.words.function_words import function_words
 
 _MEASURED = {"s", "%", "GiB", "GB", "tokens/s", "tokens/s/chip", "FLOP/s"}
-_WORD = re.compile(r"[^\W\d_][\w'-]*")
+_WORD = re.compile(r"(?<!\w)[^\W\d_][\w'-]*")
 _POSSESSIVE = re.compile(r"'s?$")
 
 

@@ -11,7 +11,14 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"async(?:hronous)?[- ](?:tp|tensor[- ]parallel\w*)", "asynchronous tensor parallelism"),
     (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),
     (r"grouped[- ]?gemms?", "grouped matrix products of the experts as a switch"),
-    (r"torch[. ]compile|inductor", "torch.compile"),
+    (r"torch[. ]compile|inductor|(?:without|no|skip\w*|disabl\w+|turn\w* off) (?:the )?"
+     r"compil(?:e|ing|ation)(?! (?:cache|error|time))",
+     "torch.compile"),
+    (r"(?:fp32|bf16|fp16|float32) (?:grad(?:ient)?s? )?(?:all-?reduc\w*|reduce[- ]?scatter\w*|reduction|accumulation)"
+     r"|grad(?:ient)?s? (?:all-?reduc\w*|reduction|reduce[- ]?scatter|accumulation)"
+     r"(?: (?:in|at|precision|dtype))? (?:fp32|bf16|fp16)"
+     r"|(?:all-?reduce|reduce) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)",
+     "the precision in which gradients are summed"),
     (r"sharp|nvls|nccl[_ ]algo\w*|nccl tuning", "algorithms of NCCL"),
     (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
     (rf"{_OVERLAPPED}[- ](?:comm\w*[- ])?overlap\w*|overlap[-_](?:grad|param)[-_]\w+",

@@ -1,0 +1,28 @@
+"""A figure that is wanted of the run: "i need 10k tok/s/chip, reachable?", "must hit 45 % mfu"."""
+
+import re
+
+from asap.chat.answers.other_runs.chips_for_rate import rate_wanted
+from asap.chat.evidence.plausibility import SAYS_MFU
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.wished import wishes_figure
+
+_RATES = {"tokens/s", "tokens/s/chip", "FLOP/s"}
+_REACHED = re.compile(
+    r"\b(?:reach\w*|feasib\w*|possib\w*|doable|realistic\w*|attain\w*|achiev\w*|hit|get (?:to|there|me|us)|manage"
+    r"|in reach|how (?:close|far)|any chance|pull off|need|want|target|goal)\b",
+    re.I,
+)
+_DISTANCE = re.compile(r"\bhow (?:close|far)\b[^?]*\b(?:to|from|off|short of|away)\b", re.I)
+
+
+def asks_wanted_figure(question: Question) -> bool:
+    """Whether it wants so many tokens/s of the run, with what is there."""
+    share = _DISTANCE.search(question.text) is not None and SAYS_MFU.search(question.text) is not None
+    units = {*_RATES, "%"} if share else _RATES
+    rates = [amount for amount in question.amounts if amount.unit in units and (share or not amount.before)]
+    if len(rates) != 1 or not question.change.empty or question.names_money or rate_wanted(question) is not None:
+        return False
+    text = question.text
+    return share or wishes_figure(text) or (is_question(text) and _REACHED.search(text) is not None)

@@ -1,0 +1,52 @@
+"""A plan in the words of a launcher that does not run it: "yaml for megatron?", or why that one has none."""
+
+from asap.chat.answers.single_plans.launch_line import plans_to_run
+from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.launchers import launcher_named, says_settings
+from asap.chat.understanding.words.unmodelled import unmodelled_in
+from asap.core.errors import PlanError
+from asap.plans.launchers import TITLES, Stack, stack_of, words_of
+from asap.proposals.launch import OF_PLAN_ALONE, line_elsewhere
+
+_FEW = 4
+"""Words of a line that only names the launcher: "and for torchtitan?"."""
+
+
+def asks_other_launcher(conversation: Conversation, question: Question) -> bool:
+    """Whether it wants settings as another launcher than the run's own takes them."""
+    named = launcher_named(question.text)
+    if named is None or named == _own(conversation) or unmodelled_in(question.text) or not question.change.empty:
+        return False
+    return len(question.text.split()) <= _FEW or says_settings(question.text) or question.topic is Topic.MAXTEXT
+
+
+def other_launcher(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The lines for each plan that is named, else for the one spoken of; one line where the launcher has none."""
+    stack = launcher_named(question.text)
+    if stack is None:
+        return
+    answer.complete, name = True, TITLES[stack].split()[0]
+    for plan in plans_to_run(conversation, question):
+        answer.focus = full = whole(conversation, plan)
+        if stack not in OF_PLAN_ALONE:
+            answer.add(
+                f"{name} takes settings on top of a configuration of its own, which is not on record; with one, I write"
+                f" them: asap analyze YOUR_CONFIG. {full} is its plan."
+            )
+            continue
+        try:
+            lines = line_elsewhere(conversation.study, full, stack)
+        except PlanError as error:
+            answer.add(f"{full}: {error.message}.")
+            continue
+        answer.add(f"{full} as {TITLES[stack]}, beside those of the model:", *lines.splitlines())
+        answer.add(f"All figures here are of {TITLES[_own(conversation)].split()[0]}; {name} may take another time.")
+
+
+def _own(conversation: Conversation) -> Stack:
+    experiment = conversation.study.experiment
+    return words_of(stack_of(experiment.workload.framework), experiment.hyperparameters)

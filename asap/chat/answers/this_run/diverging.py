@@ -1,0 +1,53 @@
+"""A loss that turned bad, "nan after switching to 1", or a learning rate for a plan: what a plan has to do with it."""
+
+import re
+
+from asap.chat.answers.single_plans.numerics import numerics
+from asap.chat.conversation import Conversation
+from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.questions import is_question
+
+_DIVERGED = re.compile(
+    r"\bnans?\b|\b(?:loss|grad(?:ient)?[- ]?norm)\b[^.?!]*\b(?:spik\w*|explod\w*|diverg\w*|blew up|blow\w* up|inf"
+    r"|went up|jump\w*|bad|weird|worse|off)\b|\bdiverg(?:es|ed|ing|ence)\b",
+    re.I,
+)
+_RECIPE = re.compile(r"\b(?:lr|learning[- ]rate|warm-?up|weight decay|adam betas?)\b", re.I)
+_LOOSE = {Topic.UNKNOWN, Topic.EXPLAIN, Topic.REPORTED, Topic.OPINION, Topic.SURE, Topic.LEARNING, Topic.WHY_NOT}
+"""Topics of a line whose plan is only where something happened."""
+
+
+def tells_of_divergence(question: Question) -> bool:
+    """Whether it says that the loss turned bad."""
+    return question.topic in _LOOSE and question.change.empty and _DIVERGED.search(question.text) is not None
+
+
+def divergence(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What the plan changes of the numerics, and how to tell its doing from that of the recipe."""
+    numerics(conversation, answer, question)
+    answer.complete = True
+    answer.add(
+        "I do not know the loss, so nothing is recorded. A plan that trains the same should reach the same loss but for"
+        " rounding.",
+        "To tell, run the old and the new one from one checkpoint for a few steps. If they differ beyond that, the"
+        " setup is at fault (precision of gradients or of their sum, another batch, a kernel); if not, the recipe.",
+    )
+
+
+def asks_recipe_of_plan(question: Question) -> bool:
+    """Whether it asks for another learning rate or the like because of a plan."""
+    named = (
+        any(mention.way != "pointing" for mention in question.refs.mentions)
+        and is_question(question.text)
+        and question.topic in _LOOSE - {Topic.LEARNING}
+    )
+    return named and question.change.empty and _RECIPE.search(question.text) is not None
+
+
+def recipe_of_plan(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """What the plan changes of what is trained: where that is nothing, the recipe stays."""
+    numerics(conversation, answer, question)
+    answer.complete = True
+    answer.add("Where the batch and the precision stay, so does the recipe; the best learning rate I cannot tell.")
