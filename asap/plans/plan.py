@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, Field, PositiveInt, ValidationError, model_validator
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis, standard_degrees
@@ -16,10 +16,8 @@ SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", *OF_WORKLOAD
 """Fields of a plan beside its meshes."""
 
 
-class Mesh(BaseModel):
+class Mesh(BaseModel, frozen=True, extra="forbid"):
     """Degree of parallelism along each axis, over one kind of network."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     replica: PositiveInt = Field(default=1, description="plain data parallelism")
     data: PositiveInt = Field(default=1, description="data parallelism with sharded parameters (FSDP)")
@@ -47,10 +45,8 @@ class Mesh(BaseModel):
         return " ".join(f"{axis}={degree}" for axis, degree in zip(AXES, self.degrees, strict=True) if degree > 1)
 
 
-class Plan(BaseModel):
+class Plan(BaseModel, frozen=True, extra="forbid"):
     """A sharding configuration: meshes inside a slice (ICI) and between slices (DCN), and how a step runs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ici: Mesh = Mesh()
     dcn: Mesh = Mesh()

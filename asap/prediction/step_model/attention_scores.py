@@ -6,6 +6,7 @@ are not a multiple of four, PyTorch's own operations take them instead (Megatron
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap.prediction.step_model.inputs import Number, StepInputs
 
@@ -27,6 +28,6 @@ def score_bytes(inputs: StepInputs, sequences: Number) -> Number:
     return np.where(_falls_back(inputs, sequences), KEPT_BYTES["unfused"], inputs.workload.score_bytes)
 
 
-def _falls_back(inputs: StepInputs, sequences: Number) -> Number:
+def _falls_back(inputs: StepInputs, sequences: Number) -> NDArray[np.bool_]:
     heads = sequences * inputs.model.heads / inputs.plan.model
-    return (np.mod(heads, HEADS_TOGETHER) > 0) & (inputs.workload.megatron_softmax > 0)
+    return np.logical_and(np.mod(heads, HEADS_TOGETHER) > 0, np.asarray(inputs.workload.megatron_softmax) > 0)
