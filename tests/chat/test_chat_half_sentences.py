@@ -394,7 +394,12 @@ def test_a_flag_inside_its_variable_is_judged(llama, say):
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("save every 200 steps takes 60 s", 200), ("eval each 50 steps needs 2 min", 50)]
+    ("text", "count"),
+    [
+        ("save every 200 steps takes 60 s", 200),
+        ("eval each 50 steps needs 2 min", 50),
+        ("a checkpoint every 2k steps takes 90 s", 2000),
+    ],
 )
 def test_what_comes_every_so_many_steps_is_a_share_of_the_time(llama, say, text, count):
     said = say(text, llama)

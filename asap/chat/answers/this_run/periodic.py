@@ -10,7 +10,7 @@ from asap.chat.understanding.question import Question
 from asap.core.units import format_percent, format_seconds
 
 _WORK = re.compile(r"\b(?:checkpoint\w*|evals?|evaluat\w+|validation|sav(?:e|es|ing)|snapshots?|logging)\b", re.I)
-_EVERY = re.compile(r"\b(?:every|each|per)\s+\W?(\d{1,7})\s*k?\s*(?:th\s+)?(?:steps?|iter\w*)\b", re.I)
+_EVERY = re.compile(r"\b(?:every|each|per)\s+\W?(\d{1,7})(?:\s*(k))?\s*(?:th\s+)?(?:steps?|iter\w*)\b", re.I)
 
 
 def tells_of_periodic(question: Question) -> bool:
@@ -24,7 +24,7 @@ def periodic(conversation: Conversation, answer: ReplyBuilder, question: Questio
     found, took = _EVERY.search(question.text), _seconds(question)
     if found is None or took is None:
         return
-    answer.complete, count = True, max(int(found[1]), 1)
+    answer.complete, count = True, max(int(found[1]), 1) * (1000 if found[2] else 1)
     now = modelled_now(conversation.study)
     step = current_step_time(conversation.study, conversation.evidence) or (now.step_time if now else None)
     answer.add("No step time here counts it, and no plan changes it; nothing is recorded.")
