@@ -1,14 +1,17 @@
 """The command line in tests: in this process, or as a process of its own."""
 
 import gc
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from asap.cli import main
+from asap.history import index_warmup
 
 MAIN = "from asap.cli import main; main()"
 
@@ -42,10 +45,21 @@ def run_command(monkeypatch, capsys) -> Callable[..., Done]:
     return run
 
 
+@pytest.fixture(scope="session")
+def indexed_home(tmp_path_factory) -> Path:
+    """A home with both search indexes and nothing else."""
+    home = tmp_path_factory.mktemp("indexed") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASAP_HOME", str(home))
+        index_warmup.main()
+        gc.enable()
+    return home
+
+
 @pytest.fixture
-def asap(run_command, monkeypatch, tmp_path) -> Callable[..., Done]:
+def asap(run_command, monkeypatch, tmp_path, indexed_home) -> Callable[..., Done]:
     """Run the command line in a home of its own, with the built-in model."""
-    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ASAP_HOME", str(shutil.copytree(indexed_home, tmp_path / "home")))
     monkeypatch.delenv("ASAP_MODEL", raising=False)
     return run_command
 

@@ -1,3 +1,3 @@
-from tests.command_line import asap, run_command
+from tests.command_line import asap, indexed_home, run_command
 
-__all__ = ["asap", "run_command"]
+__all__ = ["asap", "indexed_home", "run_command"]

@@ -60,7 +60,7 @@ def test_the_doctor_says_how_to_fix_a_problem(asap, monkeypatch):
 def test_a_setting_is_set_shown_and_checked(asap, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "home" / "config.toml"
-    file.parent.mkdir()
+    file.parent.mkdir(exist_ok=True)
     file.write_text("# mine\n[agents]\nmax_calls = 5  # few\n")
     assert asap("config", "set", "retries.attempts", "2").code == 0
     assert "# mine" in file.read_text()
