@@ -41,8 +41,10 @@ def launcher_line(study: Study, plan: Plan) -> str:
     if current is None and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)
-        current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
-        plan = plan if plan.remat != study.plan.remat else plan.model_copy(update={"remat": now.remat})
+        if plan.remat == study.plan.remat:
+            plan = plan.model_copy(update={"remat": now.remat})
+        if now == study.plan or plan.remat is None:
+            current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
     sequence = experiment.workload.sequence_length if is_start(experiment) else None
     return launch_lines(
         plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence

@@ -84,6 +84,7 @@ def runs(draw):
 @settings(max_examples=25, deadline=None)
 @given(study=runs())
 @example(study=run("data=64 microbatches=2 remat=none", "llama3.1-70b", "v5p-128", 256, 2048))
+@example(study=run("data=64 microbatches=2 remat=none", "llama3.1-70b", "v5p-128", 2048, 2048))
 def test_order_and_figures_agree_and_strategies_differ(study):
     assume(not violations(study.plan, study.constraints))
     found = proposed(study)
