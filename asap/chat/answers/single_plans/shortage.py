@@ -45,9 +45,9 @@ def shortage(conversation: Conversation, answer: ReplyBuilder, question: Questio
 
 def _too_large(conversation: Conversation, question: Question) -> Plan | None:
     """The plan that is named, else what runs, if it does not fit for certain."""
-    named = [*question.plans, *([conversation.study.plan] if conversation.study.plan else [])]
-    for plan in named[:1]:
-        full = whole(conversation, plan)
-        held = prediction_of(conversation, full).memory
-        return full if held is not None and not held.fits else None
-    return None
+    named = next(iter(question.plans), conversation.study.plan)
+    if named is None:
+        return None
+    full = whole(conversation, named)
+    held = prediction_of(conversation, full).memory
+    return full if held is not None and not held.fits else None
