@@ -9,7 +9,7 @@ from asap.agents.settings_sources import FILES
 from asap.core.errors import ConfigError, UsageError
 from asap.core.files import home, write_atomically
 from asap.core.text import plain
-from asap.experiments.documents import read_text, validation_reason
+from asap.experiments.files.documents import read_text, validation_reason
 
 SECTION = "agents"
 

@@ -23,7 +23,7 @@ from asap.core.errors import ConfigError
 from asap.core.files import home
 from asap.core.text import plain
 from asap.core.toml import parse_toml
-from asap.experiments.documents import read_text, validation_reason
+from asap.experiments.files.documents import read_text, validation_reason
 
 FILES = ("asap.toml", "config.toml")
 PREFIX = "ASAP_"

@@ -14,8 +14,8 @@ from asap.chat.understanding.message import LONGEST_MESSAGE, Message, read_messa
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.statements import is_possible
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.languages import speaks_english
-from asap.chat.understanding.words.sequence_parallelism import sequence_parallelism_note
+from asap.chat.understanding.words.settings.sequence_parallelism import sequence_parallelism_note
+from asap.chat.understanding.words.vocabulary.languages import speaks_english
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.plans.prose import data_notes

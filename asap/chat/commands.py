@@ -7,7 +7,7 @@ from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
 from asap.chat.answers import by_topic
 from asap.chat.answers.phrasing import list_proposals
-from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.order import ranking as ranking_answers
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk.help_text import COMMANDS

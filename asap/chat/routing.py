@@ -4,7 +4,7 @@ from asap.chat.answers import named_plans
 from asap.chat.answers.by_form import form_of
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.answers.other_runs import changes
-from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.order import ranking as ranking_answers
 from asap.chat.answers.shown_figures import answer_shown, figure_shown
 from asap.chat.answers.suggestions import suggestions
 from asap.chat.answers.talk.beyond import learning_left_out
@@ -17,7 +17,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.count_of_before import count_asked
+from asap.chat.understanding.words.line_before.count_of_before import count_asked
 
 _LOOSE = {Topic.UNKNOWN, Topic.REPORTED, Topic.WHAT_IF, Topic.OUT_OF_SCOPE}
 """Topics of a line that may only repeat a figure of the analysis."""

@@ -8,8 +8,10 @@ from typing import Any
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
-from asap.experiments.documents import Document, read_document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, read_document, read_text
+from asap.experiments.files.named_file import Brought
+from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.helm.command import released_values
 from asap.experiments.helm.reader import read_helm
@@ -25,11 +27,9 @@ from asap.experiments.launch.task_file import task_hardware, task_script
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
-from asap.experiments.named_file import Brought
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.shell import SCRIPTS
-from asap.experiments.sweeps import one_value_needed
 from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")

@@ -12,9 +12,9 @@ from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.measured_step import read_measured_step
+from asap.experiments.settings.unsaid import still_open
 from asap.experiments.stated_batch import completed_plan, plan_under_batch
 from asap.experiments.trackers.source import read_tracked
-from asap.experiments.unsaid import still_open
 from asap.hardware import find_chip, read_network
 from asap.plans import Plan
 from asap.plans.text import data_note

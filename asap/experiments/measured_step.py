@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.files import is_file, user_path
 from asap.core.text import plain
 from asap.core.units import format_seconds
-from asap.experiments.documents import read_text
+from asap.experiments.files.documents import read_text
 from asap.experiments.step_log import StepLog
 
 _SAID = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|sec|seconds|ms|min)?", re.ASCII)

@@ -15,10 +15,12 @@ from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
-from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, read_text
+from asap.experiments.files.hydra_defaults import with_defaults
+from asap.experiments.files.named_file import Brought
+from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.fsdp import llm_recipes, verl
-from asap.experiments.hydra_defaults import with_defaults
 from asap.experiments.launch.python_commands import started_script
 from asap.experiments.launch.python_defaults import notes_on
 from asap.experiments.megatron import arguments as megatron
@@ -39,15 +41,13 @@ from asap.experiments.megatron.nemo.recipe import is_nemo_program
 from asap.experiments.megatron.nemo.recipe_reader import read_nemo_program
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.megatron.yaml_dialects import dialect
-from asap.experiments.named_file import Brought
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import SCRIPTS, Given, with_called, with_given, with_sources
-from asap.experiments.stack_settings import StackSettings
-from asap.experiments.sweeps import one_value_needed
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
 from asap.experiments.torchtitan import reader as torchtitan

@@ -15,8 +15,8 @@ from asap.core.locking import locked
 from asap.core.remote import is_remote, local_copy
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
-from asap.experiments.documents import read_text, validation_reason
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import read_text, validation_reason
 
 BUNDLED = Path(__file__).parent / "bundled"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -8,12 +8,12 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.deepspeed.llama_factory import is_training_file
-from asap.experiments.documents import Document
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.files.documents import Document
+from asap.experiments.files.named_file import Brought, below_variable, find_named
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.processes import environment_of, processes_of
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
 from asap.experiments.training_program import check_program
-from asap.experiments.yaml_text import parse_yaml
 
 _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
 _AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)

@@ -6,7 +6,7 @@ import pytest
 
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
-from asap.chat.understanding.words.degrees import with_degrees_written
+from asap.chat.understanding.words.settings.degrees import with_degrees_written
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.sharding_memory import new_session_name

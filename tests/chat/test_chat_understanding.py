@@ -13,7 +13,7 @@ from asap.chat.understanding.quantities.changes import change_in
 from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.topics.retrieval import THRESHOLD, retrieval
-from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.vocabulary.languages import in_english
 from asap.experiments import ExperimentStore
 from asap.hardware import Slice, load_chip
 from asap.sharding_memory import Kind, new_session_name

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.stack_settings import dotted
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.settings.stack_settings import dotted
 from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Mesh, Plan, Remat

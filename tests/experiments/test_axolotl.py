@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.stack_settings import dotted
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.settings.stack_settings import dotted
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.launchers import inexpressible, launch_lines

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, ConfigError, NotFoundError
-from asap.experiments.documents import read_document
+from asap.experiments.files.documents import read_document
 
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines
 from tests.experiments.stack_configurations import read

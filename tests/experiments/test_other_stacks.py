@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asap.core.errors import ConfigError
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.plans import Plan, Remat
 from asap.plans.launchers import inexpressible, launch_lines
 from tests.experiments.stack_configurations import BRIDGE, DEEPSPEED, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size

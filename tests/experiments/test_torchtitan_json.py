@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError
-from asap.experiments.stack_settings import dotted
+from asap.experiments.settings.stack_settings import dotted
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.launchers import launch_lines
 from asap.plans.torchtitan import settings as titan

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.lines import json_text

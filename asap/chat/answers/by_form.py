@@ -17,39 +17,46 @@ from asap.chat.answers.other_runs.priced_chips import priced_chips
 from asap.chat.answers.other_runs.recomputation_worth import asks_worth_of_recomputation, recomputation_worth
 from asap.chat.answers.other_runs.sweep import sweep
 from asap.chat.answers.other_runs.what_if import what_if
-from asap.chat.answers.proposals import ranking as ranking_answers
-from asap.chat.answers.proposals.criteria import asks_choice, rank_by
 from asap.chat.answers.proposals.figure_origin import asks_origin, figure_origin
 from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
-from asap.chat.answers.proposals.order_since import asks_order_since, order_since
+from asap.chat.answers.proposals.order import ranking as ranking_answers
+from asap.chat.answers.proposals.order.criteria import asks_choice, rank_by
+from asap.chat.answers.proposals.order.order_since import asks_order_since, order_since
+from asap.chat.answers.proposals.order.ruled_out import asks_ruled_out, ruled_out
 from asap.chat.answers.proposals.quoted_interval import quoted_interval, wide_interval
-from asap.chat.answers.proposals.ruled_out import asks_ruled_out, ruled_out
 from asap.chat.answers.proposals.savings import asks_savings, savings
-from asap.chat.answers.proposals.test_cost import test_cost
+from asap.chat.answers.proposals.testing.test_cost import test_cost
 from asap.chat.answers.proposals.tight_memory import finds_tight, tight_memory
 from asap.chat.answers.proposals.within_limits import limits_of, within_limits
 from asap.chat.answers.short_replies import SHORT_REPLIES
-from asap.chat.answers.single_plans.batch_per_device import asks_batch_per_device, batch_per_device
-from asap.chat.answers.single_plans.distributed_optimizer import asks_distributed_optimizer, distributed_optimizer
 from asap.chat.answers.single_plans.downsides import asks_downsides, downsides
-from asap.chat.answers.single_plans.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
-from asap.chat.answers.single_plans.launch_line import asks_launch_line, asks_where, launch_line, where
-from asap.chat.answers.single_plans.memory_figure import asks_memory_figure, memory_figure
+from asap.chat.answers.single_plans.lines.batch_per_device import asks_batch_per_device, batch_per_device
+from asap.chat.answers.single_plans.lines.launch_line import asks_launch_line, asks_where, launch_line, where
+from asap.chat.answers.single_plans.memory.fit_check import asks_fit_check, asks_how_long, fit_check, time_to_compile
+from asap.chat.answers.single_plans.memory.memory_figure import asks_memory_figure, memory_figure
 from asap.chat.answers.single_plans.named_figures import figures_named, say_figures
 from asap.chat.answers.single_plans.placement import asks_placement, placement
 from asap.chat.answers.single_plans.plausible import judges, plausible
-from asap.chat.answers.single_plans.technique_versus import versus_in, weigh
-from asap.chat.answers.single_plans.technique_worth import technique_worth, techniques_asked
+from asap.chat.answers.single_plans.techniques.distributed_optimizer import (
+    asks_distributed_optimizer,
+    distributed_optimizer,
+)
+from asap.chat.answers.single_plans.techniques.technique_versus import versus_in, weigh
+from asap.chat.answers.single_plans.techniques.technique_worth import technique_worth, techniques_asked
+from asap.chat.answers.single_plans.techniques.zero import asks_zero, zero
 from asap.chat.answers.single_plans.throughput import throughput
-from asap.chat.answers.single_plans.zero import asks_zero, zero
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
-from asap.chat.answers.this_run.assumed import asks_assumed, assumed, assumption_asked, say_assumption
-from asap.chat.answers.this_run.culprit import blamed, culprit
+from asap.chat.answers.this_run.causes.culprit import blamed, culprit
+from asap.chat.answers.this_run.causes.outside_causes import outside_cause, say_outside_cause
+from asap.chat.answers.this_run.causes.regressions import another_time, repaired, tells_of_another_time, tells_of_repair
+from asap.chat.answers.this_run.causes.suspected import suspected, suspects_in
+from asap.chat.answers.this_run.causes.symptoms import symptom_in, symptoms
 from asap.chat.answers.this_run.flags import named_flags
-from asap.chat.answers.this_run.flops_counting import (
+from asap.chat.answers.this_run.passes import asks_passes, passes
+from asap.chat.answers.this_run.rates.flops_counting import (
     asks_counting,
     asks_difference,
     asks_shortfall,
@@ -57,15 +64,11 @@ from asap.chat.answers.this_run.flops_counting import (
     difference,
     shortfall,
 )
-from asap.chat.answers.this_run.hardware_figures import hardware_figure, hardware_figure_asked
-from asap.chat.answers.this_run.model_size import asks_model_size, model_size
-from asap.chat.answers.this_run.monitors import monitor, monitored
-from asap.chat.answers.this_run.outside_causes import outside_cause, say_outside_cause
-from asap.chat.answers.this_run.passes import asks_passes, passes
-from asap.chat.answers.this_run.regressions import another_time, repaired, tells_of_another_time, tells_of_repair
-from asap.chat.answers.this_run.stated_hardware import stated_hardware, states_hardware
-from asap.chat.answers.this_run.suspected import suspected, suspects_in
-from asap.chat.answers.this_run.symptoms import symptom_in, symptoms
+from asap.chat.answers.this_run.rates.monitors import monitor, monitored
+from asap.chat.answers.this_run.record.assumed import asks_assumed, assumed, assumption_asked, say_assumption
+from asap.chat.answers.this_run.record.hardware_figures import hardware_figure, hardware_figure_asked
+from asap.chat.answers.this_run.record.model_size import asks_model_size, model_size
+from asap.chat.answers.this_run.record.stated_hardware import stated_hardware, states_hardware
 from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.answers.this_run.units import asks_unit, units
 from asap.chat.conversation import Conversation
@@ -73,9 +76,9 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.compiler_flags import flags_named
 from asap.chat.understanding.words.questions import is_question
-from asap.chat.understanding.words.unmodelled import unmodelled_in
+from asap.chat.understanding.words.settings.compiler_flags import flags_named
+from asap.chat.understanding.words.settings.unmodelled import unmodelled_in
 
 _PLANNED = {
     Topic.WHY_NOT, Topic.UNKNOWN, Topic.WHAT_IF, Topic.REPORTED, Topic.PROPOSALS, Topic.RUN, Topic.PRINCIPLE,

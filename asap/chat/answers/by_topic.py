@@ -7,21 +7,23 @@ from asap.chat.answers import named_plans
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.largest import largest
 from asap.chat.answers.other_runs.spare_chips import spare_chips
-from asap.chat.answers.proposals import measurements, next_test, verdicts
-from asap.chat.answers.proposals import ranking as ranking_answers
-from asap.chat.answers.proposals.criteria import rank_by
+from asap.chat.answers.proposals import measurements
 from asap.chat.answers.proposals.fitting import fitting
+from asap.chat.answers.proposals.order import ranking as ranking_answers
+from asap.chat.answers.proposals.order import verdicts
+from asap.chat.answers.proposals.order.criteria import rank_by
 from asap.chat.answers.proposals.quotes import basis, quoted
 from asap.chat.answers.proposals.search_space import search_space
 from asap.chat.answers.proposals.single_changes import single_changes
 from asap.chat.answers.proposals.target import target
-from asap.chat.answers.proposals.test_cost import test_cost
-from asap.chat.answers.proposals.verification import verification
-from asap.chat.answers.single_plans.memory import memory
+from asap.chat.answers.proposals.testing import next_test
+from asap.chat.answers.proposals.testing.test_cost import test_cost
+from asap.chat.answers.proposals.testing.verification import verification
+from asap.chat.answers.single_plans.memory.memory import memory
 from asap.chat.answers.single_plans.numerics import changes_numerics, numerics
 from asap.chat.answers.single_plans.plausible import plausible
-from asap.chat.answers.single_plans.sequence_parallelism import sequence_parallelism
 from asap.chat.answers.single_plans.sharding import sharding
+from asap.chat.answers.single_plans.techniques.sequence_parallelism import sequence_parallelism
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import beyond, hearsay, small_talk
 from asap.chat.answers.talk.help_text import questions
@@ -30,7 +32,7 @@ from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run import run as run_answers
 from asap.chat.answers.this_run.capture import capture
 from asap.chat.answers.this_run.components import components
-from asap.chat.answers.this_run.efficiency import efficiency
+from asap.chat.answers.this_run.rates.efficiency import efficiency
 from asap.chat.answers.this_run.review import review
 from asap.chat.answers.this_run.terms import term
 from asap.chat.conversation import Conversation

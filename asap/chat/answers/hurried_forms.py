@@ -7,31 +7,31 @@ from asap.chat.answers.other_runs.wanted_figure import asks_wanted_figure
 from asap.chat.answers.proposals.one_part import asks_one_part, one_part
 from asap.chat.answers.proposals.target import target
 from asap.chat.answers.proposals.technique_held import asks_technique_held, technique_held
-from asap.chat.answers.single_plans.flag_purposes import asks_flag_purposes, flag_purposes
-from asap.chat.answers.single_plans.microbatch_settings import asks_microbatch_settings, microbatch_settings
-from asap.chat.answers.single_plans.other_launcher import asks_other_launcher, other_launcher
-from asap.chat.answers.single_plans.plausible import judges_rate, plausible
-from asap.chat.answers.single_plans.quoted_memory import asks_what_fills, what_fills
-from asap.chat.answers.single_plans.setting_meaning import (
+from asap.chat.answers.single_plans.lines.flag_purposes import asks_flag_purposes, flag_purposes
+from asap.chat.answers.single_plans.lines.microbatch_settings import asks_microbatch_settings, microbatch_settings
+from asap.chat.answers.single_plans.lines.other_launcher import asks_other_launcher, other_launcher
+from asap.chat.answers.single_plans.lines.setting_meaning import (
     asks_setting_meaning,
     asks_unknown_flag,
     setting_meaning,
     unknown_flag,
 )
-from asap.chat.answers.single_plans.shortage import asks_shortage, shortage
+from asap.chat.answers.single_plans.memory.quoted_memory import asks_what_fills, what_fills
+from asap.chat.answers.single_plans.memory.shortage import asks_shortage, shortage
+from asap.chat.answers.single_plans.plausible import judges_rate, plausible
 from asap.chat.answers.talk.beyond import asks_version, versions
 from asap.chat.answers.talk.tried import tells_of_trial, trial
-from asap.chat.answers.this_run.diverging import (
+from asap.chat.answers.this_run.causes.diverging import (
     asks_recipe_of_plan,
     divergence,
     recipe_of_plan,
     tells_of_divergence,
 )
-from asap.chat.answers.this_run.ideal import asks_ideal, ideal
-from asap.chat.answers.this_run.own_rate import asks_own_rate, own_rate
-from asap.chat.answers.this_run.periodic import periodic, tells_of_periodic
+from asap.chat.answers.this_run.causes.periodic import periodic, tells_of_periodic
+from asap.chat.answers.this_run.rates.ideal import asks_ideal, ideal
+from asap.chat.answers.this_run.rates.own_rate import asks_own_rate, own_rate
+from asap.chat.answers.this_run.record.stated_model import stated_model, states_model
 from asap.chat.answers.this_run.run import precedents
-from asap.chat.answers.this_run.stated_model import stated_model, states_model
 from asap.chat.answers.this_run.volume import asks_volume, volume
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic

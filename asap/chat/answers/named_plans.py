@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from asap.chat.answers.proposals import ranking as ranking_answers
-from asap.chat.answers.proposals import verdicts
+from asap.chat.answers.proposals.order import ranking as ranking_answers
+from asap.chat.answers.proposals.order import verdicts
 from asap.chat.answers.single_plans import directions
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.whole_plan import whole

@@ -5,16 +5,16 @@ import re
 from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs.back_to_run import back_to_run
 from asap.chat.answers.phrasing import expectation, fit, line
-from asap.chat.answers.proposals import ranking, verdicts
-from asap.chat.answers.proposals.next_test import what_to_test
-from asap.chat.answers.proposals.passed_over import asks_others, others_than, passed_over
+from asap.chat.answers.proposals.order import ranking, verdicts
+from asap.chat.answers.proposals.order.passed_over import asks_others, others_than, passed_over
+from asap.chat.answers.proposals.testing.next_test import what_to_test
 from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.going_back import goes_back
+from asap.chat.understanding.words.line_before.going_back import goes_back
 from asap.chat.understanding.words.questions import is_question
 from asap.plans import Plan
 from asap.proposals.selection.candidate import Candidate

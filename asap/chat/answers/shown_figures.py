@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from asap.chat.answers.phrasing import line
-from asap.chat.answers.proposals import ranking
+from asap.chat.answers.proposals.order import ranking
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.single_plans.memory import memory
-from asap.chat.answers.this_run.efficiency import efficiency
+from asap.chat.answers.single_plans.memory.memory import memory
+from asap.chat.answers.this_run.rates.efficiency import efficiency
 from asap.chat.answers.this_run.run import bottleneck
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now

@@ -12,7 +12,7 @@ from asap.chat.understanding.references.references import References
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.durations import PERIODS_WANTED
-from asap.chat.understanding.words.interjections import without_interjections
+from asap.chat.understanding.words.vocabulary.interjections import without_interjections
 from asap.plans.axes import Axis
 from asap.plans.prose import plan_spans
 

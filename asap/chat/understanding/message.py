@@ -19,19 +19,19 @@ from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
 from asap.chat.understanding.statements.step_lists import with_median_step
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.count_of_before import with_count_of_before
-from asap.chat.understanding.words.degrees import with_degrees_written
 from asap.chat.understanding.words.denials import as_meant, as_question
-from asap.chat.understanding.words.jargon import spelled_out
-from asap.chat.understanding.words.languages import in_english
+from asap.chat.understanding.words.line_before.count_of_before import with_count_of_before
+from asap.chat.understanding.words.line_before.picked import picked_in
+from asap.chat.understanding.words.line_before.said_instead import said_instead
+from asap.chat.understanding.words.line_before.term_of_before import with_term_of_before
 from asap.chat.understanding.words.other_times import of_another_time
-from asap.chat.understanding.words.picked import picked_in
 from asap.chat.understanding.words.questions import is_question
-from asap.chat.understanding.words.said_instead import said_instead
-from asap.chat.understanding.words.sequence_parallelism import with_sequence_parallelism_named
-from asap.chat.understanding.words.setting_names import with_settings_as_axes
-from asap.chat.understanding.words.term_of_before import with_term_of_before
-from asap.chat.understanding.words.token_batches import with_batches_in_sequences
+from asap.chat.understanding.words.settings.degrees import with_degrees_written
+from asap.chat.understanding.words.settings.sequence_parallelism import with_sequence_parallelism_named
+from asap.chat.understanding.words.settings.setting_names import with_settings_as_axes
+from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
+from asap.chat.understanding.words.vocabulary.jargon import spelled_out
+from asap.chat.understanding.words.vocabulary.languages import in_english
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted

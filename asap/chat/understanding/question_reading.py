@@ -41,8 +41,8 @@ from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.topic_of import topic_of
 from asap.chat.understanding.topics.masks import loose
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.compiler_flags import without_flags
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.settings.compiler_flags import without_flags
 from asap.chat.understanding.words.voices import tells_of_advice
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan

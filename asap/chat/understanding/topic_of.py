@@ -8,9 +8,9 @@ from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.masks import masked
 from asap.chat.understanding.topics.retrieval import PERHAPS, THIN, THRESHOLD, Match, retrieval
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.function_words import function_words
-from asap.chat.understanding.words.interjections import without_interjections
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.vocabulary.function_words import function_words
+from asap.chat.understanding.words.vocabulary.interjections import without_interjections
 
 _HALF = 0.5
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from asap.ci.github.api import GitHub
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.numbers import Count
-from asap.experiments.documents import read_text, validation_reason
+from asap.experiments.files.documents import read_text, validation_reason
 
 _LARGEST_BYTES = 5_000_000
 _Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}\z")]

@@ -9,7 +9,7 @@ from asap.ci.render.sarif import to_sarif
 from asap.ci.report import SCHEMA, CiReport
 from asap.core.errors import BadInputError
 from asap.core.files import exists, write_atomically
-from asap.experiments.documents import read_text, validation_reason
+from asap.experiments.files.documents import read_text, validation_reason
 
 REPORT, COMMENT, SARIF = "asap-ci.json", "comment.md", "asap.sarif"
 LARGEST_BYTES = 10_000_000

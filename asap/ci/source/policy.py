@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationErro
 from asap.ci.source.revision import Revision
 from asap.core.errors import ConfigError
 from asap.core.toml import parse_toml
-from asap.experiments.documents import read_text, validation_reason
+from asap.experiments.files.documents import read_text, validation_reason
 from asap.experiments.launch import SCRIPTS
 
 DEFAULT_CONFIGURATIONS = ("*.yml", "*.yaml", "*.json", *(f"*{suffix}" for suffix in SCRIPTS))

@@ -13,7 +13,7 @@ from asap.ci.source.without_mesh import study_without_mesh
 from asap.core.errors import AsapError, ConfigError
 from asap.core.text import plain
 from asap.experiments import Experiment, HardwareReference, read_configuration, refer_to_hardware
-from asap.experiments.documents import LARGEST_BYTES
+from asap.experiments.files.documents import LARGEST_BYTES
 from asap.experiments.launch import SCRIPTS, Launch, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.study.study import Study, study_of

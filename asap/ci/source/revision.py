@@ -13,7 +13,7 @@ from asap.ci.source.git import Repository
 from asap.ci.source.paths import printable_path, resolve_reference
 from asap.core.errors import AsapError, ConfigError, NotFoundError
 from asap.core.text import plain
-from asap.experiments.documents import LARGEST_BYTES, Document, read_document
+from asap.experiments.files.documents import LARGEST_BYTES, Document, read_document
 
 BASE_CONFIG = "base_config"
 _MODELS, _RULES = "models", "custom_mesh_and_rule"

@@ -199,7 +199,7 @@ def _experiment(name: str) -> "Experiment":
 
 
 def _read(file: Path) -> str:
-    from asap.experiments.documents import read_text
+    from asap.experiments.files.documents import read_text
 
     return read_text(file, kind="mapping program")
 

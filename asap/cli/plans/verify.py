@@ -94,7 +94,7 @@ def verify(
 def _program(file: Path, record: "Experiment", other_plans: bool) -> "Program":
     from asap.compiler.program_facts import program_facts
     from asap.core.errors import PlanError, UsageError
-    from asap.experiments.documents import read_text
+    from asap.experiments.files.documents import read_text
     from asap.mapping.check import check
 
     if other_plans:

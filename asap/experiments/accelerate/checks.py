@@ -1,8 +1,8 @@
 """Values of Accelerate's configuration that are of the wrong kind (huggingface/accelerate,
 ``commands/config/config_args.py``, ``utils/dataclasses.py``)."""
 
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import StackSettings
 from asap.plans.accelerate import settings as accelerate
 
 _SIZES = (accelerate.SHARD, accelerate.REPLICATE, accelerate.TENSOR, accelerate.CONTEXT, "sp_size")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.named_file import Brought, find_named, missing
+from asap.experiments.files.named_file import Brought, find_named, missing
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""

@@ -14,11 +14,11 @@ from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought
+from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.unsaid import NO_BATCH, no_batch
 from asap.experiments.training_program import check_method
-from asap.experiments.unsaid import NO_BATCH, no_batch
 from asap.models import Workload
 from asap.plans.accelerate import deepspeed as inline
 from asap.plans.accelerate import settings as accelerate

@@ -16,8 +16,9 @@ from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_tr
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.processes import environment_of
+from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
@@ -28,7 +29,6 @@ from asap.experiments.shell import (
     words,
     written_file,
 )
-from asap.experiments.stack_settings import dotted
 from asap.experiments.training_program import METHODS, check_method, check_program
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.accelerate.trainer_option import OPTION

@@ -10,7 +10,7 @@ from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.experiment import Experiment
-from asap.experiments.stack_settings import overriding
+from asap.experiments.settings.stack_settings import overriding
 from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 

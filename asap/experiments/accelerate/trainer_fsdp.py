@@ -8,9 +8,9 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.documents import parse_document
-from asap.experiments.named_file import Brought, find_named, missing
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.files.documents import parse_document
+from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.accelerate.settings import FSDP, is_fsdp
 from asap.plans.accelerate.trainer_option import OPTION, WORDS, of_option
 

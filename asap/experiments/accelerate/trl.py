@@ -19,9 +19,9 @@ from asap.experiments.accelerate.reader import is_setting as is_accelerate_setti
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.deepspeed.llama_factory import read_training_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, find_named
+from asap.experiments.files.named_file import Brought, find_named
+from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import dotted
 from asap.experiments.training_program import check_program
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.accelerate.trainer_option import OPTION

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from asap.core.text import plain
-from asap.experiments.optimizer_names import narrow_moments, optimizer_family
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")

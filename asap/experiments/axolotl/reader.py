@@ -10,8 +10,8 @@ from asap.experiments.deepspeed.named_configuration import read_named_configurat
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
-from asap.experiments.optimizer_names import narrow_moments, optimizer_family
-from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as zero

@@ -10,7 +10,7 @@ from asap.experiments.deepspeed.named_configuration import read_named_configurat
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.stack_settings import StackSettings, overriding
+from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.training_program import check_method
 from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.named_file import Brought, find_named, missing
-from asap.experiments.stack_settings import dotted
+from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.settings.stack_settings import dotted
 
 
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:

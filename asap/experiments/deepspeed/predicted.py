@@ -1,8 +1,8 @@
 """Settings of DeepSpeed that change time or memory and that the prediction does not use
 (https://www.deepspeed.ai/docs/config-json)."""
 
-from asap.experiments.stack_settings import StackSettings
-from asap.experiments.unused_settings import note_on_unused
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.unused_settings import note_on_unused
 
 _ZERO, _RECOMPUTED = "zero_optimization", "activation_checkpointing"
 _USUAL: dict[str, object] = {

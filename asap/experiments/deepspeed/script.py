@@ -14,12 +14,12 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, find_named, missing
+from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes
+from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
-from asap.experiments.stack_settings import StackSettings, dotted
 from asap.experiments.training_program import check_method, check_program
 from asap.plans.deepspeed.chat import MARK
 from asap.plans.deepspeed.settings import SEQUENCE

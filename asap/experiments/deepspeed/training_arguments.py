@@ -15,9 +15,9 @@ from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import name_at_end, read_named_model
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.unsaid import in_words_of_program
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import StackSettings
-from asap.experiments.unsaid import in_words_of_program
 from asap.plans import Remat
 from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH
 from asap.plans.deepspeed.trainer import (

@@ -9,12 +9,12 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought
 from asap.experiments.fsdp.reader import read_program
-from asap.experiments.named_file import Brought
 from asap.experiments.processes import processes_of, with_devices
+from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
-from asap.experiments.stack_settings import StackSettings, overriding
 from asap.models import Workload
 from asap.plans.fsdp.words import RECIPES
 

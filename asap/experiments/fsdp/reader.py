@@ -6,8 +6,8 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import NO_MODEL, name_at_end, read_named_model
-from asap.experiments.stack_settings import StackSettings
-from asap.experiments.unsaid import no_batch
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.unsaid import no_batch
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.fsdp import settings as fsdp

@@ -10,12 +10,12 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.workload import LIGER
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.fsdp.reader import read_program
-from asap.experiments.named_file import Brought, find_named
 from asap.experiments.processes import with_processes
+from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
-from asap.experiments.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.fsdp.words import VERL
 

@@ -3,9 +3,9 @@ called after a machine of Google Cloud, as in AI-Hypercomputer/gpu-recipes."""
 
 from pathlib import Path, PurePosixPath
 
-from asap.experiments.documents import read_text
+from asap.experiments.files.documents import read_text
+from asap.experiments.files.named_file import below_variable
 from asap.experiments.launch.containers import machine_of_template
-from asap.experiments.named_file import below_variable
 
 _MACHINES = {
     "a2-highgpu": "a2-highgpu-8g", "a2-ultragpu": "a2-ultragpu-8g", "a3": "h100", "a3high": "a3-highgpu-8g",

@@ -6,10 +6,10 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.files.named_file import NamedFile, below_variable, find_named
 from asap.experiments.helm.chart import machine_of_chart
 from asap.experiments.helm.release import is_helm_values, is_value
 from asap.experiments.helm.set_values import with_set, with_value
-from asap.experiments.named_file import NamedFile, below_variable, find_named
 from asap.experiments.shell import has_substitution, read_commands
 from asap.experiments.shell.words import unquoted, written_words
 

@@ -9,15 +9,15 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.experiments.documents import Document
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
+from asap.experiments.files.named_file import Brought
 from asap.experiments.helm.command import with_file
 from asap.experiments.helm.release import CONFIGURATION, LAUNCHER, Release, is_value, release_of
 from asap.experiments.helm.set_values import with_set
 from asap.experiments.launch.job import with_devices
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.script import read_launch
-from asap.experiments.named_file import Brought
 from asap.experiments.unread_stacks import PROGRAMS, refuse_text
 from asap.flags.environment import is_performance_variable
 

@@ -13,9 +13,9 @@ from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.numbers import whole_number
 from asap.core.text import plain
-from asap.experiments.documents import read_text
+from asap.experiments.files.documents import read_text
+from asap.experiments.files.named_file import NamedFile
 from asap.experiments.launch.containers import machine_of
-from asap.experiments.named_file import NamedFile
 
 CONFIGURATION, LAUNCHER = "workload_config", "workload_launcher"
 _CONFIGURATIONS = (CONFIGURATION, "nemo_config")

@@ -6,8 +6,8 @@ from typing import Any
 
 from asap.core.errors import UsageError
 from asap.core.text import plain
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.shell import has_substitution
-from asap.experiments.yaml_text import parse_yaml
 
 _PAIRS = re.compile(r"(?:\\.|\{[^{}]*\}|[^,\\{])+")
 _PARTS = re.compile(r"\[(\d{1,3})\]|((?:\\.|[^.\[\]\\])+)")

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from asap.core.errors import ConfigError
 from asap.core.numbers import whole_number
 from asap.core.text import plain
-from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.huggingface.families import EXPERT_FIELDS, FAMILIES, NAMES, OTHER_NAMES
 from asap.models import Architecture
 

@@ -14,7 +14,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.documents import read_text
+from asap.experiments.files.documents import read_text
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.literals import (
     Lookup,

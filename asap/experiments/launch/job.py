@@ -8,15 +8,15 @@ from pathlib import Path, PurePosixPath
 from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
-from asap.experiments.documents import Document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, read_text
+from asap.experiments.files.named_file import Brought, NamedFile, find_brought
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.containers import Container, containers, machine_of
 from asap.experiments.launch.manifest import is_manifest
 from asap.experiments.launch.script import read_call
-from asap.experiments.named_file import Brought, NamedFile, find_brought
-from asap.experiments.yaml_text import parse_yaml
 
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|\$|if|range|include|with|end)")
 _CONFIGURATIONS = (".yaml", ".yml", ".json")

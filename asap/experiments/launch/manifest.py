@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.documents import Document
+from asap.experiments.files.documents import Document
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.script import read_launch
 

@@ -10,8 +10,9 @@ from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.deepspeed.script import starts_under_condition
-from asap.experiments.documents import Document, parse_document, read_document, read_text
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, parse_document, read_document, read_text
+from asap.experiments.files.named_file import Brought, find_brought, find_named
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
 from asap.experiments.launch.config_maps import config_maps
@@ -28,7 +29,6 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
-from asap.experiments.named_file import Brought, find_brought, find_named
 from asap.experiments.shell import SCRIPTS, with_given, with_sources
 
 DEFINITIONS = (".py",)

@@ -8,7 +8,7 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.documents import read_text
+from asap.experiments.files.documents import read_text
 from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"

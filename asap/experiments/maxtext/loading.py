@@ -8,12 +8,12 @@ from typing import Any
 from asap.core.errors import ConfigError, UsageError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.documents import Document, read_document
+from asap.experiments.files.documents import Document, read_document
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.maxtext.defaults import DEFAULTS, EARLIER
 from asap.experiments.maxtext.model_files import find_model_file, model_name_of
 from asap.experiments.maxtext.own_keys import check_key, check_keys, is_own
 from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, MaxTextSettings, Setting, SettingLayer
-from asap.experiments.yaml_text import parse_yaml
 from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
 
 _BASE = "base_config"

@@ -7,8 +7,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.settings import MaxTextSettings, SettingLayer
-from asap.experiments.near_misses import nearest
-from asap.experiments.own_names import decides
+from asap.experiments.settings.near_misses import nearest
+from asap.experiments.settings.own_names import decides
 
 _LIKE, _ALMOST = 0.7, 0.88
 """Shares of equal letters: of a name that a user may have meant, and of one that even a fork's user means."""

@@ -7,8 +7,8 @@ from typing import Any
 from asap.core.errors import AsapError, ConfigError, PlanError
 from asap.core.secrets import redacted
 from asap.core.text import REDACTED, plain
-from asap.experiments.documents import Document
 from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.maxtext.architecture import architecture_of
 from asap.experiments.maxtext.defaults import DEFAULTS

@@ -5,7 +5,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from asap.experiments.documents import Document
+from asap.experiments.files.documents import Document
 
 _OF_MAXTEXT = re.compile(r"(?:^|/)maxtext/configs/", re.IGNORECASE)
 _TUNING: dict[str, Any] = {"use_sft": True, "packing": True}

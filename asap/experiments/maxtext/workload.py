@@ -6,7 +6,7 @@ import math
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError
-from asap.experiments.documents import Document, validation_reason
+from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.maxtext.settings import MaxTextSettings
 from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
-from asap.experiments.documents import validation_reason
+from asap.experiments.files.documents import validation_reason
 from asap.experiments.megatron.mixed_attention import mean_attention_parameters
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture, find_architecture
 
 GPT2_TOKENS = 50_257

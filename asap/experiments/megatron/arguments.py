@@ -20,8 +20,8 @@ from asap.experiments.megatron.foreign_arguments import (
 )
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.processes import ranks_of_mpi
+from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.shell import Command, Option, options, read_commands
-from asap.experiments.stack_settings import StackSettings, overriding
 from asap.plans.megatron.versions import JOINT
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")

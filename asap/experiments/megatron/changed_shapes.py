@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.text import plain
-from asap.experiments.documents import validation_reason
+from asap.experiments.files.documents import validation_reason
 from asap.experiments.launch.python_objects import UNKNOWN
 from asap.experiments.named_model import read_named_model
 from asap.models import Architecture

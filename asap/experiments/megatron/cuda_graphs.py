@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.models.workload import CudaGraphs, GraphModule
 
 _IMPLEMENTATIONS = ("none", "local", "transformer_engine", "full_iteration")

@@ -8,10 +8,10 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.named_file import Brought, NamedFile, below_variable, find_brought, find_named
+from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_brought, find_named
+from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.shell import edited_files, read_commands, written_file
-from asap.experiments.stack_settings import StackSettings, dotted
-from asap.experiments.yaml_text import parse_yaml
 from asap.plans.deepspeed.settings import OFFLOAD, STAGE
 from asap.plans.megatron.deepspeed import ZERO
 

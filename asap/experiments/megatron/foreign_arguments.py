@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asap.core.text import plain
 from asap.experiments.megatron.names import READ
-from asap.experiments.own_names import decides, recomputes
+from asap.experiments.settings.own_names import decides, recomputes
 from asap.experiments.shell import options
 
 _NAMES = Path(__file__).parent / "megatron_arguments.txt"

@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.models import Architecture
 
 _ADDS, _DELETES = "+", "~"

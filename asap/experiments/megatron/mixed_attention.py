@@ -1,7 +1,7 @@
 """Layers of Megatron-LM whose attention is not that of the others (``--experimental-attention-variant``)."""
 
 from asap.core.text import plain
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.models.linear_attention import linear_attention_parameters
 
 VARIANT, FREQUENCY = "experimental_attention_variant", "linear_attention_freq"

@@ -1,7 +1,7 @@
 """Arguments that change time or memory and that the prediction does not use."""
 
-from asap.experiments.stack_settings import StackSettings
-from asap.experiments.unused_settings import note_on_unused
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.unused_settings import note_on_unused
 from asap.plans.megatron.arguments import is_fully_sharded
 
 _USUAL: dict[str, object] = {

@@ -8,6 +8,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.files.named_file import Brought
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
 from asap.experiments.megatron.deepspeed import of_deepspeed
@@ -18,10 +19,9 @@ from asap.experiments.megatron.names import CORE, DEEPSPEED, READ
 from asap.experiments.megatron.predicted import not_predicted
 from asap.experiments.megatron.workload import PRECISION, workload_of
 from asap.experiments.megatron.yaml_dialects import BRIDGE, nemo_arguments, without_shapes
-from asap.experiments.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import with_sources
-from asap.experiments.stack_settings import StackSettings
 from asap.flags.environment import is_performance_variable
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.names import CORE, FLASH
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Workload
 from asap.models.workload import ContextParallel
 from asap.plans.megatron.arguments import experts_over, is_fully_sharded

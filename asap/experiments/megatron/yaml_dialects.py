@@ -13,7 +13,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.megatron.tuning_methods import check_method
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.megatron.sections import CORE_SECTION
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.documents import Document
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.processes import with_processes
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
-from asap.experiments.stack_settings import StackSettings
 from asap.plans.megatron.versions import YAML_FILE
 
 _MODEL, _PARALLEL = "language_model", "model_parallel"

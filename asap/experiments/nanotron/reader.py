@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.attention_variants import variants_of_attention
-from asap.experiments.documents import Document, validation_reason
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import SHAPES
-from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError

@@ -18,7 +18,7 @@ from asap.experiments.megatron.bridge.script import left_to_recipe
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.megatron.sections import PARAMETERS, VIRTUAL_SIZE
 
 _SECTIONS = ("model", "train", "ddp", "dist", "optimizer")

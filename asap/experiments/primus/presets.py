@@ -7,7 +7,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.documents import read_document
+from asap.experiments.files.documents import read_document
 from asap.experiments.primus.variables import with_defaults
 
 _ROOT = Path("primus") / "configs"

@@ -12,8 +12,8 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.documents import Document
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
 from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
@@ -24,7 +24,7 @@ from asap.experiments.named_model import read_named_model
 from asap.experiments.primus import bridge
 from asap.experiments.primus.presets import find_presets, merged, read_preset
 from asap.experiments.primus.variables import has_default, open_keys, with_defaults
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.plans.primus import MODULE
 

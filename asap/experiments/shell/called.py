@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from asap.core.errors import ConfigError
-from asap.experiments.named_file import find_named
+from asap.experiments.files.named_file import find_named
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.script import read_commands, with_sources
 

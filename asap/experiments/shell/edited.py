@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from asap.experiments.named_file import Brought, below_variable, find_named
+from asap.experiments.files.named_file import Brought, below_variable, find_named
 from asap.experiments.shell.script import Command
 from asap.experiments.shell.words import words
 

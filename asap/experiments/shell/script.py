@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from asap.core.numbers import digits
-from asap.experiments.documents import read_text
-from asap.experiments.named_file import Brought, below_variable, find_brought
+from asap.experiments.files.documents import read_text
+from asap.experiments.files.named_file import Brought, below_variable, find_brought
 from asap.experiments.shell.branches import Branches
 from asap.experiments.shell.chosen import with_chosen
 from asap.experiments.shell.conditions import holds

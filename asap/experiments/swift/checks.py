@@ -4,7 +4,7 @@ import re
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 
 TUNERS = ("tuner_type", "train_type", "sft_type")
 """What is trained, as versions 4, 3 and 2 call it."""

@@ -11,8 +11,8 @@ from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.names import CORE, READ
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import name_at_end, read_named_model
+from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import StackSettings, overriding
 from asap.experiments.swift.checks import check_trains_decoder
 from asap.plans.megatron.arguments import EXPERT, EXPERT_TENSOR, TENSOR
 from asap.plans.megatron.swift import OF_SWIFT

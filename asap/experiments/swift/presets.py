@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
-from asap.experiments.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import StackSettings
 from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, STAGE, TENSOR
 from asap.plans.deepspeed.trainer import AUTO, RECOMPUTE

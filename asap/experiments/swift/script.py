@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought
+from asap.experiments.files.named_file import Brought
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, commands_within, options, read_commands, with_sources, written_file

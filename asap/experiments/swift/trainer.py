@@ -12,10 +12,10 @@ from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought
+from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import name_at_end
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
-from asap.experiments.stack_settings import StackSettings
 from asap.experiments.swift.checks import check_trains_decoder
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_method

@@ -3,7 +3,7 @@
 import re
 
 from asap.core.text import plain
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as titan
 

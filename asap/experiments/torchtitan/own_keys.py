@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from asap.core.text import plain
 from asap.experiments.named_model import SHAPES
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 
 _KNOWN = {
     "model": frozenset(

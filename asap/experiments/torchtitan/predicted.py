@@ -1,7 +1,7 @@
 """Settings of torchtitan that change time or memory and that the prediction does not use (``torchtitan/config``)."""
 
-from asap.experiments.stack_settings import StackSettings
-from asap.experiments.unused_settings import note_on_unused
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.unused_settings import note_on_unused
 
 _USUAL: dict[str, object] = {
     "optimizer.early_step_in_backward": False,

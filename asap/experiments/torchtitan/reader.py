@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
-from asap.experiments.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.torchtitan.accumulation import with_global_batch
 from asap.experiments.torchtitan.own_flavors import own_model
 from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, own_vocabulary, unknown_shapes

@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_file import Brought, find_named, missing
+from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.processes import environment_of, with_processes
 from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan

@@ -3,7 +3,7 @@
 import re
 
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.this_run.suspected import Suspect, predicted_parts, resource_named
+from asap.chat.answers.this_run.causes.suspected import Suspect, predicted_parts, resource_named
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

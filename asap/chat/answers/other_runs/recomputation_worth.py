@@ -1,7 +1,7 @@
 """Whether recomputation pays: a plan with each policy, and the fastest of those that fit."""
 
 from asap.chat.answers.other_runs.what_if import policies
-from asap.chat.answers.single_plans.technique_worth import plan_in_question
+from asap.chat.answers.single_plans.techniques.technique_worth import plan_in_question
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.changes import Change

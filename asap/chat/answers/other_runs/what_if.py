@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import expectation, figures_of, fit, line
 from asap.chat.answers.single_plans.numerics import numerics_of
-from asap.chat.answers.single_plans.technique_worth import verdict
+from asap.chat.answers.single_plans.techniques.technique_worth import verdict
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.step_time import current_step_time

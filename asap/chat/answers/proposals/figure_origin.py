@@ -3,8 +3,8 @@
 import re
 
 from asap.chat.answers.phrasing import figures_of
+from asap.chat.answers.proposals.order.ranking import basis_of
 from asap.chat.answers.proposals.quotes import basis
-from asap.chat.answers.proposals.ranking import basis_of
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.step_time import current_step_time

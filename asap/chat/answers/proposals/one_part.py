@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from asap.chat.answers.proposals.criteria import names_criterion, rank_by
+from asap.chat.answers.proposals.order.criteria import names_criterion, rank_by
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation

@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.answers.proposals import ranking
+from asap.chat.answers.proposals.order import ranking
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

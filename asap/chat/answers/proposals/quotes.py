@@ -2,8 +2,8 @@
 
 import re
 
-from asap.chat.answers.proposals import ranking
-from asap.chat.answers.single_plans.memory_basis import asks_memory_basis, memory_basis
+from asap.chat.answers.proposals.order import ranking
+from asap.chat.answers.single_plans.memory.memory_basis import asks_memory_basis, memory_basis
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

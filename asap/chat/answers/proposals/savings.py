@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.answers.proposals.verdicts import worth_it
+from asap.chat.answers.proposals.order.verdicts import worth_it
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import plan_to_test
 from asap.chat.conversation import Conversation

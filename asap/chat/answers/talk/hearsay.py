@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.answers.proposals import ranking as ranking_answers
+from asap.chat.answers.proposals.order import ranking as ranking_answers
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import Claim

@@ -5,7 +5,7 @@ import re
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
-from asap.chat.understanding.words.compiler_flags import flags_named
+from asap.chat.understanding.words.settings.compiler_flags import flags_named
 from asap.core.text import plain
 from asap.reports.flags import flag_sentences, flag_summary
 from asap.study.flags import flag_of, flags_of

@@ -4,7 +4,7 @@ import re
 
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
-from asap.chat.answers.this_run.efficiency import compute_of, recomputed_share
+from asap.chat.answers.this_run.rates.efficiency import compute_of, recomputed_share
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.completeness import missing

@@ -6,7 +6,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.function_words import function_words
+from asap.chat.understanding.words.vocabulary.function_words import function_words
 
 _WHOLE = (
     r"(?:total|overall|all (?:of them|chips|gpus|devices|tpus)|globally?|together|combined"

@@ -12,7 +12,7 @@ from asap.chat.understanding.quantities.machines import counted_in_chips
 from asap.chat.understanding.quantities.things import Thing
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.conditions import COUNTS, reports
-from asap.chat.understanding.words.unmodelled import unmodelled_in
+from asap.chat.understanding.words.settings.unmodelled import unmodelled_in
 from asap.core.text import plain
 from asap.plans.axes import WORDS, Axis
 from asap.plans.prose import plan_spans

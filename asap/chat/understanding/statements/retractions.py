@@ -11,7 +11,7 @@ from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.discarded import discarded_by
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.going_back import undoes
+from asap.chat.understanding.words.line_before.going_back import undoes
 from asap.chat.understanding.words.questions import is_question
 from asap.plans.axes import WORDS
 

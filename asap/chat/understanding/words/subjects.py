@@ -4,7 +4,7 @@ import re
 
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.words.doubt import words_of
-from asap.chat.understanding.words.function_words import function_words
+from asap.chat.understanding.words.vocabulary.function_words import function_words
 
 _MEASURED = {"s", "%", "GiB", "GB", "tokens/s", "tokens/s/chip", "FLOP/s"}
 _WORD = re.compile(r"(?<!\w)[^\W\d_][\w'-]*")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.named_file import NamedFile, find_named
+from asap.experiments.files.named_file import NamedFile, find_named
 
 _LIBRARY = "megatron.bridge"
 _CONFIG = "_config"

@@ -12,7 +12,7 @@ from asap.experiments.megatron.bridge.program import FUNCTION, recipe_of
 from asap.experiments.megatron.bridge.script import in_billions, model_of
 from asap.experiments.megatron.changed_shapes import SHAPES, read_changed_model
 from asap.experiments.named_model import read_named_model
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Architecture
 
 _PROVIDER = re.compile(r"(?:^|\.)(?P<family>\w+?)(?:Model)?Provider(?P<size>\w*)$")

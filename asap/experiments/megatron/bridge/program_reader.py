@@ -23,7 +23,7 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.recipe_tables import PARAMETERS as EARLIER
 from asap.experiments.megatron.recipe_tables import recipe_settings
 from asap.experiments.megatron.yaml_dialects import BRIDGE
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.program_lines import VARIABLE
 from asap.plans.megatron.sections import PARAMETERS, VIRTUAL_SIZE

@@ -9,7 +9,7 @@ from asap.experiments.megatron.bridge.script import Start, hardware_of, left_to_
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 
 _SHARDS_STATE = "use_distributed_optimizer"
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought
+from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.launch.python_objects import CLASS, UNKNOWN
 from asap.experiments.megatron.bridge.program_reader import read_recipe
-from asap.experiments.named_file import Brought
 from asap.experiments.processes import processes_of, with_processes
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
@@ -23,7 +24,6 @@ from asap.experiments.shell import (
     with_sources,
     words,
 )
-from asap.experiments.yaml_text import parse_yaml
 
 _PROGRAM = re.compile(r"\brun_recipe\.py\b")
 _ASSIGNED = re.compile(r"\+{0,2}([a-z_]+(?:\.\w+)+)=(.*)", re.ASCII | re.DOTALL)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import options
-from asap.experiments.stack_settings import StackSettings
 from asap.models import Architecture
 
 _PROGRAM = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")

@@ -9,9 +9,9 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.megatron.reader import read_nemo
 from asap.experiments.megatron.yaml_dialects import NEMO, argument_of, dialect
-from asap.experiments.named_file import Brought, find_named
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
 
 _PROGRAM = re.compile(r"(?:^|[\s/])main\.py\s")

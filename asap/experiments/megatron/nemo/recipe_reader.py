@@ -20,7 +20,7 @@ from asap.experiments.megatron.nemo.recipe import Recipe, find_recipe
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.recipe_tables import PARAMETERS, recipe_settings
 from asap.experiments.megatron.yaml_dialects import NEMO
-from asap.experiments.stack_settings import StackSettings
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS
 

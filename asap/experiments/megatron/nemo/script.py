@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.megatron.arguments import is_argument
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.reader import read_nemo
 from asap.experiments.megatron.yaml_dialects import NEMO, argument_of, dialect
-from asap.experiments.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.shell import (
     Command,
     commands_within,

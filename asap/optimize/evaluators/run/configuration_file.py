@@ -11,7 +11,7 @@ import yaml
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.documents import read_text
+from asap.experiments.files.documents import read_text
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 

@@ -3,7 +3,7 @@
 import re
 from itertools import groupby
 
-from asap.chat.answers.single_plans.launch_line import plans_to_run
+from asap.chat.answers.single_plans.lines.launch_line import plans_to_run
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder

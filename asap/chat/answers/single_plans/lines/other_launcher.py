@@ -1,13 +1,13 @@
 """A plan in the words of a launcher that does not run it: "yaml for megatron?", or why that one has none."""
 
-from asap.chat.answers.single_plans.launch_line import plans_to_run
+from asap.chat.answers.single_plans.lines.launch_line import plans_to_run
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.launchers import launcher_named, says_settings
-from asap.chat.understanding.words.unmodelled import unmodelled_in
+from asap.chat.understanding.words.settings.launchers import launcher_named, says_settings
+from asap.chat.understanding.words.settings.unmodelled import unmodelled_in
 from asap.core.errors import PlanError
 from asap.plans.launchers import TITLES, Stack, stack_of, words_of
 from asap.proposals.launch import OF_PLAN_ALONE, line_elsewhere

@@ -7,7 +7,7 @@ from asap.core.errors import ConfigError, UsageError
 from asap.core.numbers import real_number, whole_number
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.experiments.near_misses import near_misses
+from asap.experiments.settings.near_misses import near_misses
 
 
 class StackSettings(Mapping[str, Any]):

@@ -3,8 +3,8 @@
 import re
 
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.single_plans.fit_check import how_to_check
-from asap.chat.answers.single_plans.quoted_memory import with_verdict
+from asap.chat.answers.single_plans.memory.fit_check import how_to_check
+from asap.chat.answers.single_plans.memory.quoted_memory import with_verdict
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.single_plans.memory import memory
+from asap.chat.answers.single_plans.memory.memory import memory
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

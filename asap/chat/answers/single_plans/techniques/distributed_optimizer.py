@@ -4,7 +4,7 @@ import re
 
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.megatron_fsdp import STACKS
-from asap.chat.answers.single_plans.technique_worth import plan_in_question, verdict
+from asap.chat.answers.single_plans.techniques.technique_worth import plan_in_question, verdict
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

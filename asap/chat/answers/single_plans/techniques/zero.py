@@ -4,9 +4,9 @@ import re
 
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.directions import no_such_plan, wished_plans
-from asap.chat.answers.single_plans.distributed_optimizer import with_stage
 from asap.chat.answers.single_plans.plans import why_not
-from asap.chat.answers.single_plans.technique_worth import plan_in_question, verdict
+from asap.chat.answers.single_plans.techniques.distributed_optimizer import with_stage
+from asap.chat.answers.single_plans.techniques.technique_worth import plan_in_question, verdict
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

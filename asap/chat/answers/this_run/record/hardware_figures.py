@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.answers.this_run.hardware_parts import PARTS, HardwarePart
+from asap.chat.answers.this_run.record.hardware_parts import PARTS, HardwarePart
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.documents import Document, parse_document, read_text
+from asap.experiments.files.documents import Document, parse_document, read_text
 
 _BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
@@ -26,7 +26,7 @@ class NamedFile:
     text: str
 
     def document(self) -> Document:
-        """The mapping that it holds; raises like :func:`asap.experiments.documents.read_document`."""
+        """The mapping that it holds; raises like :func:`asap.experiments.files.documents.read_document`."""
         return parse_document(self.text, self.path)
 
 

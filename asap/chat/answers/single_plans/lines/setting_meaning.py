@@ -6,8 +6,8 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
-from asap.chat.understanding.words.compiler_flags import flags_named
-from asap.chat.understanding.words.setting_names import axis_settings
+from asap.chat.understanding.words.settings.compiler_flags import flags_named
+from asap.chat.understanding.words.settings.setting_names import axis_settings
 from asap.core.text import plain
 from asap.plans.axes import MEANINGS
 from asap.plans.launchers import TITLES

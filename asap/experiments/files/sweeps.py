@@ -7,7 +7,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.stack_settings import dotted
+from asap.experiments.settings.stack_settings import dotted
 
 _SEARCH = re.compile(r"(?:\w+_)?(?:sweep|grid|search_space|parameters)s?", re.ASCII)
 _METHODS = ("grid", "random", "bayes")

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.numbers import bounded_from_text
 from asap.core.text import plain
-from asap.experiments.yaml_text import parse_yaml
+from asap.experiments.files.yaml_text import parse_yaml
 
 LARGEST_BYTES = 1_000_000
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)

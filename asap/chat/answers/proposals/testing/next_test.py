@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import line
-from asap.chat.answers.proposals import ranking
 from asap.chat.answers.proposals.measurements import against_prediction
+from asap.chat.answers.proposals.order import ranking
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.claims import EXCLUDING_CLAIMS, Claim
 from asap.chat.evidence.fact import StatedFact

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from asap.chat.understanding.topics.examples import examples
-from asap.chat.understanding.words.function_words import foreign_function_words, function_words
+from asap.chat.understanding.words.vocabulary.function_words import foreign_function_words, function_words
 
 
 def in_english(text: str) -> str:

@@ -1,7 +1,7 @@
 """Megatron's sequence parallelism: whether a run has it, and what it changes in time and HBM."""
 
 from asap.chat.answers.phrasing import figures_of
-from asap.chat.answers.single_plans.technique_worth import plan_in_question, verdict
+from asap.chat.answers.single_plans.techniques.technique_worth import plan_in_question, verdict
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder

@@ -6,7 +6,7 @@ from asap.chat.answers.proposals.measurements import prediction_check
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.throughput import model_flops_of
 from asap.chat.answers.this_run.components import SCORES, flops_shares
-from asap.chat.answers.this_run.efficiency import efficiency
+from asap.chat.answers.this_run.rates.efficiency import efficiency
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.completeness import is_complete

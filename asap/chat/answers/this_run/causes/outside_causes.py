@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asap.chat.answers.this_run.symptoms import symptom_in
+from asap.chat.answers.this_run.causes.symptoms import symptom_in
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.anchor import modelled_now
 from asap.chat.evidence.step_time import current_step_time

@@ -3,7 +3,7 @@
 import re
 
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.single_plans.memory import memory
+from asap.chat.answers.single_plans.memory.memory import memory
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder

@@ -7,7 +7,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.documents import Document, read_document
+from asap.experiments.files.documents import Document, read_document
 
 _KEY, _SELF = "defaults", "_self_"
 _YAML = (".yaml", ".yml")

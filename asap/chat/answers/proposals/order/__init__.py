@@ -1,0 +1,1 @@
+"""Answers on the order of the proposals: which first, by what, and why."""

@@ -1,0 +1,1 @@
+"""Answers on the lines to paste: their settings, flags and batches."""

@@ -1,0 +1,1 @@
+"""Answers on techniques: whether one pays, and two set against each other."""

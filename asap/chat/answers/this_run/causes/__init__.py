@@ -1,0 +1,1 @@
+"""Answers on what holds the run back, or made it slower."""

@@ -1,0 +1,1 @@
+"""Answers on what is on record of the run: its model, its hardware, what predictions take for granted."""

@@ -1,0 +1,1 @@
+"""Words that only mean something after the line before: "the second", "no, I meant pp"."""

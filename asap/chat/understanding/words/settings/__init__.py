@@ -1,0 +1,1 @@
+"""Words that name settings: of launchers and compilers, and degrees written out."""
