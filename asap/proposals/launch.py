@@ -1,7 +1,11 @@
 """What to paste into the launcher of the run's own stack."""
 
+from collections.abc import Mapping
+
+from asap.experiments import Experiment
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
+from asap.plans.degrees import FOLDED
 from asap.plans.launchers import (
     Stack,
     inexpressible,
@@ -37,7 +41,7 @@ def launcher_line(study: Study, plan: Plan) -> str:
     layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
     configured = _is_configured(study)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
-    current = experiment.hyperparameters if configured else None
+    current = _settings(experiment) if configured else None
     if current is None and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)
@@ -100,7 +104,7 @@ def why_not_launched(study: Study, plan: Plan) -> str | None:
     stack = stack_of(experiment.workload.framework)
     if stack == "maxtext" and not _is_configured(study):
         return None
-    return inexpressible(plan, stack, experiment.hyperparameters, experiment.workload.global_batch, layers)
+    return inexpressible(plan, stack, _settings(experiment), experiment.workload.global_batch, layers)
 
 
 def _is_configured(study: Study) -> bool:
@@ -108,3 +112,9 @@ def _is_configured(study: Study) -> bool:
     experiment = study.experiment
     of_maxtext = experiment.workload.framework == "MaxText"
     return bool(experiment.hyperparameters) and (of_maxtext or stack_of(experiment.workload.framework) != "maxtext")
+
+
+def _settings(experiment: Experiment) -> Mapping[str, object]:
+    """The settings on record, with where experts lie, which they may leave to the model."""
+    over = experiment.workload.experts_over
+    return {**experiment.hyperparameters, FOLDED: over} if over else experiment.hyperparameters

@@ -84,7 +84,7 @@ def read_torchtitan(
     accumulating, also = with_global_batch(settings, plan)
     if also:
         plan, more = _plan(accumulating, experiment, model.layers)
-    workload = _workload(accumulating, plan)
+    workload = _workload(accumulating, plan, mixture=model.is_moe)
     notes += also
     notes += (*more, *not_predicted(settings), *settings.misspelt(), *notes_on_own(settings))
     layers = {
@@ -182,7 +182,7 @@ def _notes_on(settings: StackSettings, plan: Plan) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
+def _workload(settings: StackSettings, plan: Plan | None, mixture: bool) -> Workload:
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     return Workload(
         global_batch=titan.global_batch_of(settings, plan.batch_shards) if plan else _said_batch(settings),
@@ -197,7 +197,7 @@ def _workload(settings: StackSettings, plan: Plan | None) -> Workload:
         sequence_parallel=plan is not None and plan.degree("model") > 1,
         compiled=_compiles(settings, "model"),
         compiled_loss=_compiles(settings, "loss"),
-        experts_over=titan.experts_over(settings),
+        experts_over=titan.experts_over(settings, mixture),
     )
 
 

@@ -146,15 +146,23 @@ def _shards(settings: Mapping[str, object], devices: int, degrees: Mapping[str, 
     return said
 
 
-def experts_over(settings: Mapping[str, object]) -> tuple[FoldedAxis, ...]:
-    """Axes beside its own over which experts lie whole.
+def experts_over(settings: Mapping[str, object], mixture: bool = False) -> tuple[FoldedAxis, ...]:
+    """Axes beside its own over which experts lie whole: of degree 1, those over which they would.
+
+    Args:
+        settings: by section and key.
+        mixture: whether the model has experts, which settings say only where expert parallelism is on.
 
     Raises:
         PlanError: a degree is no whole number.
     """
     if isinstance(said := settings.get(FOLDED), tuple):
         return said
-    return folded_axes(*_of_experts(settings))
+    expert, split, tensor, context = _of_experts(settings)
+    folded = folded_axes(expert, split, tensor, context)
+    if tensor > 1 or degree(settings, EXPERT_TENSOR) > 1 or not (mixture or expert > 1):
+        return folded
+    return ("model", "seq") if context == 1 or "seq" in folded else ("model",)
 
 
 def _of_experts(settings: Mapping[str, object]) -> tuple[int, int, int, int]:
