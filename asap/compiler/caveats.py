@@ -58,6 +58,8 @@ def step_notes(request: CompileRequest) -> list[str]:
             f"under {lines} of a mapping program beyond the plan; the prediction knows of them only what layers"
             " recompute"
         )
+    if request.model is not None and request.model.mtp_layers:
+        notes.append("the reference step leaves out multi-token prediction")
     precision, optimizer = request.workload.precision, request.workload.optimizer
     if precision not in (None, "bf16", "bfloat16", *FULL_PRECISION):
         notes.append(f"the reference step computes in bf16, not in {precision}")

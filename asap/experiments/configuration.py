@@ -33,6 +33,7 @@ from asap.experiments.shell import SCRIPTS
 from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
+_BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
@@ -51,9 +52,18 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         ConfigError: it is malformed, hostile, of no known kind, or contradicts itself.
         UsageError: an override is not ``key=value``, or repeated.
     """
-    found = _read(path, tuple(overrides), experiment)
+    found = _under_environment(_read(path, tuple(overrides), experiment))
     notes = tuple(note for note in note_on_attention(found.hyperparameters) if note not in found.notes)
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
+
+
+def _under_environment(experiment: Experiment) -> Experiment:
+    """The run as variables of its environment make it."""
+    if experiment.environment.get(_BLOCKING) != "1":
+        return experiment
+    workload = experiment.workload.model_copy(update={"launch_blocking": True})
+    sources = experiment.provenance | {"workload.launch_blocking": _BLOCKING}
+    return experiment.model_copy(update={"workload": workload, "provenance": sources})
 
 
 def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:

@@ -40,6 +40,12 @@ class Architecture(BaseModel):
     leading_dense_layers: CountOrZero = 0
     moe_every: Count = Field(default=1, description="after the leading ones, one MoE layer in so many")
 
+    mtp_layers: CountOrZero = Field(
+        default=0,
+        description="layers of multi-token prediction, each with a loss of its own (DeepSeek-V3, arXiv:2412.19437,"
+        " section 2.2); not counted as parameters of the model",
+    )
+
     sliding_window: Count | None = Field(default=None, description="tokens a local layer attends to")
     global_layer_every: Count | None = Field(
         default=None, description="with a window: one full-attention layer in so many; None: all are local"

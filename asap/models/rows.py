@@ -57,6 +57,7 @@ class ModelRow(BaseModel):
     top_k: int | None = None
     n_shared_experts: int = 0
     first_dense_layers: int = 0
+    mtp_layers: int = 0
     q_lora_rank: int | None = None
     kv_lora_rank: int | None = None
     qk_nope_head_dim: int | None = None
@@ -136,6 +137,7 @@ def _architecture(row: ModelRow) -> Architecture:
         gated_mlp=row.gated,
         tied_embeddings=row.tied,
         parallel_block=row.parallel,
+        mtp_layers=row.mtp_layers,
         qk_norm=(row.decoder_block or "").startswith(_QK_NORM),
         **_attention(row),
         **_mlp(row),

@@ -16,6 +16,9 @@ CudaGraphs = Literal["none", "module", "layer", "step"]
 """What the host of a GPU launches at once."""
 GraphModule = Literal["attn", "mlp", "moe", "moe_router", "moe_preprocess"]
 """Parts of a layer that Megatron captures as CUDA graphs of their own."""
+ExpertDispatcher = Literal["all_to_all", "deepep"]
+"""How tokens reach their experts: a copy for each of them by NCCL's all-to-all, or one for each node, which forwards it
+(DeepEP, HybridEP)."""
 FoldedAxis = Literal["model", "seq"]
 """Of what experts may lie over beside their own axis."""
 
@@ -47,7 +50,9 @@ class Workload(BaseModel):
     )
     scan_layers: bool | None = Field(default=None, description="whether a loop runs over layers that are equal")
     pipelined_layers: Count | None = Field(
-        default=None, description="layers inside the pipeline; the rest run before and after it, on all of its stages"
+        default=None,
+        description="layers that pipeline stages divide, where these are not the model's: without those that run before"
+        " and after the pipeline (MaxText), with the embedding and the loss, each counted as one (Megatron)",
     )
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
     context_parallel: ContextParallel | None = Field(
@@ -65,8 +70,18 @@ class Workload(BaseModel):
     graph_modules: tuple[GraphModule, ...] = Field(
         default=(), description="parts of a layer that are captured, where CUDA graphs capture some modules"
     )
+    launch_blocking: bool | None = Field(
+        default=None, description="whether the host waits for each kernel (CUDA_LAUNCH_BLOCKING)"
+    )
     overlaps_experts: bool | None = Field(
         default=None, description="whether all-to-alls of one microbatch run beside the compute of another"
+    )
+    expert_dispatcher: ExpertDispatcher | None = Field(
+        default=None, description="all_to_all: a copy of a token for each of its experts; deepep: one for each node"
+    )
+    overlaps_tensor: bool | None = Field(
+        default=None,
+        description="whether collectives of tensor parallelism run piece by piece beside the products that they feed",
     )
     compiled: bool | None = Field(
         default=None, description="whether torch.compile fuses the elementwise operations of a layer"

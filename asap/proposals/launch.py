@@ -38,7 +38,7 @@ def launcher_line(study: Study, plan: Plan) -> str:
     experiment = study.experiment
     stack = stack_of(experiment.workload.framework)
     of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
-    layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
+    layers = _layers(experiment, stack)
     configured = _is_configured(study)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
     current = _settings(experiment) if configured else None
@@ -100,8 +100,8 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
 def why_not_launched(study: Study, plan: Plan) -> str | None:
     """Why the run's own launcher has no words for a plan; ``None`` if it has."""
     experiment = study.experiment
-    layers = experiment.workload.pipelined_layers or (experiment.model.layers if experiment.model else None)
     stack = stack_of(experiment.workload.framework)
+    layers = _layers(experiment, stack)
     if stack == "maxtext" and not _is_configured(study):
         return None
     return inexpressible(plan, stack, _settings(experiment), experiment.workload.global_batch, layers)
@@ -118,3 +118,9 @@ def _settings(experiment: Experiment) -> Mapping[str, object]:
     """The settings on record, with where experts lie, which they may leave to the model."""
     over = experiment.workload.experts_over
     return {**experiment.hyperparameters, FOLDED: over} if over else experiment.hyperparameters
+
+
+def _layers(experiment: Experiment, stack: Stack) -> int | None:
+    """Layers as a launcher takes them: of those in a pipeline MaxText is told, Megatron counts its own."""
+    layers = experiment.model.layers if experiment.model else None
+    return (experiment.workload.pipelined_layers or layers) if stack == "maxtext" else layers

@@ -113,9 +113,9 @@ def test_parts_that_cannot_be_expressed_are_refused_by_name(folder, setting, sai
 
 def test_parts_that_are_not_counted_are_said(folder):
     (folder / "models" / "sparse.yml").write_text(f"{ACME}use_indexer: true\nmtp_num_layers: 1\n")
-    notes = read(run(folder, "model_name: sparse\n")).notes
-    assert any("use_indexer" in note for note in notes)
-    assert any("mtp_num_layers=1" in note for note in notes)
+    sparse = read(run(folder, "model_name: sparse\n"))
+    assert any("use_indexer" in note for note in sparse.notes)
+    assert sparse.model.mtp_layers == 1
 
 
 def test_layers_of_different_attention_are_averaged(folder):

@@ -11,8 +11,8 @@ STAGES = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": "4"
 FIRST, LAST = "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"
 
 
-def lines(text: str, current: dict, stack: Stack = "megatron") -> str:
-    return launch_lines(Plan.parse(text), stack, current, global_batch=128, layers=32)
+def lines(text: str, current: dict, stack: Stack = "megatron", layers: int = 32) -> str:
+    return launch_lines(Plan.parse(text), stack, current, global_batch=128, layers=layers)
 
 
 def test_layers_of_the_first_and_last_stage_hold_for_their_stages_alone():
@@ -38,7 +38,11 @@ def test_the_embedding_counts_as_a_layer_of_a_pipeline():
         "global_batch_size": "128",
     }
     assert from_arguments(counted, 32, 30, 128).pipeline_repeats == 8
-    assert "--account-for-loss" in lines("replica=8 model=2 stage=2 microbatches=16", counted).partition("# without")[2]
+    uncounted = "replica=8 model=2 stage=2 microbatches=16 pipeline_repeats=5"
+    assert "--account-for-loss" in lines(uncounted, counted, layers=30).partition("# without")[2]
+    line = lines("replica=8 model=2 stage=2 microbatches=16 pipeline_repeats=8", counted, layers=30)
+    assert "account" not in line
+    assert "--num-layers-per-virtual-pipeline-stage 2" in line
 
 
 def test_experts_are_not_exchanged_beside_computing_where_that_is_refused():

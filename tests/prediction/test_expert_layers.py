@@ -68,3 +68,22 @@ def test_what_experts_write_is_kept_where_it_is_weighted_after_them(mixture, wor
 
     copies = workload.sequence_length * 8 * mixture.experts_per_token * mixture.d_model * 2
     assert kept("torchtitan") - kept("Megatron-Core") == pytest.approx(copies, rel=0.01)
+
+
+def test_a_node_that_forwards_tokens_is_sent_fewer(evaluated, mixture):
+    plan = "expert=16 replica=4 microbatches=8 remat=none"
+    many = mixture.model_copy(update={"experts_per_token": 8})
+    copies, once, unsaid = (evaluated(plan, many, expert_dispatcher=kind) for kind in ("all_to_all", "deepep", None))
+    assert seconds(once.expert) < 0.5 * seconds(copies.expert)
+    assert seconds(unsaid.expert) == seconds(copies.expert)
+
+
+def test_multi_token_prediction_takes_a_layer_and_a_loss(evaluated, mixture):
+    plan = "replica=8 expert=8 microbatches=8 remat=none"
+    one, more = (
+        evaluated(plan, mixture.model_copy(update={"mtp_layers": layers, "layers": mixture.layers - layers}))
+        for layers in (0, 1)
+    )
+    assert seconds(more.tensor) == seconds(one.tensor)
+    assert seconds(more.expert) == pytest.approx(seconds(one.expert))
+    assert seconds(more.compute) > seconds(one.compute)

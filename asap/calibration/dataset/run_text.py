@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from asap.models.workload import ContextParallel
+from asap.models.workload import ContextParallel, ExpertDispatcher
 from asap.plans import Remat
 from asap.plans.partial_remat import MODULES
 from asap.plans.remat import Policy, recomputed_modules
@@ -84,6 +84,8 @@ def compiled_loss_of(row: Mapping[str, Any]) -> bool | None:
 
     torchtitan left it out until February 2025 (its commits e8977b007 and d1f62be73).
     """
+    if isinstance(said := row.get("compiled_loss"), bool):
+        return said
     if "the loss alone" in str(row.get("source")):
         return True
     compiled = compiled_of(row)
@@ -98,9 +100,17 @@ def overlaps_experts_of(row: Mapping[str, Any]) -> bool | None:
     return True if re.search(r"overlap of expert communication", str(row.get("notes") or "").casefold()) else None
 
 
+def expert_dispatcher_of(row: Mapping[str, Any]) -> ExpertDispatcher | None:
+    """How tokens reach their experts, where the row tells."""
+    said = f"{row.get('moe_dispatcher') or ''} {row.get('notes') or ''}".casefold()
+    if re.search(r"deep-?ep|hybrid-?ep", said):
+        return "deepep"
+    return "all_to_all" if row.get("moe_dispatcher") else None
+
+
 def padded_capacity_of(row: Mapping[str, Any]) -> float | None:
-    """The capacity factor to which experts are padded: MaxText's. That of Megatron drops tokens and pads nothing."""
-    padded = framework_class(framework_of(row)) == "maxtext"
+    """The capacity factor to which experts are padded: MaxText's; that of Megatron pads if told to."""
+    padded = framework_class(framework_of(row)) == "maxtext" or row.get("pads_experts") is True
     return float(row["capacity_factor"]) if padded and row.get("capacity_factor") else None
 
 

@@ -17,6 +17,7 @@ from asap.calibration.dataset.run_text import (
     compiled_loss_of,
     compiled_of,
     context_parallel_of,
+    expert_dispatcher_of,
     family_of,
     framework_of,
     overlaps_experts_of,
@@ -38,7 +39,7 @@ LARGEST_NODE = 16
 """Devices that one node joins at most: NVLink of a larger domain joins nodes, and does not end at one."""
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16
-_OWN_SHAPES = ("n_layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab", "n_experts")
+_OWN_SHAPES = ("n_layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab", "n_experts", "mtp_layers")
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,10 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
     sharding = row.get("megatron_sp")
     workload = Workload(
         global_batch=batch, sequence_length=sequence, precision=row.get("precision"), optimizer=row.get("optimizer"),
+        weight_precision=row.get("weight_precision"), gradient_precision=row.get("gradient_precision"),
+        first_moment_precision=row.get("first_moment"), second_moment_precision=row.get("second_moment"),
+        launch_blocking=row.get("launch_blocking"), expert_dispatcher=expert_dispatcher_of(row),
+        overlaps_tensor=row.get("tp_comm_overlap"),
         attention=attention_of(row), framework=framework_of(row), zero_stage=zero_stage_of(row),
         context_parallel=context_parallel_of(row), capacity_factor=padded_capacity_of(row), compiled=compiled_of(row),
         compiled_loss=compiled_loss_of(row), sequence_parallel=sharding if isinstance(sharding, bool) else None,

@@ -62,6 +62,14 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
         ConfigError: the settings make no model, no file and no model of MaxText has the name, or the model has parts
             that cannot be expressed.
     """
+    model, sources, notes = _without_predicted_tokens(settings)
+    if layers := settings.whole("mtp_num_layers"):
+        model = model.model_copy(update={"mtp_layers": layers})
+        sources |= {"model.mtp_layers": settings.source("mtp_num_layers")}
+    return model, sources, notes
+
+
+def _without_predicted_tokens(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
     name = model_name_of(settings.text("model_name"))
     notes = (*note_on_own_keys(settings), *not_counted(settings))
     if name is None or _has_file(settings):

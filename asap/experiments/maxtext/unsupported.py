@@ -90,8 +90,6 @@ def not_counted(settings: MaxTextSettings) -> tuple[str, ...]:
     notes = []
     if settings.flag("use_indexer"):
         notes.append("use_indexer: the indexer of sparse attention is not counted, and attention is taken as full")
-    if layers := settings.positive("mtp_num_layers"):
-        notes.append(f"mtp_num_layers={layers}: the layers of multi-token prediction are not counted")
     if settings.flag("use_multimodal"):
         notes.append("use_multimodal: only the language model is read")
     return tuple(notes)

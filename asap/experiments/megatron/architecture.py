@@ -40,6 +40,7 @@ _SOURCES = {
     "kv_heads": "num_query_groups", "head_dim": "kv_channels", "experts": "num_experts",
     "experts_per_token": "moe_router_topk", "expert_d_ff": "moe_ffn_hidden_size", "moe_every": "moe_layer_freq",
     "tied_embeddings": "untie_embeddings_and_output_weights", "gated_mlp": "swiglu", "sliding_window": "window_size",
+    "mtp_layers": "mtp_num_layers",
 }  # fmt: skip
 
 
@@ -70,8 +71,7 @@ def architecture_of(settings: StackSettings) -> tuple[Architecture, dict[str, st
     fields = _shapes(settings) | _attention(settings, notes) | _experts(settings, notes)
     fields["vocab"] = _vocabulary(settings, notes)
     fields["attention_parameters"] = mean_attention_parameters(settings, notes)
-    if settings.whole("mtp_num_layers"):
-        notes.append("multi-token prediction (mtp_num_layers) is not modelled: its layer is left out")
+    fields["mtp_layers"] = settings.whole("mtp_num_layers")
     try:
         model = Architecture.model_validate({key: value for key, value in fields.items() if value is not None})
     except ValidationError as error:

@@ -133,7 +133,7 @@ def read_megatron(
         hint = _OTHER_NODES if experiment.hardware.devices is None else _OTHER_BATCH
         plan, more = _plan(settings, hardware.devices, model.layers, batch, hint)
     notes += more
-    workload = workload_of(settings, framework, batch, unsettled)
+    workload = workload_of(settings, framework, batch, unsettled, model.layers)
     if _OPTIMIZER in unsettled:
         notes += (f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another",)
     if plan is not None and unsettled & _RECOMPUTATION:

@@ -6,9 +6,10 @@ from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
 from asap.experiments.megatron.names import CORE, FLASH
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Workload
-from asap.models.workload import ContextParallel
+from asap.models.workload import ContextParallel, ExpertDispatcher
 from asap.plans.megatron.arguments import experts_over, is_fully_sharded
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
+from asap.plans.megatron.dependents import counted_layers
 
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""
@@ -29,7 +30,11 @@ _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
 
 
 def workload_of(
-    settings: StackSettings, framework: str, batch: int | None, unsettled: frozenset[str] = frozenset()
+    settings: StackSettings,
+    framework: str,
+    batch: int | None,
+    unsettled: frozenset[str] = frozenset(),
+    layers: int | None = None,
 ) -> Workload:
     """The workload that arguments describe.
 
@@ -38,6 +43,7 @@ def workload_of(
         framework: that runs them: ``CORE``, ``DEEPSPEED``, NeMo or Megatron-Bridge.
         batch: sequences in a step of the whole job.
         unsettled: arguments that only a run can tell; what hangs on one is unknown.
+        layers: decoder layers.
 
     Raises:
         ConfigError: a value of the wrong kind.
@@ -60,6 +66,9 @@ def workload_of(
         cuda_graphs=cuda_graphs(settings),
         graph_modules=graph_modules(settings),
         overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
+        overlaps_tensor=settings.flag("tp_comm_overlap") or None,
+        expert_dispatcher=_expert_dispatcher(settings),
+        pipelined_layers=counted if (counted := counted_layers(settings, layers)) != layers else None,
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
         experts_over=experts_over(settings),
     )
@@ -81,6 +90,16 @@ def _capacity_factor(settings: StackSettings) -> float | None:
     if not settings.flag("moe_pad_expert_input_to_capacity"):
         return None
     return settings.positive_number("moe_expert_capacity_factor")
+
+
+def _expert_dispatcher(settings: StackSettings) -> ExpertDispatcher | None:
+    """By the kind, and the backend of a flexible one (``transformer_config.py``); ``None`` without one that is said."""
+    if not settings.whole("num_experts"):
+        return None
+    kind = settings.text("moe_token_dispatcher_type")
+    if kind == "flex" or settings.flag("moe_enable_deepep"):
+        return "deepep"
+    return "all_to_all" if kind in ("alltoall", "alltoall_seq") else None
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:

@@ -20,6 +20,7 @@ NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
 
 _RENAMED = {
     "activations_checkpoint_granularity": "recompute_granularity",
+    "ub_tp_comm_overlap": "tp_comm_overlap",
     "activations_checkpoint_method": "recompute_method",
     "activations_checkpoint_num_layers": "recompute_num_layers",
     "encoder_seq_length": "seq_length",

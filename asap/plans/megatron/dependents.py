@@ -26,8 +26,18 @@ def counted_layers(current: Mapping[str, object], layers: int | None) -> int | N
     return None if layers is None else layers + sum(is_set(current, key) for key in _COUNTED)
 
 
+def still_counted(plan: Plan, current: Mapping[str, object], layers: int | None) -> bool:
+    """Whether the embedding and the loss stay counted as layers under a plan, whose stages then divide them all."""
+    every = counted_layers(current, layers)
+    return bool(every) and plan.degree("stage") > 1 and every % (plan.degree("stage") * plan.pipeline_repeats) == 0
+
+
 def invalidated(
-    plan: Plan, changed: Mapping[str, str | bool], wanted: Mapping[str, str | bool], current: Mapping[str, object]
+    plan: Plan,
+    changed: Mapping[str, str | bool],
+    wanted: Mapping[str, str | bool],
+    current: Mapping[str, object],
+    layers: int | None = None,
 ) -> dict[str, str | bool]:
     """Arguments on record that Megatron-LM refuses under a plan, to be left out.
 
@@ -36,10 +46,13 @@ def invalidated(
         changed: arguments that change for it.
         wanted: all arguments that say it.
         current: those on record.
+        layers: decoder layers.
     """
     split, in_rounds = plan.degree("model") > 1, plan.degree("stage") == 1 or plan.pipeline_repeats > 1
     overlaps = str(wanted.get(_EXPERT, 1)) != "1" and not recomputes_layers(plan.remat) and in_rounds
-    found = [*FIRST_AND_LAST, *_COUNTED] if any(key in changed for key in (*_OF_STAGES, _EACH)) else []
+    moved = any(key in changed for key in (*_OF_STAGES, _EACH))
+    found = [*FIRST_AND_LAST] if moved else []
+    found += [] if not moved or still_counted(plan, current, layers) else _COUNTED
     found += [] if overlaps else OVERLAP
     found += [] if split else ["tp_comm_overlap"]
     if not split or not (plan.remat is None or recomputes_layers(plan.remat)):

@@ -32,7 +32,7 @@ from asap.plans.megatron.arguments import (
     remat_of,
 )
 from asap.plans.megatron.deepspeed import in_words_of_deepspeed, is_megatron_deepspeed
-from asap.plans.megatron.dependents import checkpoints, invalidated
+from asap.plans.megatron.dependents import checkpoints, counted_layers, invalidated, still_counted
 from asap.plans.megatron.numbered_layers import LAYER_IDS
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import PRECISION_AWARE, has_biased_experts
@@ -76,7 +76,7 @@ def to_arguments(
     if plan.degree("model") > 1 and plan.degree("expert") > 1:
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
     changed = {key: value for key, value in wanted.items() if not _same(current.get(key), value, key)}
-    changed |= invalidated(plan, changed, wanted, current)
+    changed |= invalidated(plan, changed, wanted, current, layers)
     if of_deepspeed:
         changed = in_words_of_deepspeed(plan, current, changed)
     if is_of_swift(current):
@@ -145,7 +145,8 @@ def _stages(plan: Plan, current: Mapping[str, object], layers: int | None) -> di
         kept = stages == degree(current, PIPELINE) and repeats == repeats_of(current[LAYOUT], stages)
         return {} if kept else {LAYOUT: False, VIRTUAL: str(repeats) if repeats > 1 else False}
     if (LAYERS_EACH in current or lacks(current, VIRTUAL)) and layers is not None:
-        each, rest = divmod(layers, stages * repeats)
+        layers = counted_layers(current, layers) if still_counted(plan, current, layers) else layers
+        each, rest = divmod(layers or 0, stages * repeats)
         if rest:
             raise PlanError(f"{layers} layers do not divide into {stages} stages x {repeats}")
         return {LAYERS_EACH: str(each) if repeats > 1 else False}

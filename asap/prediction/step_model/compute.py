@@ -77,9 +77,10 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     traffic_again = elementwise * layout.recompute_elementwise + scores * layout.recompute_attention
     traffic = 2 * (elementwise + scores) + traffic_again
 
-    logits = _matmul(inputs, constants, tokens, model.vocab / layout.model, model.width) * (1 + BACKWARD_MATMUL)
+    product = _matmul(inputs, constants, tokens, model.vocab / layout.model, model.width)
+    logits = model.losses * product * (1 + BACKWARD_MATMUL)
     split = np.where(work.vocab_parallel_loss > 0, layout.model, 1.0)
-    softmax = (8 + 2 * work.logit_bytes) * tokens * model.vocab / split / _hbm(inputs, constants)
+    softmax = (8 + 2 * work.logit_bytes) * model.losses * tokens * model.vocab / split / _hbm(inputs, constants)
     return Compute(matmul, core, traffic, logits, softmax, products_again + attention_again, traffic_again)
 
 
@@ -92,7 +93,7 @@ def model_flops(inputs: StepInputs) -> Number:
     routed = model.experts_per_token * model.expert_mlp_width + model.shared_mlp_width
     per_layer = per_layer + model.moe_layers * (model.up_projections + 1) * model.width * routed
     attention = 2 * attended(inputs) * model.score_width * model.layers
-    forward = 2 * (per_layer + model.vocab * model.width) + attention
+    forward = 2 * (per_layer + model.losses * model.vocab * model.width) + attention
     return 3 * forward * work.batch * work.sequence
 
 

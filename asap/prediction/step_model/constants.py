@@ -37,6 +37,8 @@ class Constants:
     """Fixed seconds of each pass over a layer."""
     kernel_floor: Number
     """Seconds that the host takes to launch one pass over a dense layer."""
+    engine_floor: Number
+    """Seconds that Transformer Engine adds to launching one pass over a dense layer."""
     expert_floor: Number
     """Seconds that the host takes to launch one pass over a layer of experts, without its attention."""
     collective_floor: Number
@@ -92,6 +94,7 @@ PRIORS: dict[str, Prior] = {
     "score_traffic": Prior(1.0, 0.5),
     "layer_overhead": Prior(60e-6, 0.4, framework=0.3, fabric=1.0),
     "kernel_floor": Prior(500e-6, 1.0),
+    "engine_floor": Prior(500e-6, 1.0),
     "expert_floor": Prior(0.7e-3, 0.5),
     "collective_floor": Prior(100e-6, 0.7),
     "microbatch_overhead": Prior(1e-3, 1.0),

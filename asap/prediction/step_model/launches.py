@@ -43,7 +43,7 @@ def launches(inputs: StepInputs, constants: Constants) -> Launches:
     work, layout, moe_share = inputs.workload, inputs.plan, inputs.model.moe_share
     passes = (3 + layout.recompute_layer) * (1 - inputs.hardware.tpu)
     collectives = constants.collective_floor * (layout.model > 1) / 2
-    half = constants.kernel_floor / 2 + collectives
+    half = (constants.kernel_floor + constants.engine_floor * work.transformer_engine) / 2 + collectives
     dense = half * (1 - work.graphed_attention) + half * (1 - work.graphed_mlp) * (1 - moe_share)
     experts = (constants.expert_floor + collectives) * (1 - work.graphed_mlp) * moe_share
     graphs = GRAPH_LAUNCH * np.maximum(work.graphed_attention, work.graphed_mlp)

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from asap.prediction.step_model.activations import activations, offloaded
-from asap.prediction.step_model.communication import communication
-from asap.prediction.step_model.compute import compute
+from asap.prediction.step_model.communication import Communication, communication
+from asap.prediction.step_model.compute import Compute, compute
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.launches import launches
 
-STACK_PASSES = 2.0
-"""HBM passes over what a layer keeps, to copy it into the stack of a loop over layers: it is read and written once. In
-compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 times (experts) what they keep."""
+DENSE_STACK_PASSES, EXPERT_STACK_PASSES = 1.3, 4.4
+"""HBM passes over what a layer is counted to keep, to copy it into the stack of a loop over layers and read it again:
+what programs compiled for v5e move where layers keep everything. XLA keeps more of experts than is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +54,33 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     """Seconds of one training step."""
     layout = inputs.plan
     comp, comm = compute(inputs, constants), communication(inputs, constants)
-    layers = inputs.layers_per_stage
     count = layout.microbatches
-
-    matmul = layers * (comp.layer_matmul + comp.layer_attention) + comp.head_matmul
     stacked = _stacking(inputs, constants)
-    hbm = layers * (comp.layer_hbm + stacked) + comp.head_hbm
-    tensor = layers * comm.tensor_layer
-    sequence = layers * comm.sequence_layer
-    expert = layers * comm.expert_layer
-    busy = matmul + hbm
-    tensor_exposed = constants.tensor_exposure * tensor
-    around = exposed(sequence, layers * comp.layer_attention, constants.gather_exposure, constants)
-    sequence_exposed = np.where(inputs.workload.rings_context > 0, around, constants.tensor_exposure * sequence)
-    beside = exposed(expert, busy, constants.gather_exposure, constants)
-    expert_exposed = np.where(inputs.workload.overlaps_experts > 0, beside, constants.expert_exposure * expert)
-    device = comp.layer_matmul + comp.layer_attention + comp.layer_hbm + stacked
-    device = device + (tensor_exposed + sequence_exposed + expert_exposed) / layers
+    each = comp.layer_matmul + comp.layer_attention + comp.layer_hbm + stacked
+    tensor_each, sequence_each, expert_each = _exposed_in_a_layer(inputs, constants, comp, comm, each)
+    device = each + tensor_each + sequence_each + expert_each
     launched = launches(inputs, constants)
     fixed = constants.layer_overhead * (3 + layout.recompute_layer) * _between_kernels(inputs)
-    late = longer(launched.ahead, device) - device + launched.awaited
+    outlasting = longer(launched.ahead, device) - device
+    late = np.where(inputs.workload.blocks_launches > 0, launched.ahead, outlasting) + launched.awaited
+    whole = device + fixed + late
+    layers, ends = _slowest_stage(inputs, whole, comp.head_matmul + comp.head_hbm)
+
+    matmul = layers * (comp.layer_matmul + comp.layer_attention) + ends * comp.head_matmul
+    hbm = layers * (comp.layer_hbm + stacked) + ends * comp.head_hbm
+    busy = matmul + hbm
+    cover = busy * (1 - inputs.workload.blocks_launches)
+    tensor, tensor_exposed = layers * comm.tensor_layer, layers * tensor_each
+    sequence, sequence_exposed = layers * comm.sequence_layer, layers * sequence_each
+    expert, expert_exposed = layers * comm.expert_layer, layers * expert_each
     overhead = layers * (fixed + late) + constants.microbatch_overhead
-    data_exposed = exposed(comm.gather_microbatch, busy, constants.gather_exposure, constants)
+    data_exposed = exposed(comm.gather_microbatch, cover, constants.gather_exposure, constants)
     stage_exposed = constants.stage_exposure * comm.stage_microbatch
     slowest = busy + overhead + tensor_exposed + sequence_exposed + expert_exposed + data_exposed + stage_exposed
-    head = comp.head_matmul + comp.head_hbm
-    bubble = (layout.stages - 1) * (slowest - head) / layout.pipeline_repeats
+    others = slowest - ends * (comp.head_matmul + comp.head_hbm) + (inputs.layers_per_stage - layers) * whole
+    bubble = (layout.stages - 1) * others / layout.pipeline_repeats
 
-    backward = busy * 2 / 3 * inputs.workload.overlaps_reduction
+    backward = cover * 2 / 3 * inputs.workload.overlaps_reduction
     replica_exposed = exposed(comm.replica_step, backward, constants.replica_exposure, constants)
     slices_exposed = exposed(comm.slice_step, backward, constants.replica_exposure, constants)
     owned = owned_parameters(inputs)
@@ -117,6 +116,28 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     )
 
 
+def _slowest_stage(inputs: StepInputs, layer: Number, head: Number) -> tuple[Number, Number]:
+    """Layers of the stage that takes longest, and whether the head is on it: the last one, or one of the others."""
+    full, last = inputs.layers_per_stage, inputs.layers_with_loss
+    ends = last * layer + head >= full * layer
+    return np.where(ends, last, full), np.where(ends, 1.0, 0.0)
+
+
+def _exposed_in_a_layer(
+    inputs: StepInputs, constants: Constants, comp: Compute, comm: Communication, busy: Number
+) -> tuple[Number, Number, Number]:
+    """Seconds of a layer in collectives of tensor, context and expert parallelism that nothing hides."""
+    work, share = inputs.workload, constants.gather_exposure
+    pieces = exposed(comm.tensor_layer, comp.layer_matmul, share, constants)
+    around = exposed(comm.sequence_layer, comp.layer_attention, share, constants)
+    beside = exposed(comm.expert_layer, busy, share, constants)
+    return (
+        np.where(work.overlaps_tensor > 0, pieces, constants.tensor_exposure * comm.tensor_layer),
+        np.where(work.rings_context > 0, around, constants.tensor_exposure * comm.sequence_layer),
+        np.where(work.overlaps_experts > 0, beside, constants.expert_exposure * comm.expert_layer),
+    )
+
+
 def exposed(busy: Number, cover: Number, share: Number, constants: Constants) -> Number:
     """What overlap leaves of a collective: a share that never hides, and all that outlasts its cover."""
     hidden = np.minimum(np.maximum(1 - share, 0.0) * busy, constants.overlap_window * cover)
@@ -126,7 +147,9 @@ def exposed(busy: Number, cover: Number, share: Number, constants: Constants) ->
 def _stacking(inputs: StepInputs, constants: Constants) -> Number:
     """Seconds of a layer to copy what it keeps for the backward pass into the stack of all layers (jax.lax.scan), which
     lies in HBM or in host memory: copies to the host pass through HBM as well."""
-    moved = STACK_PASSES * inputs.workload.scans_layers * (activations(inputs).kept + offloaded(inputs))
+    share = inputs.model.moe_share
+    passes = DENSE_STACK_PASSES * (1 - share) + EXPERT_STACK_PASSES * share
+    moved = passes * inputs.workload.scans_layers * (activations(inputs).kept + offloaded(inputs))
     return moved / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
 
 

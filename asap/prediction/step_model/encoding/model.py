@@ -6,7 +6,7 @@ from asap.prediction.step_model.inputs import ModelInputs
 
 def model_inputs(a: Architecture) -> ModelInputs:
     """Widths of the decoder; MLA by its own projections (arXiv:2405.04434, section 2.1)."""
-    layers, width, heads = a.layers or 0, a.d_model or 0, a.heads or 0
+    layers, width, heads = (a.layers or 0) + a.mtp_layers, a.d_model or 0, a.heads or 0
     if a.kv_lora_rank is not None:
         nope, rope, value = a.qk_nope_head_dim or 0, a.qk_rope_head_dim or 0, a.v_head_dim or 0
         query = nope + rope
@@ -24,7 +24,7 @@ def model_inputs(a: Architecture) -> ModelInputs:
     local = 0.0 if a.sliding_window is None else layers * (1 - 1 / every if every else 1.0)
     return ModelInputs(
         layers=layers,
-        moe_layers=a.moe_layers,
+        moe_layers=a.moe_layers + (a.mtp_layers if a.is_moe else 0),
         width=width,
         vocab=a.vocab or 0,
         heads=heads,
@@ -41,6 +41,7 @@ def model_inputs(a: Architecture) -> ModelInputs:
         experts_per_token=a.experts_per_token,
         expert_mlp_width=a.expert_d_ff or 0,
         shared_mlp_width=a.shared_experts * (a.expert_d_ff or 0),
+        losses=1 + a.mtp_layers,
         tied_embeddings=float(a.tied_embeddings),
         window=a.sliding_window or 0,
         local_layers=local,

@@ -10,7 +10,7 @@ class ModelInputs:
     """Shapes of the decoder. Widths are in elements."""
 
     layers: Number
-    """Decoder layers."""
+    """Decoder layers, with those of multi-token prediction."""
     moe_layers: Number
     """Layers whose MLP is a mixture of experts."""
     width: Number
@@ -45,6 +45,8 @@ class ModelInputs:
     """Hidden width of one expert."""
     shared_mlp_width: Number
     """Hidden width of all shared experts together."""
+    losses: Number
+    """Times that logits and their loss are computed: once, and for each layer of multi-token prediction."""
     tied_embeddings: Number
     """Switch: the embedding is the output matrix as well."""
     window: Number

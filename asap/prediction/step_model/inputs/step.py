@@ -26,6 +26,13 @@ class StepInputs:
         return np.ceil(self.model.layers / self.plan.stages)
 
     @property
+    def layers_with_loss(self) -> Number:
+        """Layers of the last stage. Where stages do not divide the layers, launchers count the embedding and the loss
+        as layers (Megatron Core, ``account_for_loss_in_pipeline_split``), or have a layout that does the like."""
+        uneven = (self.model.layers % self.plan.stages > 0) & (self.workload.xla == 0)
+        return self.layers_per_stage - np.where(uneven, 1.0, 0.0)
+
+    @property
     def computed_experts(self) -> Number:
         """Routed experts that compute a token: those it visits, and a share of the slots that stay empty (GShard,
         arXiv:2006.16668, section 2.2; Switch Transformers, arXiv:2101.03961, section 2.2)."""

@@ -85,6 +85,13 @@ class WorkloadInputs:
     """Switch: the host waits for the number of tokens of each expert: no shape is fixed, by XLA or by a capacity."""
     overlaps_experts: Number
     """Switch: all-to-alls of one microbatch run beside the compute of another."""
+    transformer_engine: Number
+    """Switch: layers are Transformer Engine's modules, whose Python takes the host longer."""
+    blocks_launches: Number
+    """Switch: the host waits for each kernel, so launches hide behind nothing, nor do collectives."""
+    overlaps_tensor: Number
+    """Switch: collectives of tensor parallelism run piece by piece beside matrix products (Transformer Engine, user
+    buffers; Wang et al., ASPLOS 2023)."""
     rings_context: Number
     """Switch: context parallelism passes keys and values around a ring while attention computes."""
     swaps_heads: Number

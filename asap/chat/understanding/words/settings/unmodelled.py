@@ -44,7 +44,7 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"drop-?out|grad(?:ient)?s?[- ]clip\w*|clip\w* (?:the |our )?grad\w*|ema|(?:weight|model)[- ]averag\w+"
      r"|weight[- ]decay|label[- ]smoothing|z-?loss|aux(?:iliary)?[- ]loss\w*",
      "small parts of a step (dropout, clipping, averages of the weights, further losses)"),
-    (r"distill\w*|rlhf|grpo|ppo|dpo|preference[- ](?:tuning|optimi[sz]ation)|multi[- ]token[- ]prediction|mtp",
+    (r"distill\w*|rlhf|grpo|ppo|dpo|preference[- ](?:tuning|optimi[sz]ation)",
      "another training objective"),
     (r"ulysses", "Ulysses' context parallelism apart from others"),
 )  # fmt: skip
