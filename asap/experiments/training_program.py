@@ -9,12 +9,12 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 
 OTHER_METHODS = re.compile(
-    r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil\w*|"
+    r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil(?:l\w*|ation)?|"
     r"online\w*|rlhf|rl)(?![a-z])",
     re.IGNORECASE,
 )
 _OTHER_MODELS = re.compile(
-    r"dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
+    r"distilbert|dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
     r"vlm|mlm|(?:^|[^a-z])m?t5|bart(?![a-z])|marian|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
     re.IGNORECASE,
 )
@@ -66,7 +66,8 @@ def check_program(program: str, path: Path) -> None:
             raise ConfigError(
                 f"starts {plain(name, 60)}, which by its name {reason}",
                 where=str(path),
-                hint="read are programs that train all parameters of a decoder on tokens",
+                hint="read are programs that train all parameters of a decoder on tokens: of one under another name,"
+                " give the model, --hardware, --batch, --sequence and --plan",
             )
 
 

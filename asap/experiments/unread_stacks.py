@@ -91,6 +91,11 @@ _MAPPINGS = (
         ),
     ),
     Unread("configuration of a program of Lightning", _INSTEAD, lambda v: _has(v, "model", {"class_path"})),
+    Unread(
+        "recipe of SageMaker HyperPod",
+        _INSTEAD,
+        lambda v: "use_smp_model" in v or _has(v, "model", {"shard_degree", "hf_model_name_or_path"}),
+    ),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
         "NeMo configuration of another model than a decoder",
@@ -141,6 +146,17 @@ LAUNCHERS: tuple[Named, ...] = (
         "script of LLaMA-Factory",
         "give the YAML that it trains as --config, and its settings as key=value",
     ),
+    (
+        re.compile(r"\blitgpt +(?:pretrain|finetune\w*)\b|\blitgpt/\w+\.py\b"),
+        "script of LitGPT",
+        _INSTEAD,
+    ),
+    (
+        re.compile(r"\bmain\.py\s(?:[^;&|]*\s)?recipes=\S+"),
+        "script of SageMaker HyperPod's recipes",
+        _INSTEAD,
+    ),
+    (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", _INSTEAD),
     (
         re.compile(r"\brun_recipe\.py\b"),
         "script of a Megatron-Bridge recipe",

@@ -9,11 +9,13 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
+from asap.experiments.accelerate.one_process import PYTHON, in_one_process
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
+from asap.experiments.deepspeed.trainer_defaults import defaults_under
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
@@ -43,7 +45,7 @@ _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 def is_accelerate_script(text: str) -> bool:
     """Whether a script starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    asked = _TORCHRUN.search(text) and f"--{TRAINER_MICRO_BATCH}" in text
+    asked = (_TORCHRUN.search(text) or PYTHON.search(text)) and f"--{TRAINER_MICRO_BATCH}" in text
     found = _ACCELERATE.search(text) or is_trl_command(text) or asked
     return bool(found) and any(_starts(command) for command in read_commands(text))
 
@@ -69,6 +71,8 @@ def read_accelerate_script(
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
+    if (launcher := _launcher_of(start)) is not None and launcher.re is PYTHON:
+        experiment = in_one_process(start, environment, path, experiment)
     read = _read_start(start, path, overrides, experiment, files, environment)
     return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
 
@@ -111,7 +115,7 @@ def _read_start(
         overrides=rest,
         unsaid=unsaid - more.keys(),
         brought=files,
-        defaults=defaults_of(program),
+        defaults=defaults_of(program) or defaults_under(arguments, program),
     )
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
@@ -123,7 +127,7 @@ def _starts(command: Command) -> bool:
     if _ACCELERATE.search(command.text) or is_trl_command(command.text):
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
-    return asked and _TORCHRUN.search(command.text) is not None
+    return asked and (_TORCHRUN.search(command.text) or PYTHON.search(command.text)) is not None
 
 
 def _innermost(command: Command) -> Command:
@@ -133,13 +137,17 @@ def _innermost(command: Command) -> Command:
 
 def _parts(start: str) -> tuple[str, str | None, str]:
     """Options of the launcher, the program, and its arguments."""
-    launcher = _ACCELERATE.search(start) or _TORCHRUN.search(start)
+    launcher = _launcher_of(start)
     assert launcher is not None
     rest = start[launcher.end() :]
     found = _PROGRAM.search(rest)
     if found is None:
         return rest, None, ""
     return rest[: found.start()], found[1] or found[2], rest[found.end() :]
+
+
+def _launcher_of(start: str) -> re.Match[str] | None:
+    return _ACCELERATE.search(start) or _TORCHRUN.search(start) or PYTHON.search(start)
 
 
 def _arguments(after: str, path: Path, files: Brought) -> tuple[dict[str, Any], list[str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.deepspeed.trainer_defaults import defaults_under, note_on
 from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
@@ -59,14 +60,14 @@ def read_deepspeed_script(
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
-    told = {**(_OF_CHAT if chat else {}), **said}
-    arguments = StackSettings(settled(told), str(path))
+    defaults = _OF_CHAT if chat else defaults_under(said, program[0] if program else "")
+    arguments = StackSettings(settled({**defaults, **said}), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
     found = with_note_on_others(found, path, len(starts), start.line)
     if not chat:
-        return found
+        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
     stage = {MARK: found.workload.zero_stage}
     return found.model_copy(update={"hyperparameters": found.hyperparameters | stage})
 

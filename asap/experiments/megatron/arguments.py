@@ -81,6 +81,8 @@ _ENVIRONMENT = re.compile(
 
 _INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
 _FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
+_HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | re.DOTALL)
+"""What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,9 @@ def _is_part_of_run(command: Command) -> bool:
 def _open_words(command: Command) -> list[str]:
     """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
     words = command.text.split()
-    places = [place for place, word in enumerate(words) if place and word.lstrip("\"'").startswith("$")]
-    return [words[place].strip("\"'") for place in places if not _takes_value(words[place - 1])]
+    bare = [word.strip("\"'") for word in words]
+    places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
+    return [bare[place] for place in places if not _takes_value(words[place - 1])]
 
 
 def _note_on_open(command: Command, name: str) -> list[str]:

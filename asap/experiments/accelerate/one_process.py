@@ -1,0 +1,39 @@
+"""Programs of the Trainer that no launcher starts: ``python train.py --per_device_train_batch_size 4``."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from asap.core.errors import ConfigError
+from asap.experiments.experiment import Experiment
+from asap.experiments.processes import visible_gpus, with_devices
+
+PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
+_SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
+_OF_XLA = ("XLA_USE_SPMD", "PJRT_DEVICE")
+_INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
+_ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
+
+
+def in_one_process(start: str, environment: Mapping[str, str], path: Path, experiment: Experiment) -> Experiment:
+    """``experiment`` with the one device of such a program, where no hardware is said.
+
+    Args:
+        start: the command.
+        environment: variables that it finds.
+        path: the file that has it.
+        experiment: what is known besides.
+
+    Raises:
+        ConfigError: the process drives several devices by itself.
+    """
+    if any(key in environment for key in _OF_XLA):
+        raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
+    several = visible_gpus(environment)
+    if several is not None and several > 1:
+        reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
+        raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
+    if experiment.hardware.devices is not None or _SEVERAL.search(start):
+        return experiment
+    found = with_devices(1, experiment)
+    return found if several == 1 else found.model_copy(update={"notes": (*found.notes, _ONE)})
