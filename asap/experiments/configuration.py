@@ -17,7 +17,8 @@ from asap.experiments.helm.command import released_values
 from asap.experiments.helm.reader import read_helm
 from asap.experiments.helm.release import is_helm_values
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.job import manifests, read_job, refuse_job
+from asap.experiments.launch.cloud_jobs import STARTS, cloud_job
+from asap.experiments.launch.job import manifests, read_job, refuse_job, with_devices
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
@@ -34,6 +35,7 @@ from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BASE = Path("base.yml")
+_IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
     " Primus, ms-swift, verl and config.json"
@@ -104,6 +106,11 @@ def _read_one_run(document: Document, overrides: tuple[str, ...], experiment: Ex
 
 def _read_task(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment | None:
     """What the commands of a task start; ``None`` where it has none, or none that is read."""
+    if (job := cloud_job(document.values)) is not None:
+        if not STARTS.search(job.script):
+            raise ConfigError("is a job that leaves to its image what it trains", where=document.place(), hint=_IMAGE)
+        known = with_devices(job.devices or 0, job.machine, experiment, str(document.path))
+        return _read_commands(job.script, document.path, overrides, known)
     script = task_script(document.values)
     if script is None:
         return None
@@ -113,11 +120,21 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
         sources = experiment.provenance | {"hardware": f"{document.path.name}: resources"}
         notes = (*experiment.notes, *notes)
         experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources, "notes": notes})
-    if (found := read_script(script, document.path, overrides, experiment)) is not None:
+    return _read_commands(script, document.path, overrides, experiment)
+
+
+def _read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
+    """What the commands of a file start.
+
+    Raises:
+        ConfigError: they start nothing that is read.
+    """
+    if (found := read_script(script, path, overrides, experiment)) is not None:
         return found
     if (launch := read_launch(script)) is not None:
-        return _read_start(launch, document.path, [*overrides], experiment, {})
-    raise refuse_script(script, document.path)
+        maxtext, fields = _split(overrides, with_maxtext=True)
+        return _with_fields(read_started(launch, path, maxtext, experiment), fields)
+    raise refuse_script(script, path)
 
 
 def _read_start(

@@ -29,6 +29,7 @@ from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINE
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _PROGRAM = re.compile(r"[\w./-]+\.py\b")
 _CONFIG = ("deepspeed_config", "deepspeed")
+_JSON = (".json", ".conf")
 _OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
 """Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
 
@@ -106,7 +107,7 @@ def _configuration(
 
 
 def _named(arguments: Mapping[str, Any]) -> str | None:
-    return next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(".json")), None)
+    return next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(_JSON)), None)
 
 
 def _is_chat(arguments: Mapping[str, Any]) -> bool:
