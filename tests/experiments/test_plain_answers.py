@@ -67,3 +67,30 @@ def test_a_name_that_only_begins_like_distillation_is_none(read):
     run = read("run.sh", "torchrun --nproc_per_node 8 tts_distilcodec.py --model_name_or_path Qwen/Qwen3-8B"
                " --per_device_train_batch_size 1 --block_size 4096 --gradient_checkpointing true\n")  # fmt: skip
     assert run.workload.global_batch == 8
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "vocabulary"),
+    [
+        ("Llama2Tokenizer --tokenizer-model $HOME/models/Llama-2-7b-hf/tokenizer.model", 32_000),
+        ("HuggingFaceTokenizer --tokenizer-model ${ROOT}/meta-llama/Llama-3.1-8B", 128_256),
+        ("Llama2Tokenizer --tokenizer-model $ROOT/tokenizer-100k.model", None),
+        ("Llama2Tokenizer --tokenizer-model $TOKENIZER", None),
+    ],
+)
+def test_the_tokenizer_of_a_known_model_has_its_vocabulary(read, tokenizer, vocabulary):
+    command = MEGATRON.replace("--vocab-size 32000", f"--tokenizer-type {tokenizer}")
+    run = read("train.sh", f"{command}\n", hardware="h100-64")
+    assert run.model.vocab == vocabulary
+    asked = [note for note in run.notes if "vocabulary is not said" in note]
+    assert bool(asked) is (vocabulary is None)
+    assert all("Llama 2's own has 32000" in note for note in asked)
+
+
+def test_the_command_to_type_instead_has_what_is_plain(read, tmp_path):
+    (tmp_path / "small.json").write_text('{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 8}')
+    text = "torchrun --nproc_per_node 4 main.py --model_config small.json --batch_size 8 --total_batch_size 512\n"
+    with pytest.raises(ConfigError, match=r"it starts main\.py") as caught:
+        read("run.sh", text)
+    line = "asap analyze small.json --hardware CHIP-4 --batch 512 --sequence N --plan data=4"
+    assert caught.value.hint == f"try {line}, or replica where nothing is sharded"
