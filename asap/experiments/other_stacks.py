@@ -54,7 +54,7 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
-from asap.experiments.yaml_script import Started, started_document
+from asap.experiments.yaml_script import Started, started_document, started_with_variables
 
 _TOML = ".toml"
 
@@ -161,7 +161,7 @@ def read_script(
     if bridge_recipe_script.is_recipe_script(given.script):
         read = partial(bridge_recipe_script.read_recipe_script, given.script, path, brought=brought)
         return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
-    if (started := started_document(text, path, brought)) is not None:
+    if (started := started_with_variables(text, path, overrides, whole, brought)) is not None:
         given = _given(text, overrides, _setting_of(started), whole)
         started = started_document(given.script, path, brought) or started
         read = _read_started(started, given.rest, experiment)

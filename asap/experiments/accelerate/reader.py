@@ -36,6 +36,7 @@ _OWN = frozenset(
 )  # fmt: skip
 LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
+UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
 _ARGUMENTS = frozenset(
     [
@@ -143,7 +144,7 @@ def read_started(
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
     undecided = ", ".join(sorted(unsaid & _ARGUMENTS))
-    notes = [f"set by a variable whose value is not said: {undecided}"] if undecided else []
+    notes = [f"{UNSAID}: {undecided}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")

@@ -11,25 +11,26 @@ from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
 from asap.experiments.accelerate.one_process import PYTHON, in_one_process
 from asap.experiments.accelerate.program import with_file
-from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.experiments.accelerate.reader import UNSAID, read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
 from asap.experiments.deepspeed.trainer_defaults import defaults_under
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.processes import environment_of
 from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
+    check_edits,
     commands_within,
     has_substitution,
+    made_files,
     read_commands,
     with_sources,
     words,
-    written_file,
 )
 from asap.experiments.training_program import METHODS, check_method, check_program
 from asap.plans.accelerate import settings as accelerate
@@ -61,13 +62,14 @@ def read_accelerate_script(
         UsageError: an override is not ``key=value``.
     """
     commands = read_commands(with_sources(text, path.parent, brought))
-    files = dict(brought or {})
+    files, before = dict(brought or {}), list[Command]()
     start, line, environment = None, 0, dict[str, str]()
     for command in commands:
-        files |= written_file(command)
+        before.append(command)
         if _starts(command):
             start, line = _innermost(command).text, command.line
             environment = environment_of(command)
+            files |= made_files(before, path, files)
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
@@ -117,8 +119,19 @@ def _read_start(
         brought=files,
         defaults=defaults_of(program) or defaults_under(arguments, program),
     )
+    read = _with_variables(read, [str(arguments[key]) for key in sorted(unsaid - more.keys())])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
+
+
+def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
+    """What was read, with the variables that decide what is not said."""
+    names = dict.fromkeys(plain(name, 40) for text in unsaid if (name := open_variable(text)))
+    if not names:
+        return read
+    ask = f"; add {' '.join(f'{name}=…' for name in names)}"
+    notes = (note + ask if note.startswith(UNSAID) else note for note in read.notes)
+    return read.model_copy(update={"notes": tuple(notes)})
 
 
 def _starts(command: Command) -> bool:
@@ -188,6 +201,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
+    check_edits(named, files, path)
     found = find_named(named, path, files)
     if found is None:
         raise missing("starts Accelerate with", named, path, "lay it beside the script")

@@ -20,7 +20,15 @@ from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes
 from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
+from asap.experiments.shell import (
+    Command,
+    check_edits,
+    has_substitution,
+    made_files,
+    options,
+    read_commands,
+    with_sources,
+)
 from asap.experiments.training_program import check_method, check_program
 from asap.plans.deepspeed.chat import MARK
 from asap.plans.deepspeed.settings import SEQUENCE
@@ -98,8 +106,9 @@ def _configuration(
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    files = {name: text for command in commands for name, text in written_file(command).items()}
-    found = find_named(name, path, {**brought, **files})
+    files = {**brought, **made_files(commands, path, brought)}
+    check_edits(name, files, path)
+    found = find_named(name, path, files)
     if found is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise missing("starts DeepSpeed with", name, path, hint)

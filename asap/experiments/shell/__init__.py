@@ -1,7 +1,7 @@
 """Shell scripts read without running them: what they set, and the commands that they come to."""
 
 from asap.experiments.shell.called import with_called
-from asap.experiments.shell.edited import edited_files
+from asap.experiments.shell.edited import check_edits, edited_files, made_files
 from asap.experiments.shell.given import Given, with_given
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
@@ -15,9 +15,11 @@ __all__ = [
     "Command",
     "Given",
     "Option",
+    "check_edits",
     "commands_within",
     "edited_files",
     "has_substitution",
+    "made_files",
     "options",
     "read_commands",
     "with_called",

@@ -1,65 +1,87 @@
-"""Files that a script makes of a template: ``sed "s/STAGE/3/" template.json | sed "s/MICRO/4/" > ds.json``."""
+"""Files that a script makes of others before it starts a run: ``sed "s/STAGE/3/" template.json > ds.json``,
+``yq -i '.training.steps = 8' run.yaml``, ``cp base.yaml run.yaml``."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from asap.experiments.files.named_file import Brought, below_variable, find_named
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.files.named_file import Brought, below_variable, find_brought, find_named
+from asap.experiments.shell.edits import assigned, is_substitution, substituted
 from asap.experiments.shell.script import Command
 from asap.experiments.shell.words import words
+from asap.experiments.shell.written import written_file
 
-_PROGRAMS = ("sed", "cat")
+_SED, _CAT, _ASSIGNING, _COPYING = "sed", "cat", ("yq", "jq"), ("cp", "mv")
+_PROGRAMS = (_SED, _CAT, *_ASSIGNING, *_COPYING)
+_SUBCOMMANDS = ("eval", "e", "eval-all", "ea")
 _TARGETS = (">", ">>")
-_LITERAL = re.compile(r"[\w\s\"':,@%#<>{}-]+")
-_LONGEST = 1_000_000
-_DELIMITERS = "/|#,@:"
+_IN_PLACE = ("-i", "--inplace", "--in-place")
+
+
+def made_files(commands: Iterable[Command], path: Path, brought: Brought) -> dict[str, str]:
+    """Files that a script writes by here-documents, and those that it makes of others; raises likewise."""
+    commands = list(commands)
+    written = {name: text for command in commands for name, text in written_file(command).items()}
+    return {**written, **edited_files(commands, path, {**brought, **written})}
 
 
 def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> dict[str, str]:
-    """Texts that ``sed`` makes of files, by their path; one that a pattern decides is empty.
+    """Texts that a script makes of files, by their path; one that only a run can tell is empty.
 
     Args:
         commands: of the script, in its order.
-        path: the script, beside which the templates lie.
+        path: the script, beside which the files lie.
         brought: files that come along with it or that it writes.
 
     Raises:
-        ConfigError: a template cannot be read.
+        ConfigError: a file cannot be read.
     """
     files: dict[str, str] = {}
     text: str | None = None
     for command in commands:
         said = words(command.text)
-        if not said or said[0] not in _PROGRAMS or not command.certain or command.document:
+        if not said or said[0] not in _PROGRAMS or command.document:
             text = None
             continue
         target = next((said[at + 1] for at, word in enumerate(said[:-1]) if word in _TARGETS), None)
         operands = [word for word in said[1:] if not word.startswith("-") and word not in (*_TARGETS, target)]
-        edits = [word for word in operands if _is_edit(word)] if said[0] == "sed" else []
-        names = [word for word in operands if word not in edits]
+        edits, names = _parted(said[0], operands)
         if names:
             found = find_named(below_variable(names[0]), path, {**brought, **files})
             text = found.text if found and len(names) == 1 else None
-        text = _edited(text, edits)
-        if "-i" in said and names:
+        text = _edited(said[0], text, edits) if command.certain else None
+        in_place = any(word.startswith(_IN_PLACE) for word in said[1:])
+        if said[0] in _COPYING and len(operands) == 2 and text is not None:
+            target = operands[1]
+        elif in_place and names:
             target = names[0]
-        if target is not None:
+        if target is not None and (command.certain or said[0] != _CAT):
             files[target] = text or ""
     return files
 
 
-def _is_edit(word: str) -> bool:
-    return len(word) > 3 and word[0] == "s" and word[1] in _DELIMITERS and word.count(word[1]) >= 3
+def check_edits(named: str, files: Brought, path: Path) -> None:
+    """Raise ConfigError where the file of that name is edited in a way that is not read."""
+    if find_brought(named, files) == "":
+        reason = f"edits {plain(named, 80)} before the run in a way that is not read"
+        raise ConfigError(reason, where=str(path), hint="give the file, as it is then, as --config")
 
 
-def _edited(text: str | None, edits: Iterable[str]) -> str | None:
-    """The text after substitutions of plain words; ``None`` where one is no such."""
+def _parted(program: str, operands: list[str]) -> tuple[list[str], list[str]]:
+    """Edits among the operands of a program, and the files that it takes."""
+    if program == _SED:
+        edits = [word for word in operands if is_substitution(word)]
+        return edits, [word for word in operands if word not in edits]
+    if program in _ASSIGNING:
+        rest = [word for place, word in enumerate(operands) if place or word not in _SUBCOMMANDS]
+        return rest[:1], rest[1:]
+    return [], operands[:1] if program in _COPYING else operands
+
+
+def _edited(program: str, text: str | None, edits: Iterable[str]) -> str | None:
     for edit in edits:
-        _, old, new, flags = (*edit[1:].split(edit[1]), "")[:4]
-        if text is None or flags not in ("", "g") or not _LITERAL.fullmatch(old) or "\\" in new or "&" in new:
+        if text is None:
             return None
-        if len(text) + text.count(old) * len(new) > _LONGEST:
-            return None
-        count = -1 if flags else 1
-        text = "\n".join(line.replace(old, new, count) for line in text.split("\n"))
+        text = substituted(text, edit) if program == _SED else assigned(text, edit)
     return text
