@@ -30,7 +30,7 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
-from asap.experiments.shell import SCRIPTS
+from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
@@ -64,7 +64,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
         return _with_fields(experiment, fields)
-    if path.suffix in SCRIPTS and (released := released_values(read_text(path), path)) is not None:
+    if is_script(path) and (released := released_values(read_text(path), path)) is not None:
         values, chip = released
         return read_helm(values, path, overrides, experiment, _read_start, _read_document, chip)
     if other := read_as_text(path, overrides, experiment):

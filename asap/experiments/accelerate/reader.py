@@ -38,7 +38,7 @@ LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
 UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
-_ARGUMENTS = frozenset(
+ARGUMENTS = frozenset(
     [
         _DEEPSPEED,
         LAUNCH_FILE,
@@ -67,7 +67,7 @@ def is_accelerate(values: Mapping[str, Any]) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of Accelerate's settings, or an argument of the program."""
-    return key.partition(".")[0] in _OWN or key in _ARGUMENTS - {"model"} or is_deepspeed_setting(key)
+    return key.partition(".")[0] in _OWN or key in ARGUMENTS - {"model"} or is_deepspeed_setting(key)
 
 
 def read_accelerate(
@@ -90,7 +90,7 @@ def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str,
     """Accelerate's own settings, arguments of the program, and what else is said; raises UsageError."""
     given = overriding(overrides)
     own = {key: value for key, value in given.items() if key.partition(".")[0] in _OWN}
-    arguments = {key: value for key, value in given.items() if key in _ARGUMENTS}
+    arguments = {key: value for key, value in given.items() if key in ARGUMENTS}
     rest = [f"{key}={value}" for key, value in given.items() if key not in own and key not in arguments]
     return own, arguments, rest
 
@@ -143,7 +143,7 @@ def read_started(
         read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    undecided = ", ".join(sorted(unsaid & _ARGUMENTS))
+    undecided = ", ".join(sorted(unsaid & ARGUMENTS))
     notes = [f"{UNSAID}: {undecided}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())

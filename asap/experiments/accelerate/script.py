@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
 from asap.experiments.accelerate.one_process import PYTHON, in_one_process
 from asap.experiments.accelerate.program import with_file
-from asap.experiments.accelerate.reader import UNSAID, read_started, split_overrides
+from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
@@ -119,7 +119,7 @@ def _read_start(
         brought=files,
         defaults=defaults_of(program) or defaults_under(arguments, program),
     )
-    read = _with_variables(read, [str(arguments[key]) for key in sorted(unsaid - more.keys())])
+    read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
 

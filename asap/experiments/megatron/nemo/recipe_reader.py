@@ -11,8 +11,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_defaults import notes_on
-from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
+from asap.experiments.launch.python.defaults import notes_on
+from asap.experiments.launch.python.objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron.bridge.model import check_is_decoder
 from asap.experiments.megatron.bridge.script import left_to_recipe, model_of
 from asap.experiments.megatron.changed_shapes import read_changed_model

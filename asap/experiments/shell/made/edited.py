@@ -7,10 +7,10 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.named_file import Brought, below_variable, find_brought, find_named
-from asap.experiments.shell.edits import assigned, is_substitution, substituted
+from asap.experiments.shell.made.edits import assigned, is_substitution, substituted
+from asap.experiments.shell.made.written import written_file
 from asap.experiments.shell.script import Command
 from asap.experiments.shell.words import words
-from asap.experiments.shell.written import written_file
 
 _SED, _CAT, _ASSIGNING, _COPYING = "sed", "cat", ("yq", "jq"), ("cp", "mv")
 _PROGRAMS = (_SED, _CAT, *_ASSIGNING, *_COPYING)
