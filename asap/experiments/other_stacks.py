@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trainer_file, trl
+from asap.experiments.accelerate import trainer_file, trainer_program, trl
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -114,6 +114,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
     if path.suffix == ".py" and (found := _read_started_by(path, overrides, experiment)) is not None:
         return found
+    if path.suffix == ".py" and trainer_program.is_trainer_program(text := read_text(path)):
+        return _read(partial(trainer_program.read_trainer_program, text, path), trl.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None

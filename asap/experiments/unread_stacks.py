@@ -132,6 +132,11 @@ PROGRAMS: tuple[Named, ...] = (
         "give the program that it starts, with what it is told as key=value",
     ),
     (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", _INSTEAD),
+    (
+        re.compile(r"\bHfArgumentParser\(|\bTrlParser\("),
+        "program of Hugging Face's Trainer that is told all by its command",
+        "give the script that starts it, or the YAML of its arguments",
+    ),
     (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
 )
 

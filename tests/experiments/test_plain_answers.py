@@ -32,7 +32,7 @@ def test_arguments_of_a_file_that_is_not_there_stay_open(read):
 def test_a_stage_that_is_an_argument_of_the_script_is_asked(read):
     with pytest.raises(ConfigError, match="ZeRO stage") as caught:
         read("run.sh", f"STAGE=$2\n{CHAT}", hardware="h100-8")
-    assert caught.value.hint == "add zero_optimization.stage=0 to 3"
+    assert caught.value.hint == "add zero_optimization.stage=N, from 0 to 3"
     run = read("run.sh", f"STAGE=$2\n{CHAT}", "STAGE=3", hardware="h100-8")
     assert run.workload.zero_stage == 3
 

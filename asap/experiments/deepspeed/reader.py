@@ -71,7 +71,9 @@ def read_deepspeed(
     """
     settings = StackSettings(dotted(values) | overriding(overrides), str(path))
     if settings.get(_STAGE) == "auto":
-        raise ConfigError("sets the ZeRO stage to what it does not say", where=str(path), hint=f"add {_STAGE}=0 to 3")
+        raise ConfigError(
+            "sets the ZeRO stage to what it does not say", where=str(path), hint=f"add {_STAGE}=N, from 0 to 3"
+        )
     experiment, notes = _with_model(path, experiment)
     plan, batch, more = _plan(settings, experiment.hardware.devices)
     workload = _workload(settings, batch, experiment.workload)

@@ -35,7 +35,7 @@ _MODEL = (
     "model_dir",
 )  # fmt: skip
 """The Trainer's own, and what programs of their own call it."""
-_SEQUENCE = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
+SEQUENCE_NAMES = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
 _FILLED = {
     MICRO_BATCH: TRAINER_MICRO_BATCH,
     ACCUMULATION: TRAINER_ACCUMULATION,
@@ -68,7 +68,7 @@ _OFF = ("0", "false", "none", "")
 _CONFIGURATION = "deepspeed"
 """The argument that names DeepSpeed's configuration: a file, or one of the launcher's own."""
 _PARTS = ("lora", "oft", "freeze")
-READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
+READ = frozenset((*_MODEL, *SEQUENCE_NAMES, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
@@ -175,7 +175,7 @@ def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
 
 def sequence_length(arguments: StackSettings) -> int | None:
     """Tokens of a sequence; ``None`` where no argument says it."""
-    return next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
+    return next((arguments.count(key) for key in SEQUENCE_NAMES if key in arguments), None)
 
 
 def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
