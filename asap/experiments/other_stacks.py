@@ -167,7 +167,8 @@ def read_script(
         given = _given(text, overrides, _setting_of(started), whole)
         started = started_document(given.script, path, brought) or started
         read = _read_started(started, given.rest, experiment)
-        return read and with_note_on_others(_with_notes(read, given.note(path.name)), path, started.runs, started.line)
+        notes = (*given.note(path.name), *started.notes)
+        return read and with_note_on_others(_with_notes(read, notes), path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
     for is_of_stack, read_one, is_setting in _SCRIPTS:
         given = _given(text, overrides, is_setting, whole)

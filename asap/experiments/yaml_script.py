@@ -18,6 +18,7 @@ from asap.experiments.shell import (
     check_edits,
     has_substitution,
     made_files,
+    note_on_made,
     options,
     read_commands,
     with_given,
@@ -49,6 +50,7 @@ class Started:
         of_yaml: whether there is a YAML, or options alone.
         line: of the command.
         runs: how many the script starts.
+        notes: on how the YAML comes to be.
     """
 
     document: Document
@@ -56,6 +58,7 @@ class Started:
     of_yaml: bool
     line: int
     runs: int = 1
+    notes: tuple[str, ...] = ()
 
 
 def started_document(text: str, path: Path, brought: Brought | None = None) -> Started | None:
@@ -78,7 +81,8 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
         elif (found := _of_command(command, path, before, brought or {})) is not None:
             document, of_yaml = found
             _check_backend(command, path)
-            first = Started(document, processes_of(command), of_yaml, command.line)
+            made = note_on_made(document.path.name, made_files(before, path, brought or {}), path) if of_yaml else ()
+            first = Started(document, processes_of(command), of_yaml, command.line, notes=made)
     return first
 
 

@@ -41,7 +41,9 @@ def tokens(run):
 )
 def test_a_file_is_read_as_it_is_when_the_run_starts(read, tmp_path, edit):
     (tmp_path / "run.yaml").write_text(YAML)
-    assert tokens(read("run.sh", f"{edit}\n{TRAIN}")) == 128 * 2048
+    run = read("run.sh", f"{edit}\n{TRAIN}")
+    assert tokens(run) == 128 * 2048
+    assert "run.sh makes run.yaml itself before the run: change it there" in run.notes
     assert tokens(read("run.sh", f"{TRAIN}{edit}\n")) == 16 * 2048, "what comes after the start changes nothing"
 
 
@@ -64,6 +66,7 @@ def test_a_configuration_of_accelerate_is_read_as_it_is_edited(read, tmp_path):
     (tmp_path / "fsdp.yaml").write_text(FSDP)
     run = read("run.sh", f"sed -i 's/num_processes: 8/num_processes: 32/' fsdp.yaml\n{ACCELERATE}")
     assert run.plan.devices == 32
+    assert "run.sh makes fsdp.yaml itself before the run: change it there" in run.notes
     copied = read("run.sh", f"cp fsdp.yaml /tmp/x/now.yaml\n{ACCELERATE.replace('fsdp.yaml', '/tmp/x/now.yaml')}")
     assert copied.plan.devices == 8
 

@@ -46,6 +46,7 @@ def test_arguments_and_model_of_a_program(read):
     run = read("train.py", PROGRAM.replace("MORE", 'fsdp="full_shard"'), hardware="h100-16")
     assert (run.model.name, run.workload.global_batch, run.plan.degree("data")) == ("Qwen/Qwen3-8B", 128, 16)
     assert (run.workload.precision, run.plan.remat, run.workload.attention) == ("bf16", Remat.NONE, "sdpa")
+    assert "arguments of the program stand in TrainingArguments(…), line 20 of train.py, as name=value" in run.notes
     assert any("the defaults are taken: " in note and "rows=2" in note for note in run.notes)
 
 

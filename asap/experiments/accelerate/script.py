@@ -28,6 +28,7 @@ from asap.experiments.shell import (
     commands_within,
     has_substitution,
     made_files,
+    note_on_made,
     read_commands,
     with_sources,
     words,
@@ -63,19 +64,21 @@ def read_accelerate_script(
     """
     commands = read_commands(with_sources(text, path.parent, brought))
     files, before = dict(brought or {}), list[Command]()
-    start, line, environment = None, 0, dict[str, str]()
+    start, line, environment, made = None, 0, dict[str, str](), dict[str, str]()
     for command in commands:
         before.append(command)
         if _starts(command):
             start, line = _innermost(command).text, command.line
             environment = environment_of(command)
-            files |= made_files(before, path, files)
+            files |= (made := made_files(before, path, files))
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     if (launcher := _launcher_of(start)) is not None and launcher.re is PYTHON:
         experiment = in_one_process(start, environment, path, experiment)
     read = _read_start(start, path, overrides, experiment, files, environment)
+    named = str(said(_parts(start)[0]).get(_FILE, "")) if _launcher_of(start) else ""
+    read = read.model_copy(update={"notes": (*read.notes, *(note_on_made(named, made, path) if named else ()))})
     return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
 
 

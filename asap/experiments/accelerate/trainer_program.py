@@ -77,7 +77,9 @@ def read_trainer_program(text: str, path: Path, overrides: Iterable[str], experi
         raise ConfigError(reason, where=f"{path}:{site.call.lineno}", hint=f"add {ask}")
     told = {key: value for key, value in said.items() if value is not UNKNOWN and value is not None}
     read = read_trl_file(told, path, overrides, experiment)
-    return read.model_copy(update={"notes": (*read.notes, *notes_on(program.functions.taken))})
+    made = plain(ast.unparse(site.call.func), 40)
+    place = f"arguments of the program stand in {made}(…), line {site.call.lineno} of {path.name}, as name=value"
+    return read.model_copy(update={"notes": (*read.notes, place, *notes_on(program.functions.taken))})
 
 
 def _check_trains_decoder(program: Program, path: Path) -> None:

@@ -3,7 +3,7 @@
 from asap.experiments.shell.called import with_called
 from asap.experiments.shell.given import Given, with_given
 from asap.experiments.shell.kind import SCRIPTS, is_script, script_text
-from asap.experiments.shell.made.edited import check_edits, edited_files, made_files
+from asap.experiments.shell.made.edited import check_edits, edited_files, made_files, note_on_made
 from asap.experiments.shell.made.written import written_file
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
@@ -22,6 +22,7 @@ __all__ = [
     "has_substitution",
     "is_script",
     "made_files",
+    "note_on_made",
     "options",
     "read_commands",
     "script_text",

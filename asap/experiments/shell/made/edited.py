@@ -68,6 +68,13 @@ def check_edits(named: str, files: Brought, path: Path) -> None:
         raise ConfigError(reason, where=str(path), hint="give the file, as it is then, as --config")
 
 
+def note_on_made(named: str, files: Brought, path: Path) -> tuple[str, ...]:
+    """That a script makes the file of that name itself; nothing where it does not."""
+    if find_brought(named, files) is None:
+        return ()
+    return (f"{path.name} makes {plain(named, 80)} itself before the run: change it there",)
+
+
 def _parted(program: str, operands: list[str]) -> tuple[list[str], list[str]]:
     """Edits among the operands of a program, and the files that it takes."""
     if program == _SED:
