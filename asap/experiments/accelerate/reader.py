@@ -11,7 +11,7 @@ from asap.experiments.accelerate.checks import check_values, is_said
 from asap.experiments.accelerate.program import CONFIG, with_file
 from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR, syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
-from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
@@ -266,6 +266,7 @@ def _with_deepspeed(
     if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
         configuration[SEQUENCE] = sequence
     found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid)
+    found = with_note_on_shipped(found, named, path, brought)
     own = {} if named is not None else {key: settings[key] for key in (accelerate.KIND,)}
     return found.model_copy(
         update={
