@@ -89,6 +89,19 @@ def test_what_is_not_sure_is_told(read, old, new, reason):
         read("train.py", PLAIN.replace(old, new), "accelerate_config=multi_gpu", hardware="h100-8")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from transformers import TrainingArguments\n_ = TrainingArguments('.')\nloop()\n",
+        SFT.replace("SFTTrainer(model", "print(model"),
+        SFT.replace("per_device_train_batch_size=4, max_length=2048, packing=True, bf16=True, ", ""),
+    ],
+)
+def test_arguments_that_train_nothing_are_none(read, text):
+    with pytest.raises(ConfigError, match="is not run"):
+        read("train.py", text)
+
+
 def test_what_the_user_says_wins_over_what_a_run_would_tell(read):
     text = PLAIN.replace("default=2", "required=True")
     said = ("accelerate_config=multi_gpu", "per_device_train_batch_size=8")

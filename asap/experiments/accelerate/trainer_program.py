@@ -29,9 +29,10 @@ _OF_METHODS = re.compile(
     r"(?:^|\.)(?:DPO|GRPO|PPO|KTO|ORPO|CPO|BCO|RLOO|GKD|Reward|PRM|OnlineDPO|XPO)(?:Config|Trainer)$"
 )
 _LOADS = re.compile(r"(?:^|\.)(?P<kind>\w*Model\w*|\w+For\w+|\w+LMHeadModel)\.from_pretrained$")
-_DECODERS = re.compile(r"(?:ForCausalLM|LMHeadModel|FastLanguageModel|FastModel)$")
+_DECODERS = re.compile(r"ForCausalLM|LMHeadModel|FastLanguageModel$|FastModel$")
 _ADAPTERS = re.compile(r"(?:^|\.)(?:LoraConfig|get_peft_model|BitsAndBytesConfig|prepare_model_for_kbit_training)$")
 _ENABLES = re.compile(r"\.gradient_checkpointing_enable$")
+_TRAINER = "Trainer"
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, TRAINER_ACCUMULATION: 1}
 _OF_TRAINER = {RECOMPUTE: False}
 """Of ``TrainingArguments``; versions of ``SFTConfig`` differ."""
@@ -52,7 +53,14 @@ def is_trainer_program(text: str) -> bool:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(isinstance(node, ast.Call) and _ARGUMENTS.search(ast.unparse(node.func)) for node in ast.walk(tree))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = [ast.unparse(call.func) for call in calls]
+    return any(map(_says_arguments, calls)) and any(name.endswith(_TRAINER) for name in called)
+
+
+def _says_arguments(call: ast.Call) -> bool:
+    """Whether a call makes the Trainer's arguments, and says more than a folder."""
+    return _ARGUMENTS.search(ast.unparse(call.func)) is not None and len(call.keywords) > 1
 
 
 def read_trainer_program(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -64,7 +72,7 @@ def read_trainer_program(text: str, path: Path, overrides: Iterable[str], experi
         UsageError: an override is not ``key=value``.
     """
     program, overrides = Program(parse_python(text, str(path))), list(overrides)
-    site = next(_calls(program, _ARGUMENTS))
+    site = next(program.sites(_says_arguments))
     _check_trains_decoder(program, path)
     said = {**_DEFAULTS, **({} if ast.unparse(site.call.func).endswith("SFTConfig") else _OF_TRAINER)}
     said |= _of_model(program, path) | _words(site, program, path)
@@ -120,7 +128,7 @@ def _words(site: Site, program: Program, path: Path) -> dict[str, Any]:
         if word.arg is not None:
             found[word.arg] = value
         elif isinstance(value, dict):
-            found |= value
+            found |= {key: _literal(inner) for key, inner in value.items()}
         else:
             what = f"{plain(ast.unparse(site.call.func), 40)} takes {plain(ast.unparse(word.value), 40)}"
             raise ConfigError(
