@@ -42,6 +42,9 @@ _OF_IMAGES = frozenset(
     )
 )
 """Of a language model with an encoder of images (LLaVA, ``train.py``)."""
+_OTHER_FRAMEWORKS = re.compile(
+    r"(?:^|[_\W])(?:flax|jax|tf|tensorflow|keras|paddle|mindspore|mlx|xla)(?![a-z])", re.IGNORECASE
+)
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
 _OWN_PARALLELISM = re.compile(
     r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
@@ -60,6 +63,7 @@ def check_program(program: str, path: Path) -> None:
     for pattern, reason in (
         (_NO_TRAINING, "does not train"),
         (OTHER_METHODS, "trains by another method than the prediction of tokens"),
+        (_OTHER_FRAMEWORKS, "runs on another framework than PyTorch"),
         (_OTHER_MODELS, "trains another model than a decoder, or a part of it"),
     ):
         if pattern.search(name):

@@ -36,7 +36,7 @@ def test_one_process_on_several_gpus_is_refused(read):
 
 def test_tpus_under_pytorch_are_refused(read):
     with pytest.raises(ConfigError, match="PyTorch/XLA"):
-        read("run.sh", f"export XLA_USE_SPMD=1\npython3 run_clm.py {ARGUMENTS} --fsdp full_shard\n")
+        read("run.sh", f"source env.sh  # XLA_USE_SPMD=1\npython3 run_clm.py {ARGUMENTS} --fsdp full_shard\n")
 
 
 def test_hardware_that_is_said_is_what_counts(read):
@@ -71,3 +71,16 @@ def test_a_program_without_the_trainer_is_asked(read):
     said = ARGUMENTS.replace(" --save_strategy epoch", "")
     run = read("run.sh", f"torchrun --nproc_per_node 8 train.py {said}\n", hardware="h100-8")
     assert run.plan.remat is None
+
+
+def test_a_model_that_is_left_empty_is_asked(read):
+    said = ARGUMENTS.replace("Qwen/Qwen3-8B", "${MODEL}")
+    run = read("run.sh", f"MODEL=''\ntorchrun --nproc_per_node 8 train.py {said}\n")
+    assert run.model is None
+    assert any(note.startswith("the model is not said") for note in run.notes)
+
+
+@pytest.mark.parametrize("program", ["run_clm_flax.py", "tf_train.py", "train_mlx.py"])
+def test_another_framework_is_told_by_its_name(read, program):
+    with pytest.raises(ConfigError, match="another framework than PyTorch"):
+        read("run.sh", f"python {program} {ARGUMENTS}\n")

@@ -10,16 +10,19 @@ from asap.experiments.processes import visible_gpus, with_devices
 
 PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
 _SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
-_OF_XLA = ("XLA_USE_SPMD", "PJRT_DEVICE")
+_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b")
 _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 _ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
 
 
-def in_one_process(start: str, environment: Mapping[str, str], path: Path, experiment: Experiment) -> Experiment:
+def in_one_process(
+    start: str, script: str, environment: Mapping[str, str], path: Path, experiment: Experiment
+) -> Experiment:
     """``experiment`` with the one device of such a program, where no hardware is said.
 
     Args:
         start: the command.
+        script: that has it.
         environment: variables that it finds.
         path: the file that has it.
         experiment: what is known besides.
@@ -27,7 +30,7 @@ def in_one_process(start: str, environment: Mapping[str, str], path: Path, exper
     Raises:
         ConfigError: the process drives several devices by itself.
     """
-    if any(key in environment for key in _OF_XLA):
+    if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
         raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
     several = visible_gpus(environment)
     if several is not None and several > 1:

@@ -75,7 +75,7 @@ def read_accelerate_script(
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     if (launcher := _launcher_of(start)) is not None and launcher.re is PYTHON:
-        experiment = in_one_process(start, environment, path, experiment)
+        experiment = in_one_process(start, text, environment, path, experiment)
     read = _read_start(start, path, overrides, experiment, files, environment)
     named = str(said(_parts(start)[0]).get(_FILE, "")) if _launcher_of(start) else ""
     read = read.model_copy(update={"notes": (*read.notes, *(note_on_made(named, made, path) if named else ()))})

@@ -114,12 +114,14 @@ def read_with_arguments(
 
 
 def settled(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments without those that only a run can tell; of a model's folder below a variable the name is enough."""
+    """Arguments without those that only a run can tell, or that say no model; of a model's folder below a variable the
+    name is enough."""
     found = {
         key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
         for key, value in told.items()
         if key in _MODEL or not has_substitution(str(value))
     }
+    found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
     return {key: value for key, value in found.items() if value is not None or told[key] is None}
 
 
