@@ -34,9 +34,13 @@ def test_one_process_on_several_gpus_is_refused(read):
     assert caught.value.hint == "start it under torchrun --nproc_per_node 4"
 
 
-def test_tpus_under_pytorch_are_refused(read):
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("export XLA_USE_SPMD=1", ""), ("source env.sh  # PJRT_DEVICE=TPU", ""), ("", "--spmd_2d_sharding 4")],
+)
+def test_tpus_under_pytorch_are_refused(read, before, after):
     with pytest.raises(ConfigError, match="PyTorch/XLA"):
-        read("run.sh", f"source env.sh  # XLA_USE_SPMD=1\npython3 run_clm.py {ARGUMENTS} --fsdp full_shard\n")
+        read("run.sh", f"{before}\npython3 run_clm.py {ARGUMENTS} {after}\n")
 
 
 def test_hardware_that_is_said_is_what_counts(read):

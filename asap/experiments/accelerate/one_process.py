@@ -10,7 +10,7 @@ from asap.experiments.processes import visible_gpus, with_devices
 
 PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
 _SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
-_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b")
+_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b|--spmd_\w+")
 _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 _ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
 
