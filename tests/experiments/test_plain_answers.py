@@ -94,3 +94,12 @@ def test_the_command_to_type_instead_has_what_is_plain(read, tmp_path):
         read("run.sh", text)
     line = "asap analyze small.json --hardware CHIP-4 --batch 512 --sequence N --plan data=4"
     assert caught.value.hint == f"try {line}, or replica where nothing is sharded"
+
+
+@pytest.mark.parametrize(("nodes", "devices"), [(4, 32), (1, None)])
+def test_recipes_of_nemo_have_eight_gpus_in_each_of_several_nodes(read, nodes, devices):
+    program = (
+        "import nemo_run as run\nfrom nemo.collections import llm\n"
+        f"recipe = llm.llama3_70b.pretrain_recipe(name='x', num_nodes={nodes})\nrun.run(recipe)\n"
+    )
+    assert read("run.py", program).hardware.devices == devices

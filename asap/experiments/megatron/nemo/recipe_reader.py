@@ -160,9 +160,11 @@ def _is_replaced(place: Mapping[str, Any], key: str) -> bool:
 
 
 def _devices(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Nodes and the GPUs of each, eight by the default of recipes for several nodes."""
     trainer = _at(said, "trainer")
     nodes = trainer.get("num_nodes", said.get("num_nodes", 1 if CLASS in trainer else None))
-    each = trainer.get("devices", said.get("num_gpus_per_node"))
+    of_recipe = 8 if CLASS not in trainer and isinstance(nodes, int) and nodes > 1 else None
+    each = trainer.get("devices", said.get("num_gpus_per_node", of_recipe))
     both = isinstance(nodes, int) and isinstance(each, int)
     return {"nnodes": nodes, "nproc_per_node": each} if both else {}
 
