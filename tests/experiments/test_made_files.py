@@ -109,3 +109,20 @@ def test_the_yaml_that_an_array_names_is_asked_by_its_place(read, tmp_path):
         read("run.sh", script)
     assert str(caught.value.hint).startswith("add SLURM_ARRAY_TASK_ID=…")
     assert tokens(read("run.sh", script, "SLURM_ARRAY_TASK_ID=1")) == 16 * 2048
+
+
+def test_other_files_that_a_script_handles_do_not_matter(read, tmp_path):
+    (tmp_path / "run.yaml").write_text(YAML)
+    (tmp_path / "weights.bin").write_bytes(bytes(range(256)) * 8_000)
+    before = "cp weights.bin /tmp/\nsed -i 's/a/b/' weights.bin\nmv weights.bin other.bin\ncat weights.bin > x\n"
+    assert tokens(read("run.sh", before + TRAIN)) == 16 * 2048
+
+
+@pytest.mark.parametrize(
+    "edit",
+    ["sed -i 's/" + "a.*" * 20 + "b/c/g' run.yaml", "yq -i '.cutoff_len = 8' run.yaml\n" * 200],
+)
+def test_edits_without_end_are_not_followed(read, tmp_path, edit):
+    (tmp_path / "run.yaml").write_text(YAML + "# " + "a" * 390 + "\n")
+    with pytest.raises(ConfigError, match="in a way that is not read"):
+        read("run.sh", f"{edit}\n{TRAIN}")

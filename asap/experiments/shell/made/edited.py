@@ -16,11 +16,13 @@ _SED, _CAT, _ASSIGNING, _COPYING = "sed", "cat", ("yq", "jq"), ("cp", "mv")
 _PROGRAMS = (_SED, _CAT, *_ASSIGNING, *_COPYING)
 _SUBCOMMANDS = ("eval", "e", "eval-all", "ea")
 _TARGETS = (">", ">>")
+_MOST = 64
+"""Commands that are followed; what later ones make is not read."""
 _IN_PLACE = ("-i", "--inplace", "--in-place")
 
 
 def made_files(commands: Iterable[Command], path: Path, brought: Brought) -> dict[str, str]:
-    """Files that a script writes by here-documents, and those that it makes of others; raises likewise."""
+    """Files that a script writes by here-documents, and those that it makes of others."""
     commands = list(commands)
     written = {name: text for command in commands for name, text in written_file(command).items()}
     return {**written, **edited_files(commands, path, {**brought, **written})}
@@ -33,24 +35,22 @@ def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> d
         commands: of the script, in its order.
         path: the script, beside which the files lie.
         brought: files that come along with it or that it writes.
-
-    Raises:
-        ConfigError: a file cannot be read.
     """
     files: dict[str, str] = {}
     text: str | None = None
+    left = _MOST
     for command in commands:
         said = words(command.text)
         if not said or said[0] not in _PROGRAMS or command.document:
             text = None
             continue
+        left -= 1
         target = next((said[at + 1] for at, word in enumerate(said[:-1]) if word in _TARGETS), None)
         operands = [word for word in said[1:] if not word.startswith("-") and word not in (*_TARGETS, target)]
         edits, names = _parted(said[0], operands)
         if names:
-            found = find_named(below_variable(names[0]), path, {**brought, **files})
-            text = found.text if found and len(names) == 1 else None
-        text = _edited(said[0], text, edits) if command.certain else None
+            text = _text_of(names[0], path, {**brought, **files}) if len(names) == 1 else None
+        text = _edited(said[0], text, edits) if command.certain and left >= 0 else None
         in_place = any(word.startswith(_IN_PLACE) for word in said[1:])
         if said[0] in _COPYING and len(operands) == 2 and text is not None:
             target = operands[1]
@@ -59,6 +59,15 @@ def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> d
         if target is not None and (command.certain or said[0] != _CAT):
             files[target] = text or ""
     return files
+
+
+def _text_of(named: str, path: Path, brought: Brought) -> str | None:
+    """The text of a file; ``None`` where it is not there, or is no small text."""
+    try:
+        found = find_named(below_variable(named), path, brought)
+    except ConfigError:
+        return None
+    return found.text if found else None
 
 
 def check_edits(named: str, files: Brought, path: Path) -> None:

@@ -12,10 +12,10 @@ _LITERAL = r"[\w\s\"':,@%#<>{}=/-]|\\[./]"
 _PATTERN = re.compile(rf"\^?(?:{_LITERAL}|\.\*|\[0-9\](?:\*|\\?\+)|\\s\*)+\$?")
 _TOKENS = re.compile(r"\.\*|\[0-9\](?:\*|\\?\+)|\\s\*|\\.|\^|\$|.", re.DOTALL)
 _WILD = {".*": ".*", "[0-9]*": r"\d*", r"[0-9]\+": r"\d+", "[0-9]+": r"\d+", r"\s*": r"\s*", "^": "^", "$": "$"}
-_MOST_WILD = 3
+_ANCHORS, _MOST_WILD = "^$", 1
 _ASSIGNMENT = re.compile(r"\s*((?:\.[A-Za-z_][\w-]*|\.\"[\w -]+\")+)\s*=\s*(.+?)\s*", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"\.(?:([\w-]+)|\"([^\"]+)\")")
-_LONGEST, _LONGEST_LINE = 1_000_000, 2_000
+_LONGEST, _LONGEST_WILD, _LONGEST_LINE = 1_000_000, 100_000, 400
 
 
 def is_substitution(word: str) -> bool:
@@ -29,12 +29,14 @@ def substituted(text: str, edit: str) -> str | None:
     if flags not in ("", "g") or not _PATTERN.fullmatch(old) or "\\" in new or "&" in new:
         return None
     tokens = _TOKENS.findall(old)
-    longest = max(map(len, text.split("\n")))
-    if sum(token in _WILD for token in tokens) > _MOST_WILD or longest > _LONGEST_LINE or len(new) > _LONGEST_LINE:
+    wild = sum(token in _WILD and token not in _ANCHORS for token in tokens[:-1])
+    lines = text.split("\n")
+    if wild > _MOST_WILD or len(text) + text.count(old) * len(new) > _LONGEST:
+        return None
+    if any(token in _WILD for token in tokens) and (len(text) > _LONGEST_WILD or max(map(len, lines)) > _LONGEST_LINE):
         return None
     pattern = re.compile("".join(_WILD.get(token) or re.escape(token.removeprefix("\\")) for token in tokens), re.ASCII)
-    lines = (pattern.sub(lambda _: new, line, count=0 if flags else 1) for line in text.split("\n"))
-    found = "\n".join(lines)
+    found = "\n".join(pattern.sub(lambda _: new, line, count=0 if flags else 1) for line in lines)
     return found if len(found) <= _LONGEST else None
 
 
