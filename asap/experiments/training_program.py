@@ -52,12 +52,22 @@ _OWN_PARALLELISM = re.compile(
     r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
 _WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
+_READ = "read are programs that train all parameters of a decoder on tokens"
 _ANY = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
 
 
-def check_program(program: str, path: Path) -> None:
+def check_program(program: str, path: Path, model_said: bool = False) -> None:
     """Raise ConfigError where a program is known to do something else than train a decoder on tokens: by its name, or
-    by that of its folder where its own is any program's."""
+    by that of its folder where its own is any program's.
+
+    Args:
+        program: its file or module.
+        path: the file that starts it.
+        model_said: whether the user says the model, which then is what it trains.
+
+    Raises:
+        ConfigError: it does.
+    """
     parts = program.rsplit("/", 2)
     name = "/".join(parts[-2:]) if _ANY.fullmatch(parts[-1]) else parts[-1]
     for pattern, reason in (
@@ -66,13 +76,11 @@ def check_program(program: str, path: Path) -> None:
         (_OTHER_FRAMEWORKS, "runs on another framework than PyTorch"),
         (_OTHER_MODELS, "trains another model than a decoder, or a part of it"),
     ):
-        if pattern.search(name):
-            raise ConfigError(
-                f"starts {plain(name, 60)}, which by its name {reason}",
-                where=str(path),
-                hint="read are programs that train all parameters of a decoder on tokens: of one under another name,"
-                " give the model, --hardware, --batch, --sequence and --plan",
-            )
+        settles = pattern is _OTHER_MODELS and "lora" not in name.casefold()
+        if not pattern.search(name) or (model_said and settles):
+            continue
+        said = "add model=NAME if it trains all of that decoder" if settles else _READ
+        raise ConfigError(f"starts {plain(name, 60)}, which by its name {reason}", where=str(path), hint=said)
 
 
 def check_method(arguments: Mapping[str, Any], path: Path) -> None:

@@ -46,6 +46,9 @@ def test_tpus_under_pytorch_are_refused(read, before, after):
 def test_hardware_that_is_said_is_what_counts(read):
     run = read("run.sh", f"srun python train.py {ARGUMENTS}\n", hardware="h100-8")
     assert (run.hardware.devices, run.workload.global_batch) == (8, 64)
+    assert not any("one process" in note for note in run.notes), "srun starts several"
+    alone = read("run.sh", f"python train.py {ARGUMENTS}\n", hardware="h100-8")
+    assert any(note.startswith("python starts one process; the plan is for 8 devices") for note in alone.notes)
 
 
 @pytest.mark.parametrize("start", ["torchrun --nproc_per_node 8", "deepspeed --num_gpus 8"])

@@ -103,3 +103,15 @@ def test_recipes_of_nemo_have_eight_gpus_in_each_of_several_nodes(read, nodes, d
         f"recipe = llm.llama3_70b.pretrain_recipe(name='x', num_nodes={nodes})\nrun.run(recipe)\n"
     )
     assert read("run.py", program).hardware.devices == devices
+
+
+def test_a_model_that_the_user_says_is_what_a_program_trains(read):
+    start = "torchrun --nproc_per_node 8 run_speech_multipack.py --model_name_or_path x --block_size 4096"
+    text = f"{start} --per_device_train_batch_size 1 --gradient_checkpointing true\n"
+    with pytest.raises(ConfigError, match="by its name trains another model") as caught:
+        read("run.sh", text)
+    assert caught.value.hint == "add model=NAME if it trains all of that decoder"
+    assert read("run.sh", text, "model=qwen3-8b").model.layers == 36
+    for other in ("dpo", "lora"):
+        with pytest.raises(ConfigError, match="by its name trains"):
+            read("run.sh", text.replace("speech", other), "model=qwen3-8b")

@@ -36,7 +36,11 @@ def in_one_process(
     if several is not None and several > 1:
         reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
         raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
-    if experiment.hardware.devices is not None or _SEVERAL.search(start):
+    known = experiment.hardware.devices
+    if known == 1 or _SEVERAL.search(start):
         return experiment
+    if known is not None:
+        note = f"python starts one process; the plan is for {known} devices with one each, as a launcher starts them"
+        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
     found = with_devices(1, experiment)
     return found if several == 1 else found.model_copy(update={"notes": (*found.notes, _ONE)})

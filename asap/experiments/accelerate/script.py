@@ -96,7 +96,7 @@ def _read_start(
     before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
-    check_program(program, path)
+    check_program(program, path, experiment.model is not None)
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):

@@ -65,7 +65,7 @@ def read_deepspeed_script(
     starts = [command for command in commands if _is_start(command)]
     start = starts[0]
     if (program := _PROGRAM.search(start.text)) is not None:
-        check_program(program[0], path)
+        check_program(program[0], path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
