@@ -17,7 +17,8 @@ from asap.experiments.helm.command import released_values
 from asap.experiments.helm.reader import read_helm
 from asap.experiments.helm.release import is_helm_values
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.job import manifests, read_job, refuse_job
+from asap.experiments.launch.cloud_jobs import STARTS, cloud_job
+from asap.experiments.launch.job import manifests, read_job, refuse_job, with_devices
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
@@ -29,12 +30,13 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
-from asap.experiments.shell import SCRIPTS
+from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
+_IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
     " Primus, ms-swift, verl and config.json"
@@ -72,7 +74,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
         return _with_fields(experiment, fields)
-    if path.suffix in SCRIPTS and (released := released_values(read_text(path), path)) is not None:
+    if is_script(path) and (released := released_values(read_text(path), path)) is not None:
         values, chip = released
         return read_helm(values, path, overrides, experiment, _read_start, _read_document, chip)
     if other := read_as_text(path, overrides, experiment):
@@ -114,6 +116,11 @@ def _read_one_run(document: Document, overrides: tuple[str, ...], experiment: Ex
 
 def _read_task(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment | None:
     """What the commands of a task start; ``None`` where it has none, or none that is read."""
+    if (job := cloud_job(document.values)) is not None:
+        if not STARTS.search(job.script):
+            raise ConfigError("is a job that leaves to its image what it trains", where=document.place(), hint=_IMAGE)
+        known = with_devices(job.devices or 0, job.machine, experiment, str(document.path))
+        return _read_commands(job.script, document.path, overrides, known)
     script = task_script(document.values)
     if script is None:
         return None
@@ -123,11 +130,21 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
         sources = experiment.provenance | {"hardware": f"{document.path.name}: resources"}
         notes = (*experiment.notes, *notes)
         experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources, "notes": notes})
-    if (found := read_script(script, document.path, overrides, experiment)) is not None:
+    return _read_commands(script, document.path, overrides, experiment)
+
+
+def _read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
+    """What the commands of a file start.
+
+    Raises:
+        ConfigError: they start nothing that is read.
+    """
+    if (found := read_script(script, path, overrides, experiment)) is not None:
         return found
     if (launch := read_launch(script)) is not None:
-        return _read_start(launch, document.path, [*overrides], experiment, {})
-    raise refuse_script(script, document.path)
+        maxtext, fields = _split(overrides, with_maxtext=True)
+        return _with_fields(read_started(launch, path, maxtext, experiment), fields)
+    raise refuse_script(script, path)
 
 
 def _read_start(

@@ -32,7 +32,8 @@ def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
     shown = plain(name, 120)
     known = find_architecture(name)
     if known is None:
-        return Architecture(name=shown), (f"the model {shown} is not in the catalogue: add {SHAPES}",)
+        ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
+        return Architecture(name=shown), (f"the model {shown} is not in the catalogue: {ask}",)
     known = known.model_copy(update={"name": shown})
     if _MORE_THAN_TEXT.search(name):
         return known, (f"{shown} reads more than text; only its language model is read",)

@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trainer_file, trl
+from asap.experiments.accelerate import trainer_file, trainer_program, trl
 from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -21,8 +21,8 @@ from asap.experiments.files.hydra_defaults import with_defaults
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.fsdp import llm_recipes, verl
-from asap.experiments.launch.python_commands import started_script
-from asap.experiments.launch.python_defaults import notes_on
+from asap.experiments.launch.python.commands import started_script
+from asap.experiments.launch.python.defaults import notes_on
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
 from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
@@ -47,14 +47,14 @@ from asap.experiments.processes import with_devices
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import SCRIPTS, Given, with_called, with_given, with_sources
+from asap.experiments.shell import Given, is_script, script_text, with_called, with_given, with_sources
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
-from asap.experiments.yaml_script import Started, started_document
+from asap.experiments.yaml_script import Started, started_document, started_with_variables
 
 _TOML = ".toml"
 
@@ -101,7 +101,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             return _read(read, torchtitan.is_setting, overrides, experiment)
         except ConfigError as error:
             raise one_value_needed(error, values, path) from error
-    if path.suffix in SCRIPTS and (found := _read_script_file(path, overrides, experiment)) is not None:
+    if is_script(path) and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
@@ -114,6 +114,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
     if path.suffix == ".py" and (found := _read_started_by(path, overrides, experiment)) is not None:
         return found
+    if path.suffix == ".py" and trainer_program.is_trainer_program(text := read_text(path)):
+        return _read(partial(trainer_program.read_trainer_program, text, path), trl.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
@@ -128,10 +130,10 @@ def _read_started_by(path: Path, overrides: Iterable[str], experiment: Experimen
 
 def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """A script, or the one beside it that it hands over to."""
-    text = read_text(path)
+    text = script_text(path)
     if (found := read_script(text, path, overrides, experiment)) is not None:
         return found
-    called = with_called(text, path.parent, lambda script: any(is_script(script) for is_script, _, _ in _SCRIPTS))
+    called = with_called(text, path.parent, lambda script: any(is_of_stack(script) for is_of_stack, _, _ in _SCRIPTS))
     try:
         found = read_script(called[0], path, overrides, experiment) if called else None
     except ConfigError:  # it may be right by itself: the hint names it
@@ -161,15 +163,16 @@ def read_script(
     if bridge_recipe_script.is_recipe_script(given.script):
         read = partial(bridge_recipe_script.read_recipe_script, given.script, path, brought=brought)
         return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
-    if (started := started_document(text, path, brought)) is not None:
+    if (started := started_with_variables(text, path, overrides, whole, brought)) is not None:
         given = _given(text, overrides, _setting_of(started), whole)
         started = started_document(given.script, path, brought) or started
         read = _read_started(started, given.rest, experiment)
-        return read and with_note_on_others(_with_notes(read, given.note(path.name)), path, started.runs, started.line)
+        notes = (*given.note(path.name), *started.notes)
+        return read and with_note_on_others(_with_notes(read, notes), path, started.runs, started.line)
     refuse_text(LAUNCHERS, text, path)
-    for is_script, read_one, is_setting in _SCRIPTS:
+    for is_of_stack, read_one, is_setting in _SCRIPTS:
         given = _given(text, overrides, is_setting, whole)
-        if is_script(given.script):
+        if is_of_stack(given.script):
             read = partial(read_one, given.script, path, brought=brought)
             return _with_notes(_read(read, is_setting, given.rest, experiment), given.note(path.name))
     return None

@@ -77,7 +77,12 @@ def _of_environment(command: Command, unsaid: int | None) -> int | None:
 
 def _visible(command: Command) -> int | None:
     """GPUs that a command is told to see; ``None`` where it is not told."""
-    numbers = environment_of(command).get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return visible_gpus(environment_of(command))
+
+
+def visible_gpus(environment: Mapping[str, str]) -> int | None:
+    """GPUs that variables tell a process to see; ``None`` where none does."""
+    numbers = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
 
 

@@ -9,12 +9,12 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 
 OTHER_METHODS = re.compile(
-    r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil\w*|"
+    r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil(?:l\w*|ation)?|"
     r"online\w*|rlhf|rl)(?![a-z])",
     re.IGNORECASE,
 )
 _OTHER_MODELS = re.compile(
-    r"dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
+    r"distilbert|dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
     r"vlm|mlm|(?:^|[^a-z])m?t5|bart(?![a-z])|marian|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
     re.IGNORECASE,
 )
@@ -42,6 +42,9 @@ _OF_IMAGES = frozenset(
     )
 )
 """Of a language model with an encoder of images (LLaVA, ``train.py``)."""
+_OTHER_FRAMEWORKS = re.compile(
+    r"(?:^|[_\W])(?:flax|jax|tf|tensorflow|keras|paddle|mindspore|mlx|xla)(?![a-z])", re.IGNORECASE
+)
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
 _OWN_PARALLELISM = re.compile(
     r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
@@ -49,25 +52,35 @@ _OWN_PARALLELISM = re.compile(
     r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
 _WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
+_READ = "read are programs that train all parameters of a decoder on tokens"
 _ANY = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
 
 
-def check_program(program: str, path: Path) -> None:
+def check_program(program: str, path: Path, model_said: bool = False) -> None:
     """Raise ConfigError where a program is known to do something else than train a decoder on tokens: by its name, or
-    by that of its folder where its own is any program's."""
+    by that of its folder where its own is any program's.
+
+    Args:
+        program: its file or module.
+        path: the file that starts it.
+        model_said: whether the user says the model, which then is what it trains.
+
+    Raises:
+        ConfigError: it does.
+    """
     parts = program.rsplit("/", 2)
     name = "/".join(parts[-2:]) if _ANY.fullmatch(parts[-1]) else parts[-1]
     for pattern, reason in (
         (_NO_TRAINING, "does not train"),
         (OTHER_METHODS, "trains by another method than the prediction of tokens"),
+        (_OTHER_FRAMEWORKS, "runs on another framework than PyTorch"),
         (_OTHER_MODELS, "trains another model than a decoder, or a part of it"),
     ):
-        if pattern.search(name):
-            raise ConfigError(
-                f"starts {plain(name, 60)}, which by its name {reason}",
-                where=str(path),
-                hint="read are programs that train all parameters of a decoder on tokens",
-            )
+        settles = pattern is _OTHER_MODELS and "lora" not in name.casefold()
+        if not pattern.search(name) or (model_said and settles):
+            continue
+        said = "add model=NAME if it trains all of that decoder" if settles else _READ
+        raise ConfigError(f"starts {plain(name, 60)}, which by its name {reason}", where=str(path), hint=said)
 
 
 def check_method(arguments: Mapping[str, Any], path: Path) -> None:

@@ -91,6 +91,11 @@ _MAPPINGS = (
         ),
     ),
     Unread("configuration of a program of Lightning", _INSTEAD, lambda v: _has(v, "model", {"class_path"})),
+    Unread(
+        "recipe of SageMaker HyperPod",
+        _INSTEAD,
+        lambda v: "use_smp_model" in v or _has(v, "model", {"shard_degree", "hf_model_name_or_path"}),
+    ),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
         "NeMo configuration of another model than a decoder",
@@ -127,6 +132,11 @@ PROGRAMS: tuple[Named, ...] = (
         "give the program that it starts, with what it is told as key=value",
     ),
     (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", _INSTEAD),
+    (
+        re.compile(r"\bHfArgumentParser\(|\bTrlParser\("),
+        "program of Hugging Face's Trainer that is told all by its command",
+        "give the script that starts it, or the YAML of its arguments",
+    ),
     (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
 )
 
@@ -141,6 +151,17 @@ LAUNCHERS: tuple[Named, ...] = (
         "script of LLaMA-Factory",
         "give the YAML that it trains as --config, and its settings as key=value",
     ),
+    (
+        re.compile(r"\blitgpt +(?:pretrain|finetune\w*)\b|\blitgpt/\w+\.py\b"),
+        "script of LitGPT",
+        _INSTEAD,
+    ),
+    (
+        re.compile(r"\bmain\.py\s(?:[^;&|]*\s)?recipes=\S+"),
+        "script of SageMaker HyperPod's recipes",
+        _INSTEAD,
+    ),
+    (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", _INSTEAD),
     (
         re.compile(r"\brun_recipe\.py\b"),
         "script of a Megatron-Bridge recipe",

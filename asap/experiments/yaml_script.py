@@ -2,6 +2,7 @@
 ``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,21 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.experiments.deepspeed.llama_factory import is_training_file
 from asap.experiments.files.documents import Document
-from asap.experiments.files.named_file import Brought, below_variable, find_named
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.processes import environment_of, processes_of
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
+from asap.experiments.shell import (
+    Command,
+    check_edits,
+    has_substitution,
+    made_files,
+    note_on_made,
+    options,
+    read_commands,
+    with_given,
+    with_sources,
+    words,
+)
 from asap.experiments.training_program import check_program
 
 _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
@@ -38,6 +50,7 @@ class Started:
         of_yaml: whether there is a YAML, or options alone.
         line: of the command.
         runs: how many the script starts.
+        notes: on how the YAML comes to be.
     """
 
     document: Document
@@ -45,6 +58,7 @@ class Started:
     of_yaml: bool
     line: int
     runs: int = 1
+    notes: tuple[str, ...] = ()
 
 
 def started_document(text: str, path: Path, brought: Brought | None = None) -> Started | None:
@@ -54,18 +68,43 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
         ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
     first: Started | None = None
+    before: list[Command] = []
     for command in read_commands(with_sources(text, path.parent, brought)):
+        if first is None:
+            before.append(command)
         if command.assigns or not command.certain:
             continue
         if first is not None:
             first = replace(
                 first, runs=first.runs + bool(_FACTORY.search(command.text) or _AXOLOTL.search(command.text))
             )
-        elif (found := _of_command(command, path, brought)) is not None:
+        elif (found := _of_command(command, path, before, brought or {})) is not None:
             document, of_yaml = found
             _check_backend(command, path)
-            first = Started(document, processes_of(command), of_yaml, command.line)
+            made = note_on_made(document.path.name, made_files(before, path, brought or {}), path) if of_yaml else ()
+            first = Started(document, processes_of(command), of_yaml, command.line, notes=made)
     return first
+
+
+def started_with_variables(
+    text: str, path: Path, overrides: Iterable[str], whole: str, brought: Brought | None
+) -> Started | None:
+    """The same, of a script that names the YAML by a variable which the user gives; raises likewise.
+
+    Args:
+        text: of the script.
+        path: its file.
+        overrides: ``key=value`` of the user.
+        whole: the script with the files that it sources.
+        brought: files that come along with it.
+    """
+    try:
+        return started_document(text, path, brought)
+    except ConfigError:
+        given = with_given(text, overrides, lambda _: False, whole)
+        if not given.names:
+            raise
+        return started_document(given.script, path, brought)
 
 
 def _check_backend(command: Command, path: Path) -> None:
@@ -75,31 +114,35 @@ def _check_backend(command: Command, path: Path) -> None:
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
 
 
-def _of_command(command: Command, path: Path, brought: Brought | None) -> tuple[Document, bool] | None:
+def _of_command(command: Command, path: Path, before: list[Command], brought: Brought) -> tuple[Document, bool] | None:
     start = _FACTORY.search(command.text) or _AXOLOTL.search(command.text)
     if start is None:
-        return _of_program(command, path, brought)
+        program = _PROGRAM.search(command.text)
+        return _of_program(program, path, {**brought, **made_files(before, path, brought)}) if program else None
     said = start[1].partition(_FOR_LAUNCHER)[0]
-    if (found := _with_yaml(said, path, brought)) is not None:
+    if (found := _with_yaml(said, path, {**brought, **made_files(before, path, brought)})) is not None:
         return found, True
+    if has_substitution(first := next(iter(words(said)), "")):
+        raise missing("trains", below_variable(first), path, "give the YAML that it trains as --config")
     document = Document(path, _settings(said), {})
     return (document, False) if start.re is _FACTORY and is_training_file(document.values) else None
 
 
-def _of_program(command: Command, path: Path, brought: Brought | None) -> tuple[Document, bool] | None:
+def _of_program(program: re.Match[str], path: Path, brought: Brought) -> tuple[Document, bool] | None:
     """The YAML with all arguments of a program under torchrun or DeepSpeed."""
-    program = _PROGRAM.search(command.text)
-    found = _with_yaml(program["said"], path, brought) if program else None
-    if program is None or found is None or not is_training_file(found.values):
+    found = _with_yaml(program["said"], path, brought)
+    if found is None or not is_training_file(found.values):
         return None
     check_program(program["file"] or program["module"], path)
     return found, True
 
 
-def _with_yaml(said: str, path: Path, brought: Brought | None) -> Document | None:
+def _with_yaml(said: str, path: Path, brought: Brought) -> Document | None:
     named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
-    found = None if has_substitution(named) else find_named(named, path, brought)
-    if found is None:
+    if has_substitution(named):
+        return None
+    check_edits(named, brought, path)
+    if (found := find_named(named, path, brought)) is None:
         return None
     document = found.document()
     return Document(document.path, {**document.values, **_settings(said)}, document.lines)

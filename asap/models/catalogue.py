@@ -8,6 +8,7 @@ from pathlib import Path
 from asap.models.architecture import Architecture
 
 _FILE = Path(__file__).parent / "catalogue.jsonl"
+_PREFIX = re.compile(r"^(?:meta-|hf[-_])")
 _VARIANT = re.compile(r"[-_ ](hf|instruct|chat|base|it|pt|pretrain|thinking|v0\.\d|\d{4})$")
 
 
@@ -38,7 +39,7 @@ def _index() -> dict[str, Architecture]:
 
 
 def _key(name: str) -> str:
-    bare = name.casefold().rpartition("/")[2].removeprefix("meta-")
+    bare = _PREFIX.sub("", name.casefold().rstrip("/").rpartition("/")[2])
     while _VARIANT.search(bare):
         bare = _VARIANT.sub("", bare)
     return re.sub(r"[^a-z0-9.=]", "", bare)

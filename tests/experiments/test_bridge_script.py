@@ -62,7 +62,7 @@ def test_a_plan_that_hangs_on_the_recipe_is_unknown_until_it_is_said(read):
 
 def test_a_recipe_whose_model_is_not_in_the_catalogue_asks_for_its_shapes(read):
     run = read("launch.sh", START.replace("llama3_8b", "novel_9b"))
-    assert any("novel_9b is not in the catalogue: add model.layers=… model.d_model=…" in note for note in run.notes)
+    assert any("novel_9b is not in the catalogue: add model=NAME of one that is" in note for note in run.notes)
     said = read("launch.sh", START.replace("llama3_8b", "novel_9b"), "model.layers=12", "model.d_model=512")
     assert (said.model.layers, said.model.d_model) == (12, 512)
     assert not any("catalogue" in note for note in said.notes)

@@ -75,7 +75,7 @@ def test_overrides_are_arguments_or_deepspeeds_settings(read, configured):
         ("finetuning_type: full", "lora_rank: 8", "finetuning_type=lora: training a part"),
         ("stage: sft", "stage: dpo", "stage must be one of pt, sft"),
         ("deepspeed: examples", "other: examples", "names no DeepSpeed configuration"),
-        ("ds_z3_config", "ds_z2_config", "which is not there"),
+        ("ds_z3_config", "own_config", "which is not there"),
         ("cutoff_len: 4096", "cutoff_len: long", "cutoff_len must be a whole number"),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_yaml_that_a_script_names_below_a_variable_and_the_processes_of_its_la
     assert (str(run.plan.ici.data), run.workload.global_batch) == ("32", 64)
     assert any("liger_fused_linear_cross_entropy: logits" in note for note in run.notes)
     assert read("run.sh", start, hardware="h100-8").plan.devices == 8
-    with pytest.raises(ConfigError, match="is a script of Axolotl, which is not read"):
+    with pytest.raises(ConfigError, match=r"trains configs/\$NAME.yml, which a variable names \(add NAME=…"):
         read("run.sh", start.replace("run.yml", "$NAME.yml"))
 
 

@@ -11,7 +11,7 @@ from asap.experiments.accelerate.checks import check_values, is_said
 from asap.experiments.accelerate.program import CONFIG, with_file
 from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR, syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
-from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
@@ -36,8 +36,9 @@ _OWN = frozenset(
 )  # fmt: skip
 LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
+UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
-_ARGUMENTS = frozenset(
+ARGUMENTS = frozenset(
     [
         _DEEPSPEED,
         LAUNCH_FILE,
@@ -66,7 +67,7 @@ def is_accelerate(values: Mapping[str, Any]) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of Accelerate's settings, or an argument of the program."""
-    return key.partition(".")[0] in _OWN or key in _ARGUMENTS - {"model"} or is_deepspeed_setting(key)
+    return key.partition(".")[0] in _OWN or key in ARGUMENTS - {"model"} or is_deepspeed_setting(key)
 
 
 def read_accelerate(
@@ -89,7 +90,7 @@ def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str,
     """Accelerate's own settings, arguments of the program, and what else is said; raises UsageError."""
     given = overriding(overrides)
     own = {key: value for key, value in given.items() if key.partition(".")[0] in _OWN}
-    arguments = {key: value for key, value in given.items() if key in _ARGUMENTS}
+    arguments = {key: value for key, value in given.items() if key in ARGUMENTS}
     rest = [f"{key}={value}" for key, value in given.items() if key not in own and key not in arguments]
     return own, arguments, rest
 
@@ -142,8 +143,8 @@ def read_started(
         read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    undecided = ", ".join(sorted(unsaid & _ARGUMENTS))
-    notes = [f"set by a variable whose value is not said: {undecided}"] if undecided else []
+    undecided = ", ".join(sorted(unsaid & ARGUMENTS))
+    notes = [f"{UNSAID}: {undecided}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")
@@ -265,6 +266,7 @@ def _with_deepspeed(
     if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
         configuration[SEQUENCE] = sequence
     found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid)
+    found = with_note_on_shipped(found, named, path, brought)
     own = {} if named is not None else {key: settings[key] for key in (accelerate.KIND,)}
     return found.model_copy(
         update={

@@ -9,25 +9,29 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate.launcher import KINDS, of_command, said
+from asap.experiments.accelerate.one_process import PYTHON, in_one_process
 from asap.experiments.accelerate.program import with_file
-from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
+from asap.experiments.deepspeed.trainer_defaults import defaults_under
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.processes import environment_of
 from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
+    check_edits,
     commands_within,
     has_substitution,
+    made_files,
+    note_on_made,
     read_commands,
     with_sources,
     words,
-    written_file,
 )
 from asap.experiments.training_program import METHODS, check_method, check_program
 from asap.plans.accelerate import settings as accelerate
@@ -43,7 +47,7 @@ _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 def is_accelerate_script(text: str) -> bool:
     """Whether a script starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    asked = _TORCHRUN.search(text) and f"--{TRAINER_MICRO_BATCH}" in text
+    asked = (_TORCHRUN.search(text) or PYTHON.search(text)) and f"--{TRAINER_MICRO_BATCH}" in text
     found = _ACCELERATE.search(text) or is_trl_command(text) or asked
     return bool(found) and any(_starts(command) for command in read_commands(text))
 
@@ -59,17 +63,22 @@ def read_accelerate_script(
         UsageError: an override is not ``key=value``.
     """
     commands = read_commands(with_sources(text, path.parent, brought))
-    files = dict(brought or {})
-    start, line, environment = None, 0, dict[str, str]()
+    files, before = dict(brought or {}), list[Command]()
+    start, line, environment, made = None, 0, dict[str, str](), dict[str, str]()
     for command in commands:
-        files |= written_file(command)
+        before.append(command)
         if _starts(command):
             start, line = _innermost(command).text, command.line
             environment = environment_of(command)
+            files |= (made := made_files(before, path, files))
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
+    if (launcher := _launcher_of(start)) is not None and launcher.re is PYTHON:
+        experiment = in_one_process(start, text, environment, path, experiment)
     read = _read_start(start, path, overrides, experiment, files, environment)
+    named = str(said(_parts(start)[0]).get(_FILE, "")) if _launcher_of(start) else ""
+    read = read.model_copy(update={"notes": (*read.notes, *(note_on_made(named, made, path) if named else ()))})
     return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
 
 
@@ -87,7 +96,7 @@ def _read_start(
     before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
-    check_program(program, path)
+    check_program(program, path, experiment.model is not None)
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
@@ -111,10 +120,21 @@ def _read_start(
         overrides=rest,
         unsaid=unsaid - more.keys(),
         brought=files,
-        defaults=defaults_of(program),
+        defaults=defaults_of(program) or defaults_under(arguments, program),
     )
+    read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
+
+
+def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
+    """What was read, with the variables that decide what is not said."""
+    names = dict.fromkeys(plain(name, 40) for text in unsaid if (name := open_variable(text)))
+    if not names:
+        return read
+    ask = f"; add {' '.join(f'{name}=…' for name in names)}"
+    notes = (note + ask if note.startswith(UNSAID) else note for note in read.notes)
+    return read.model_copy(update={"notes": tuple(notes)})
 
 
 def _starts(command: Command) -> bool:
@@ -123,7 +143,7 @@ def _starts(command: Command) -> bool:
     if _ACCELERATE.search(command.text) or is_trl_command(command.text):
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
-    return asked and _TORCHRUN.search(command.text) is not None
+    return asked and (_TORCHRUN.search(command.text) or PYTHON.search(command.text)) is not None
 
 
 def _innermost(command: Command) -> Command:
@@ -133,13 +153,17 @@ def _innermost(command: Command) -> Command:
 
 def _parts(start: str) -> tuple[str, str | None, str]:
     """Options of the launcher, the program, and its arguments."""
-    launcher = _ACCELERATE.search(start) or _TORCHRUN.search(start)
+    launcher = _launcher_of(start)
     assert launcher is not None
     rest = start[launcher.end() :]
     found = _PROGRAM.search(rest)
     if found is None:
         return rest, None, ""
     return rest[: found.start()], found[1] or found[2], rest[found.end() :]
+
+
+def _launcher_of(start: str) -> re.Match[str] | None:
+    return _ACCELERATE.search(start) or _TORCHRUN.search(start) or PYTHON.search(start)
 
 
 def _arguments(after: str, path: Path, files: Brought) -> tuple[dict[str, Any], list[str]]:
@@ -180,6 +204,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
+    check_edits(named, files, path)
     found = find_named(named, path, files)
     if found is None:
         raise missing("starts Accelerate with", named, path, "lay it beside the script")

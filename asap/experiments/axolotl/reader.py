@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
-from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
@@ -149,6 +149,7 @@ def _with_deepspeed(settings: StackSettings, named: Any, path: Path, experiment:
     )
     configuration = {**read_named_configuration(named, path), **sizes}
     read = read_with_arguments(configuration, arguments, path, (), experiment, of_yaml=True)
+    read = with_note_on_shipped(read, named, path)
     kept = {key: value for key, value in read.hyperparameters.items() if key != TRAINER_MICRO_BATCH}
     recorded = kept | settings.harmless() | {axolotl.MICRO_BATCH: micro}
     plan = read.plan

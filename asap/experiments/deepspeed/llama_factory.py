@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
 from asap.experiments.experiment import Experiment
@@ -77,6 +77,7 @@ def read_training_file(
     check_method({key: arguments[key] for key in arguments if key != SEQUENCE}, path)
     configuration = read_named_configuration(arguments.get(_CONFIG), path)
     found = read_with_arguments(configuration, arguments, path, rest, experiment, of_yaml=of_yaml)
+    found = with_note_on_shipped(found, arguments.get(_CONFIG), path)
     if of_factory and arguments.text("stage") == "sft" and not arguments.flag("packing"):
         note = f"sequences are cut at {arguments['cutoff_len']} tokens (cutoff_len); all are taken as that long"
         found = found.model_copy(update={"notes": (*found.notes, note)})

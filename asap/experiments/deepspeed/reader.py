@@ -45,6 +45,7 @@ RECOMPUTATION_UNKNOWN = (
     "what is recomputed (gradient_checkpointing) is the model's code: add remat to --plan where it is known"
 )
 _MODEL_FILE = "config.json"
+_STAGE = "zero_optimization.stage"
 
 
 def is_deepspeed(values: Mapping[str, Any]) -> bool:
@@ -69,6 +70,10 @@ def read_deepspeed(
         UsageError: an override is not ``key=value``.
     """
     settings = StackSettings(dotted(values) | overriding(overrides), str(path))
+    if settings.get(_STAGE) == "auto":
+        raise ConfigError(
+            "sets the ZeRO stage to what it does not say", where=str(path), hint=f"add {_STAGE}=N, from 0 to 3"
+        )
     experiment, notes = _with_model(path, experiment)
     plan, batch, more = _plan(settings, experiment.hardware.devices)
     workload = _workload(settings, batch, experiment.workload)

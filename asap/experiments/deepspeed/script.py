@@ -12,6 +12,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.deepspeed.trainer_defaults import defaults_under, note_on
 from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
@@ -19,7 +20,15 @@ from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes
 from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, written_file
+from asap.experiments.shell import (
+    Command,
+    check_edits,
+    has_substitution,
+    made_files,
+    options,
+    read_commands,
+    with_sources,
+)
 from asap.experiments.training_program import check_method, check_program
 from asap.plans.deepspeed.chat import MARK
 from asap.plans.deepspeed.settings import SEQUENCE
@@ -28,6 +37,7 @@ from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINE
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _PROGRAM = re.compile(r"[\w./-]+\.py\b")
 _CONFIG = ("deepspeed_config", "deepspeed")
+_JSON = (".json", ".conf")
 _OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
 """Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
 
@@ -55,18 +65,18 @@ def read_deepspeed_script(
     starts = [command for command in commands if _is_start(command)]
     start = starts[0]
     if (program := _PROGRAM.search(start.text)) is not None:
-        check_program(program[0], path)
+        check_program(program[0], path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
-    told = {**(_OF_CHAT if chat else {}), **said}
-    arguments = StackSettings(settled(told), str(path))
+    defaults = _OF_CHAT if chat else defaults_under(said, program[0] if program else "")
+    arguments = StackSettings(settled({**defaults, **said}), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
     found = with_note_on_others(found, path, len(starts), start.line)
     if not chat:
-        return found
+        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
     stage = {MARK: found.workload.zero_stage}
     return found.model_copy(update={"hyperparameters": found.hyperparameters | stage})
 
@@ -96,8 +106,9 @@ def _configuration(
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    files = {name: text for command in commands for name, text in written_file(command).items()}
-    found = find_named(name, path, {**brought, **files})
+    files = {**brought, **made_files(commands, path, brought)}
+    check_edits(name, files, path)
+    found = find_named(name, path, files)
     if found is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise missing("starts DeepSpeed with", name, path, hint)
@@ -105,7 +116,7 @@ def _configuration(
 
 
 def _named(arguments: Mapping[str, Any]) -> str | None:
-    return next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(".json")), None)
+    return next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(_JSON)), None)
 
 
 def _is_chat(arguments: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ _MODEL = (
     "model_dir",
 )  # fmt: skip
 """The Trainer's own, and what programs of their own call it."""
-_SEQUENCE = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
+SEQUENCE_NAMES = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
 _FILLED = {
     MICRO_BATCH: TRAINER_MICRO_BATCH,
     ACCUMULATION: TRAINER_ACCUMULATION,
@@ -68,7 +68,7 @@ _OFF = ("0", "false", "none", "")
 _CONFIGURATION = "deepspeed"
 """The argument that names DeepSpeed's configuration: a file, or one of the launcher's own."""
 _PARTS = ("lora", "oft", "freeze")
-READ = frozenset((*_MODEL, *_SEQUENCE, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
+READ = frozenset((*_MODEL, *SEQUENCE_NAMES, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
 """Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
@@ -114,12 +114,14 @@ def read_with_arguments(
 
 
 def settled(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments without those that only a run can tell; of a model's folder below a variable the name is enough."""
+    """Arguments without those that only a run can tell, or that say no model; of a model's folder below a variable the
+    name is enough."""
     found = {
         key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
         for key, value in told.items()
         if key in _MODEL or not has_substitution(str(value))
     }
+    found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
     return {key: value for key, value in found.items() if value is not None or told[key] is None}
 
 
@@ -175,7 +177,7 @@ def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
 
 def sequence_length(arguments: StackSettings) -> int | None:
     """Tokens of a sequence; ``None`` where no argument says it."""
-    return next((arguments.count(key) for key in _SEQUENCE if key in arguments), None)
+    return next((arguments.count(key) for key in SEQUENCE_NAMES if key in arguments), None)
 
 
 def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:

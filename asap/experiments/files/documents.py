@@ -4,6 +4,7 @@ A document is a mapping without repeated keys, aliases or tags. Every key of the
 """
 
 import json
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from asap.core.text import plain
 from asap.experiments.files.yaml_text import parse_yaml
 
 LARGEST_BYTES = 1_000_000
+_TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+"""Commas before the end of an object or a list, which many programs take; texts are skipped."""
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
@@ -85,10 +88,18 @@ def validation_reason(error: ValidationError) -> str:
 
 
 def _parse_json(text: str, path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(
+    def load(text: str) -> Any:
+        return json.loads(
             text, object_pairs_hook=lambda pairs: _unrepeated(pairs, str(path)), parse_int=bounded_from_text
         )
+
+    try:
+        try:
+            values = load(text)
+        except json.JSONDecodeError:
+            if (bare := _TRAILING.sub(lambda found: found[1] or " ", text)) == text:
+                raise
+            values = load(bare)
     except json.JSONDecodeError as error:
         raise ConfigError(f"is not JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
     except (ValueError, RecursionError) as error:

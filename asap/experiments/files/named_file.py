@@ -12,7 +12,7 @@ from asap.core.text import plain
 from asap.experiments.files.documents import Document, parse_document, read_text
 
 _BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?![\w\[])|(?:\$\(\(|\[)\s*([A-Za-z_]\w*)", re.ASCII)
 _DEEPEST = 12
 Brought = Mapping[str, str]
 """Texts by the path that a program finds them under: files of a ConfigMap, or those that a script writes."""
@@ -56,10 +56,16 @@ def missing(says: str, named: str, path: Path, hint: str) -> ConfigError:
         hint: what to do where it is not there.
     """
     shown = f"{says} {plain(named, 80)}"
-    if (variable := _VARIABLE.search(named)) is None:
+    if (variable := open_variable(named)) is None:
         return ConfigError(f"{shown}, which is not there", where=str(path), hint=hint)
-    said = f"add {plain(variable[1], 40)}=…, or give the file as --config"
+    said = f"add {plain(variable, 40)}=…, or give the file as --config"
     return ConfigError(f"{shown}, which a variable names", where=str(path), hint=said)
+
+
+def open_variable(text: str) -> str | None:
+    """The variable that decides a text, of ``${NAMES[$PLACE]}`` the place; ``None`` where none does."""
+    found = _VARIABLE.search(text)
+    return (found[1] or found[2]) if found else None
 
 
 def below_variable(named: str) -> str:

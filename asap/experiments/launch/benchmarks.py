@@ -16,7 +16,7 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.literals import (
+from asap.experiments.launch.python.literals import (
     Lookup,
     NotLiteralError,
     evaluate,

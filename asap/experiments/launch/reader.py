@@ -19,8 +19,8 @@ from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
-from asap.experiments.launch.python_commands import started_script
-from asap.experiments.launch.python_defaults import notes_on
+from asap.experiments.launch.python.commands import started_script
+from asap.experiments.launch.python.defaults import notes_on
 from asap.experiments.launch.refusal import refuse_script, starts_launcher
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_calls, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
@@ -29,7 +29,7 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.maxtext.shipped import shipped
 from asap.experiments.maxtext.task import TRAINS
-from asap.experiments.shell import SCRIPTS, with_given, with_sources
+from asap.experiments.shell import is_script, script_text, with_given, with_sources
 
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
@@ -39,8 +39,8 @@ _MOST_STRAYS = 3
 
 
 def is_launch(path: Path) -> bool:
-    """Whether a file starts a run, by its name."""
-    return path.suffix in (*SCRIPTS, *DEFINITIONS)
+    """Whether a file starts a run: a script, or a Python file."""
+    return path.suffix in DEFINITIONS or is_script(path)
 
 
 def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
@@ -62,7 +62,7 @@ def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) 
         definition = find_definition(read_definitions(path), names[-1] if names else None, str(path))
         rest = [override for override in overrides if not override.startswith(_NAME)]
         return read_started(definition.launch(), path, rest, experiment)
-    text = with_sources(read_text(path), path.parent)
+    text = with_sources(script_text(path), path.parent)
     given = with_given(text, overrides, known_keys().__contains__)
     found = read_started(_of_script(given.script, path), path, given.rest, experiment)
     return found.model_copy(update={"notes": (*found.notes, *given.note(path.name))})

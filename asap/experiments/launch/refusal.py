@@ -9,6 +9,7 @@ from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
+from asap.experiments.launch.suggestion import suggestion
 from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
@@ -40,7 +41,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     calls = [name for name in map(_called, commands) if name]
     missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
-    program = next(filter(None, map(_program, commands)), None)
+    program, start = next(((name, command) for command in commands if (name := _program(command))), (None, None))
     undecided = _undecided(text)
     reason, hint = f"has no command of {_READ}", _INSTEAD
     if undecided:
@@ -49,8 +50,10 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided[:_MOST_LISTED])}"
     elif other:
         hint = f"give {plain(other, 60)}, which it names"
-    elif program:
+    elif program and start:
         reason += f": it starts {plain(program, 60)}, whose settings are not known"
+        line = suggestion(start, path)
+        hint = f"try {line}, or replica where nothing is sharded" if line else _INSTEAD
     elif missing:
         hint = f"give {plain(missing, 60)}, which it hands over to and which is not beside it"
     return ConfigError(reason, where=str(path), hint=hint)

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asap.core.numbers import digits
+from asap.experiments.launch.cloud_jobs import STARTS
 
 _KEYS = ("run", "command", "commands", "script")
-_STARTS = re.compile(
-    r"(?:^|[\s/;&(])(?:torchrun|python3?|accelerate|deepspeed|llamafactory-cli|axolotl|swift|megatron)\s", re.MULTILINE
-)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ACCELERATOR = re.compile(r"(?P<chip>[\w-]+?)(?::(?P<count>\d+))?")
 _DEEPEST = 6
@@ -19,7 +17,7 @@ _DEEPEST = 6
 
 def task_script(values: Mapping[str, Any]) -> str | None:
     """The commands of a task as a script, with the variables that they find; ``None`` where there are none."""
-    commands = next((text for text in _commands(values, _DEEPEST) if _STARTS.search(text)), None)
+    commands = next((text for text in _commands(values, _DEEPEST) if STARTS.search(text)), None)
     if commands is None:
         return None
     envs = values.get("envs")

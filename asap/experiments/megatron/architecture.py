@@ -17,6 +17,9 @@ from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 
 GPT2_TOKENS = 50_257
+_OF_LLAMA = "Llama2Tokenizer"
+_TOKENIZER_FILE = re.compile(r"/tokenizer\.(?:model|json)$")
+"""A file in the folder of the model that it is of."""
 _GPT2 = re.compile(r"gpt-?2", re.IGNORECASE)
 _HYBRID = ("hybrid_override_pattern", "hybrid_layer_pattern", "is_hybrid_model")
 OTHER_MODELS = {
@@ -220,12 +223,13 @@ def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
     size = settings.count("vocab_size")
     if size is None and _is_gpt2(settings):
         size = GPT2_TOKENS
-    name = settings.text("tokenizer_model")
+    name = _TOKENIZER_FILE.sub("", settings.text("tokenizer_model") or "")
     if size is None and name and (known := find_architecture(name)):
         size = known.vocab
         notes.append(f"the vocabulary of {size} tokens is that of {plain(name, 60)}")
     if size is None:
-        notes.append("the vocabulary is not said (the tokenizer has it): add model.vocab=…")
+        own = "; Llama 2's own has 32000" if settings.text("tokenizer_type") == _OF_LLAMA else ""
+        notes.append(f"the vocabulary is not said (the tokenizer has it{own}): add model.vocab=…")
         return None
     step = (settings.count("make_vocab_size_divisible_by", 128) or 1) * (
         settings.count("tensor_model_parallel_size") or 1

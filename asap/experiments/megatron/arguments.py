@@ -11,6 +11,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.files.named_file import below_variable
 from asap.experiments.megatron.foreign_arguments import (
     arguments_within,
     counts_experts,
@@ -21,7 +22,7 @@ from asap.experiments.megatron.foreign_arguments import (
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.settings.stack_settings import StackSettings, overriding
-from asap.experiments.shell import Command, Option, options, read_commands
+from asap.experiments.shell import Command, Option, has_substitution, options, read_commands
 from asap.plans.megatron.versions import JOINT
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
@@ -60,6 +61,7 @@ _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _BLOCKS = ("MODEL_ARGS", "args", "arguments")
 _GRANULARITY = "recompute_granularity"
+_TOKENIZER = "tokenizer_model"
 _MODE, _OTHER_MODES = "MODE", ("inference", "rl")
 
 
@@ -81,6 +83,8 @@ _ENVIRONMENT = re.compile(
 
 _INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
 _FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
+_HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | re.DOTALL)
+"""What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +175,9 @@ def _is_part_of_run(command: Command) -> bool:
 def _open_words(command: Command) -> list[str]:
     """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
     words = command.text.split()
-    places = [place for place, word in enumerate(words) if place and word.lstrip("\"'").startswith("$")]
-    return [words[place].strip("\"'") for place in places if not _takes_value(words[place - 1])]
+    bare = [word.strip("\"'") for word in words]
+    places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
+    return [bare[place] for place in places if not _takes_value(words[place - 1])]
 
 
 def _note_on_open(command: Command, name: str) -> list[str]:
@@ -252,6 +257,8 @@ def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]
         name = _of_launcher(option.name)
         if name in FLAGS:
             values[name] = True
+        elif name == _TOKENIZER and option.words and not has_substitution(below := below_variable(option.words[0])):
+            values[name] = below
         elif name in READ and any("$" in word or "`" in word for word in option.words[:1]):
             unknown[name] = option.line
             values.pop(name, None)

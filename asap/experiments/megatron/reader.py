@@ -70,8 +70,9 @@ def read_megatron_script(
             "notes": (*experiment.notes, *script.notes, *notes),
         }
     )
-    sourced = {*PRECISION, *_RECOMPUTATION} - settings.keys() if script.sourced else frozenset[str]()
-    unsettled = script.unsettled | left_open | left_to_checkpoint(settings) | sourced
+    unsettled = script.unsettled | left_open | left_to_checkpoint(settings)
+    if script.sourced:
+        unsettled = unsettled.union(*(keys for keys in (PRECISION, _RECOMPUTATION) if not keys & settings.keys()))
     return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
 
 

@@ -1,25 +1,31 @@
 """Shell scripts read without running them: what they set, and the commands that they come to."""
 
 from asap.experiments.shell.called import with_called
-from asap.experiments.shell.edited import edited_files
 from asap.experiments.shell.given import Given, with_given
+from asap.experiments.shell.kind import SCRIPTS, is_script, script_text
+from asap.experiments.shell.made.edited import check_edits, edited_files, made_files, note_on_made
+from asap.experiments.shell.made.written import written_file
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
-from asap.experiments.shell.script import SCRIPTS, Command, read_commands, with_sources
+from asap.experiments.shell.script import Command, read_commands, with_sources
 from asap.experiments.shell.variables import has_substitution
 from asap.experiments.shell.words import words
-from asap.experiments.shell.written import written_file
 
 __all__ = [
     "SCRIPTS",
     "Command",
     "Given",
     "Option",
+    "check_edits",
     "commands_within",
     "edited_files",
     "has_substitution",
+    "is_script",
+    "made_files",
+    "note_on_made",
     "options",
     "read_commands",
+    "script_text",
     "with_called",
     "with_given",
     "with_sources",

@@ -17,8 +17,6 @@ from asap.experiments.shell.slurm import slurm_variables
 from asap.experiments.shell.variables import expand, has_substitution
 from asap.experiments.shell.words import simple_commands, unquoted, written_words
 
-SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
-
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)

@@ -9,9 +9,9 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.literals import parse_python
-from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, handed_over
-from asap.experiments.launch.python_values import functions_of, returned
+from asap.experiments.launch.python.literals import parse_python
+from asap.experiments.launch.python.objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, handed_over
+from asap.experiments.launch.python.values import functions_of, returned
 from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
 from asap.experiments.torchtitan.reader import read_torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES

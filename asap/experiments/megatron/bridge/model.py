@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, OWNER, UNKNOWN
+from asap.experiments.launch.python.objects import ARGUMENTS, CLASS, OWNER, UNKNOWN
 from asap.experiments.megatron.architecture import architecture_of
 from asap.experiments.megatron.bridge.program import FUNCTION, recipe_of
 from asap.experiments.megatron.bridge.script import in_billions, model_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN
+from asap.experiments.launch.python.objects import ARGUMENTS, CLASS, UNKNOWN
 
 _KEY, _PARAMETER = "mixed_precision", "precision_config"
 _CLASS_OF_ALL = "MixedPrecisionConfig"

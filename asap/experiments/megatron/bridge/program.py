@@ -13,10 +13,10 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.named_file import NamedFile
-from asap.experiments.launch.literals import parse_python
-from asap.experiments.launch.python_calls import Program
-from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS
-from asap.experiments.launch.python_values import returned, value_of
+from asap.experiments.launch.python.calls import Program
+from asap.experiments.launch.python.literals import parse_python
+from asap.experiments.launch.python.objects import ARGUMENTS, CHANGED, CLASS
+from asap.experiments.launch.python.values import returned, value_of
 from asap.experiments.megatron.bridge.aliases import recipe_aliases
 
 CONTAINER = "ConfigContainer"

@@ -11,8 +11,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_defaults import notes_on
-from asap.experiments.launch.python_objects import CLASS, UNKNOWN, handed_over
+from asap.experiments.launch.python.defaults import notes_on
+from asap.experiments.launch.python.objects import CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.bridge.model import read_model
 from asap.experiments.megatron.bridge.precision import precision_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_objects import CLASS, UNKNOWN
+from asap.experiments.launch.python.objects import CLASS, UNKNOWN
 from asap.experiments.megatron.bridge.program_reader import read_recipe
 from asap.experiments.megatron.hydra import laid_over
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from asap.experiments.launch.literals import parse_python
-from asap.experiments.launch.python_calls import Program
-from asap.experiments.launch.python_objects import CLASS
-from asap.experiments.launch.python_values import Functions, value_of
+from asap.experiments.launch.python.calls import Program
+from asap.experiments.launch.python.literals import parse_python
+from asap.experiments.launch.python.objects import CLASS
+from asap.experiments.launch.python.values import Functions, value_of
 
 _NAMED = re.compile(r"\b(?:pretrain|finetune)_recipe\b|\bllm\.(?:pretrain|finetune|train)\b")
 _IMPORTS = re.compile(r"^\s*(?:from|import) nemo(?:_run|_launcher)?\b", re.MULTILINE)

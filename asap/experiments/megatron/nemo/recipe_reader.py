@@ -11,8 +11,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python_defaults import notes_on
-from asap.experiments.launch.python_objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
+from asap.experiments.launch.python.defaults import notes_on
+from asap.experiments.launch.python.objects import ARGUMENTS, CLASS, UNKNOWN, handed_over
 from asap.experiments.megatron.bridge.model import check_is_decoder
 from asap.experiments.megatron.bridge.script import left_to_recipe, model_of
 from asap.experiments.megatron.changed_shapes import read_changed_model
@@ -160,9 +160,11 @@ def _is_replaced(place: Mapping[str, Any], key: str) -> bool:
 
 
 def _devices(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Nodes and the GPUs of each, eight by the default of recipes for several nodes."""
     trainer = _at(said, "trainer")
     nodes = trainer.get("num_nodes", said.get("num_nodes", 1 if CLASS in trainer else None))
-    each = trainer.get("devices", said.get("num_gpus_per_node"))
+    of_recipe = 8 if CLASS not in trainer and isinstance(nodes, int) and nodes > 1 else None
+    each = trainer.get("devices", said.get("num_gpus_per_node", of_recipe))
     both = isinstance(nodes, int) and isinstance(each, int)
     return {"nnodes": nodes, "nproc_per_node": each} if both else {}
 

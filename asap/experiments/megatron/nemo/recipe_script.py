@@ -11,8 +11,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
-from asap.experiments.launch.python_objects import CLASS, UNKNOWN
-from asap.experiments.launch.python_values import Functions, value_of
+from asap.experiments.launch.python.objects import CLASS, UNKNOWN
+from asap.experiments.launch.python.values import Functions, value_of
 from asap.experiments.megatron.nemo.recipe import Recipe
 from asap.experiments.megatron.nemo.recipe_reader import read_recipe
 from asap.experiments.several_runs import with_note_on_others

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from asap.experiments.launch.python_objects import UNKNOWN, assign
-from asap.experiments.launch.python_values import Functions, bound, follow, functions_of, value_of
+from asap.experiments.launch.python.objects import UNKNOWN, assign
+from asap.experiments.launch.python.values import Functions, bound, follow, functions_of, value_of
 
 _MOST_SITES = 64
 _DEEPEST = 4

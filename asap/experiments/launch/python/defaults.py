@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from asap.core.text import plain
-from asap.experiments.launch.python_objects import CLASS, OWNER, UNKNOWN
+from asap.experiments.launch.python.objects import CLASS, OWNER, UNKNOWN
 
 OTHER = object()
 """A call is none of these."""

@@ -5,10 +5,10 @@ import re
 import shlex
 from typing import Any
 
-from asap.experiments.launch.literals import parse_python
-from asap.experiments.launch.python_calls import Program
-from asap.experiments.launch.python_operations import word
-from asap.experiments.launch.python_values import value_of
+from asap.experiments.launch.python.calls import Program
+from asap.experiments.launch.python.literals import parse_python
+from asap.experiments.launch.python.operations import word
+from asap.experiments.launch.python.values import value_of
 
 _STARTS = re.compile(r"(?:^|\.)(?:run|Popen|call|check_call|check_output|system|popen|execvp|execv)$")
 _MODULES = re.compile(r"\bsubprocess\b|\bos\.(?:system|popen|exec)")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.launch.python_conditions import truth
-from asap.experiments.launch.python_defaults import OTHER, attribute_of, default_of
-from asap.experiments.launch.python_objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
-from asap.experiments.launch.python_operations import calculated, elements, grow, grows, of_text
+from asap.experiments.launch.python.conditions import truth
+from asap.experiments.launch.python.defaults import OTHER, attribute_of, default_of
+from asap.experiments.launch.python.objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, assign
+from asap.experiments.launch.python.operations import calculated, elements, grow, grows, of_text
 
 _DEEPEST, _MOST_CALLS, _LONGEST_TEXT = 8, 4_000, 4_000
 _REPLACE = ("replace", "dataclasses.replace")

@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from asap.experiments.launch.python_defaults import OTHER
-from asap.experiments.launch.python_objects import UNKNOWN
+from asap.experiments.launch.python.defaults import OTHER
+from asap.experiments.launch.python.objects import UNKNOWN
 
 _LARGEST, _MOST, _LONGEST = 2**40, 2_000, 60_000
 _LITERAL = (str, int, float)

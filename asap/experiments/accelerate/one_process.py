@@ -1,0 +1,46 @@
+"""Programs of the Trainer that no launcher starts: ``python train.py --per_device_train_batch_size 4``."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from asap.core.errors import ConfigError
+from asap.experiments.experiment import Experiment
+from asap.experiments.processes import visible_gpus, with_devices
+
+PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
+_SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
+_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b|--spmd_\w+")
+_INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
+_ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
+
+
+def in_one_process(
+    start: str, script: str, environment: Mapping[str, str], path: Path, experiment: Experiment
+) -> Experiment:
+    """``experiment`` with the one device of such a program, where no hardware is said.
+
+    Args:
+        start: the command.
+        script: that has it.
+        environment: variables that it finds.
+        path: the file that has it.
+        experiment: what is known besides.
+
+    Raises:
+        ConfigError: the process drives several devices by itself.
+    """
+    if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
+        raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
+    several = visible_gpus(environment)
+    if several is not None and several > 1:
+        reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
+        raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
+    known = experiment.hardware.devices
+    if known == 1 or _SEVERAL.search(start):
+        return experiment
+    if known is not None:
+        note = f"python starts one process; the plan is for {known} devices with one each, as a launcher starts them"
+        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
+    found = with_devices(1, experiment)
+    return found if several == 1 else found.model_copy(update={"notes": (*found.notes, _ONE)})

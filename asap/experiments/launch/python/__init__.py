@@ -1,0 +1,1 @@
+"""Python programs as far as they are literal: parsed, never run."""

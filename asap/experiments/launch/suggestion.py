@@ -1,0 +1,59 @@
+"""The command to type instead of a script whose program has arguments of its own: what is plain in them, filled in."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from asap.core.errors import AsapError
+from asap.core.files import is_file
+from asap.core.numbers import digits
+from asap.core.text import plain
+from asap.experiments.files.documents import read_document
+from asap.experiments.processes import processes_of
+from asap.experiments.shell import Command, has_substitution, options
+from asap.models import find_architecture
+
+_MODEL = ("model_name_or_path", "model_name", "model_id", "model", "base_model", "model_path", "pretrained_model")
+_BATCH = ("global_batch_size", "total_batch_size", "total_train_batch_size", "effective_batch_size")
+_SEQUENCE = (
+    "seq_length", "sequence_length", "seq_len", "max_seq_len", "max_seq_length", "block_size", "context_length",
+    "max_length", "model_max_length", "cutoff_len",
+)  # fmt: skip
+_OPEN = "N"
+
+
+def suggestion(command: Command, path: Path) -> str | None:
+    """``asap analyze …`` for what a command starts, with ``N`` for what is not plain; ``None`` where no model is."""
+    said = {option.name: option.words[0] for option in options(command.text) if option.words}
+    said = {key: value for key, value in said.items() if not has_substitution(value)}
+    model = next(_models(said, path), None)
+    if model is None:
+        return None
+    devices = processes_of(command)
+    given = [
+        f"--hardware CHIP-{devices or _OPEN}",
+        f"--batch {_count(said, _BATCH)}",
+        f"--sequence {_count(said, _SEQUENCE)}",
+        f"--plan data={devices or _OPEN}",
+    ]
+    return f"asap analyze {plain(shlex.quote(model), 120)} {' '.join(given)}"
+
+
+def _models(said: Mapping[str, str], path: Path) -> Iterator[str]:
+    """A model's ``config.json`` that an argument names, or a name that the catalogue has."""
+    for value in said.values():
+        if value.endswith(".json") and not value.startswith("/") and is_file(path.parent / value):
+            try:
+                values = read_document(path.parent / value).values
+            except AsapError:
+                continue
+            if "model_type" in values and "hidden_size" in values:
+                yield value
+    for key in _MODEL:
+        if key in said and find_architecture(said[key]) is not None:
+            yield f"model={said[key]}"
+
+
+def _count(said: Mapping[str, str], names: tuple[str, ...]) -> str:
+    found = next((digits(said[name]) for name in names if name in said), None)
+    return str(found or _OPEN)
