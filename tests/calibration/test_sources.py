@@ -16,6 +16,8 @@ COLLECTED = (
     ("maxtext_mi355x", "primus", "torchao_float8", "optimum_habana", "gpu_recipes", "aws_moe_dispatchers",
      "megatron_bridge_cards", "prime_rl", "fms_fsdp", "megatron_bridge_guides", "nemo_longseq", "axlearn",
      "litgpt_thunder", "torchtune", "megatron_moe_modelzoo", "kempner_forge", "kempner_moe", "torchtitan_gb200_blog"),
+    ("gipfelsturm", "megatron_tutorials", "lambda_torchtitan", "libai", "yafsdp", "scale_your_amd", "marin_grug",
+     "fms_acceleration", "modded_nanogpt", "vectorlm"),
 )  # fmt: skip
 DRAWN = 4
 """Of each collection after the first."""
