@@ -28,8 +28,9 @@ from asap.chat.understanding.quantities.changes import (
     varied,
     without_things,
 )
-from asap.chat.understanding.quantities.machines import counted_in_chips
+from asap.chat.understanding.quantities.hardware.machines import counted_in_chips
 from asap.chat.understanding.quantities.prices import as_budget, of_a_chip
+from asap.chat.understanding.quantities.rematerialisation.own_selective import as_launcher_means
 from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.quantities.things import things_kept, things_named
 from asap.chat.understanding.question import Question
@@ -101,6 +102,7 @@ def read_question(text: str, scene: Scene) -> Question:
         change = change_on_top(change, context.change)
     change = with_batch_of_chips(text, change, context.change)
     change = real_change(change, study)
+    change = change.model_copy(update={"remat": as_launcher_means(change.remat, text, study)})
     if topic is Topic.TEST_COST and change.hardware is not None:
         topic = Topic.THROUGHPUT
     change = without_settings_as_they_are(change, study, text)

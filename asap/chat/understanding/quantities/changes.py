@@ -7,12 +7,17 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
-from asap.chat.understanding.quantities.hardware_names import INSTEAD, hardware_in, says_how_many, without_count
+from asap.chat.understanding.quantities.hardware.hardware_names import (
+    INSTEAD,
+    hardware_in,
+    says_how_many,
+    without_count,
+)
+from asap.chat.understanding.quantities.hardware.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.model_names import model_in
-from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
-from asap.chat.understanding.quantities.offloading import offloading_in
-from asap.chat.understanding.quantities.recomputed_modules import recomputed_modules_in
-from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
+from asap.chat.understanding.quantities.rematerialisation.offloading import offloading_in
+from asap.chat.understanding.quantities.rematerialisation.recomputed_modules import recomputed_modules_in
+from asap.chat.understanding.quantities.rematerialisation.saved_tensors import saved_tensors_in
 from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
 from asap.levers.state_precision import StateSetting

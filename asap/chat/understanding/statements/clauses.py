@@ -41,13 +41,17 @@ _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
 _ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
 _TRIED = re.compile(
-    r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b"
+    r"\b(?:tried|tested|ran|run|benchmarked|timed|launched|started|deployed|used|switched to|went with|applied)\s+"
+    r"(?:out\s+)?[1-9]\b(?!\s+(?:chips?|[gt]pus?|nodes?|hosts?|devices?|slices?|pods?|steps?|jobs?|times?))"
     r"|\bwith\s+#?[1-3](?=\W*(?:$|[,;!]|\.(?!\d)))"
     r"|^\W*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was|died|hung|gave|got|did|fits?)\b",
     re.I,
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""
 
+_FITS = re.compile(r"\b(?:fits?|oom\w*|out of memory)\b", re.I)
+_OF_US = re.compile(r"\b(?:for (?:us|me)|on our (?:side|end|cluster|nodes|gpus|tpus)|in (?:practice|prod\w*))\b", re.I)
+"""Says that it is of the run as it is."""
 _SPARES = re.compile(
     r"\W*(?:(?:and|or|also|but|so|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I
 )
@@ -174,6 +178,12 @@ def _spared(part: Clause, now: Plan | None) -> list[StatedFact]:
     return constraints_in(part.text, part.refs, now, sought=True) if _SPARES.match(part.text) else []
 
 
+def _as_it_runs(clause: Clause) -> bool:
+    """Whether it says of no plan but what runs here if it fits: "it does not oom for us, peak is 71 GB"."""
+    pointed = all(mention.way == "pointing" for mention in clause.refs.mentions)
+    return pointed and _FITS.search(clause.text) is not None and _OF_US.search(clause.text) is not None
+
+
 def _is_no_report(text: str, study: Study) -> bool:
     """Whether it is a doubt, an order, or of another run."""
     return has("strong", text) or is_order(text) or _is_foreign(text, study)
@@ -184,6 +194,8 @@ def _measured(
 ) -> list[StatedFact | str]:
     """Figures and outcomes of plans that ran; ``under`` is the plan with the settings under which it did."""
     study, text, plans = scene.study, clause.text, list(under) or clause.plans
+    if not under and study.plan is not None and _as_it_runs(clause):
+        plans = under = [study.plan]
     figures = figures_in(text, clause.amounts, study)
     if outcome_in(without_plans(text)) is Claim.OUT_OF_MEMORY:
         figures = [figure for figure in figures if figure.claim is not Claim.HBM_BYTES]
@@ -264,7 +276,7 @@ def checked(item: StatedFact, study: Study) -> StatedFact | str:
     broken = violations(plan, study.constraints)
     if broken:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
-    unseen = item.claim is Claim.OUT_OF_MEMORY and study.profile is None
+    unseen = item.claim in {Claim.OUT_OF_MEMORY, Claim.FITS} and study.profile is None
     if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME} and not unseen:
         return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
     return item.model_copy(update={"plan": plan})

@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.understanding.quantities.network import speaks_of_network
+from asap.chat.understanding.quantities.hardware.network import speaks_of_network
 
 _SHORT: tuple[tuple[str, str], ...] = (
     (r"w/o\b", "without"),
@@ -21,6 +21,12 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\br u\b", "are you"),
     (r"\bu\b(?!\.)", "you"),
     (r"\bzero[ _-]?(?:stage[ _-]?)?([123])\b", r"zero-\1"),
+    (r"\bgimme\b", "give me"),
+    (
+        r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|remat\w*|offload\w*|tensor|pipelin\w*|expert"
+        r"|context)\b)",
+        "without",
+    ),
     (r"\bwdym\b", "what do you mean"),
     (r"\b(?:wtf|wth|tf) is\b", "what is"),
     (r"\benu(?:f+|ff)\b", "enough"),
