@@ -33,6 +33,7 @@ from asap.chat.understanding.words.settings.setting_names import with_settings_a
 from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.vocabulary.jargon import spelled_out
 from asap.chat.understanding.words.vocabulary.languages import in_english
+from asap.chat.understanding.words.vocabulary.spelling import well_spelt
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
@@ -92,7 +93,7 @@ def read_message(line: str, scene: Scene) -> Message:
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
-    text = "\n".join(with_settings_as_axes(spelled_out(in_english(part))) for part in said.splitlines())
+    text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)
     instead = said_instead(text, scene.line)

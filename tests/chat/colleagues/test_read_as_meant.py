@@ -2,6 +2,8 @@
 
 import pytest
 
+from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.vocabulary.spelling import well_spelt
 from asap.plans import Plan
 
 
@@ -122,6 +124,24 @@ def test_two_plans_on_one_part(three, say):
     assert "exposed communication" in say("1 vs 2 on comms", three).text
     assert "lowest HBM use" in say("2 or 3, if i worry about oom", three).text
     assert "smallest distance" in say("which is less work, 1 or 3?", three).text
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("the memroy of that", "the memory of that"),
+        ("waht is the bottelneck", "what is the bottleneck"),
+        ("throughpt per chip", "throughput per chip"),
+        ("the form of the trial", "the form of the trial"),
+        ("--use-distirbuted-optimizer", "--use-distirbuted-optimizer"),
+    ],
+)
+def test_letters_that_changed_places(typed, meant):
+    assert well_spelt(typed) == meant
+
+
+def test_what_is_misspelt_is_answered(dense, say):
+    assert say("memroy of teh first one?", dense).topic == Topic.MEMORY.value
 
 
 def test_flags_of_the_compiler_are_no_line_of_what_runs(dense, say):
