@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from asap.chat.answers import named_plans
+from asap.chat.answers.closing_forms import CLOSING_FORMS
 from asap.chat.answers.form import Form
 from asap.chat.answers.hurried_forms import HURRIED_FORMS
 from asap.chat.answers.other_runs import changes
@@ -205,6 +206,7 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 
 
 FORMS: tuple[Form, ...] = (
+    *CLOSING_FORMS,
     *SHORT_REPLIES,
     *HURRIED_FORMS,
     Form(
