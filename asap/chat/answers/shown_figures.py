@@ -8,6 +8,7 @@ from asap.chat.answers.phrasing import line
 from asap.chat.answers.proposals.order import ranking
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.memory.memory import memory
+from asap.chat.answers.single_plans.memory.memory_basis import memory_basis
 from asap.chat.answers.single_plans.memory.memory_figure import memory_figure
 from asap.chat.answers.this_run.rates.efficiency import efficiency
 from asap.chat.answers.this_run.run import bottleneck
@@ -54,7 +55,7 @@ class ShownFigure:
 
 
 _QUANTITIES = re.compile(
-    r"\b(?:mfu|hfu|util\w*|fits?|hbm|memory|vram|opaque|custom|collectives?|communicat\w*|all-\w+|compute|matmul\w*|host|launch\w*"
+    r"\b(?:mfu|hfu|util\w*|fits?|temporar\w*|activations?|gradients?|parameters?|optimi[sz]er|hbm|memory|vram|opaque|custom|collectives?|communicat\w*|all-\w+|compute|matmul\w*|host|launch\w*"
     r"|bubble|idle|input|goodput|duty|loss|accuracy|bandwidth|network|nvlink|ici|dcn|cost|price|occupancy|power|cpu"
     r"|data|dataloader|disk|storage|checkpoint\w*|eval\w*)\b",
     re.I,
@@ -113,6 +114,9 @@ def _shown(conversation: Conversation) -> Iterator[ShownFigure]:
         yield ShownFigure(now.mfu.value * 100, "%", "mfu|util", efficiency, Topic.EFFICIENCY)
     if now is not None and now.memory is not None:
         yield ShownFigure(now.memory.total.value / GIB, "GiB", "hbm|memory|vram", memory, Topic.MEMORY)
+        for part in now.memory.parts:
+            name = _PARTS.get(part.name, part.name)
+            yield ShownFigure(part.size_bytes / GIB, "GiB", name, _of_what_runs, Topic.MEMORY)
     for candidate in conversation.proposals:
         yield from _of_proposal(conversation, candidate)
 
@@ -122,6 +126,14 @@ _WORDS = {
     "all-gather": r"collective|communic|all-", "compute": "compute|matmul", "hbm": "hbm|bandwidth|memory",
     "host": "host|launch", "pipeline": "bubble", "idle": "idle",
 }  # fmt: skip
+
+
+_PARTS = {"temporaries": "temporar", "optimizer": "optimi", "activations": "activation", "gradients": "gradient"}
+
+
+def _of_what_runs(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The HBM of what runs now by part; where a part of it comes from."""
+    memory_basis(conversation, answer, replace(question, plans=()))
 
 
 def _of_proposal(conversation: Conversation, candidate: Candidate) -> Iterator[ShownFigure]:

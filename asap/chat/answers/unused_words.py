@@ -24,7 +24,8 @@ _OF_ANY_RUN = {
     f"{CONCEPT}{name}"
     for name in (
         "tpu", "gpu", "chip", "node", "pod", "mesh", "layout", "sharding", "profile", "capture", "memory_profile",
-        "hlo", "xla", "step_time", "throughput", "hbm", "spec_sheet", "training_duration", "parameter_count", "idle",
+        "hlo", "xla", "lower_bound", "upper_bound",
+        "step_time", "throughput", "hbm", "spec_sheet", "training_duration", "parameter_count", "idle",
     )
 }  # fmt: skip
 """Concepts that say of what a question is rather than what it asks."""

@@ -12,13 +12,16 @@ from asap.chat.understanding.question import Question
 from asap.hardware import Chip
 from asap.hardware.network_rate import chips_per_node
 
-_AT_MOST = re.compile(
-    r"\b(?:no|not|never) (?:more|bigger|larger) than\b|\bat (?:the )?most\b|\bmax(?:imum)?\b|\bup to\b|\bcapped? at\b"
-    r"|\blimit(?:ed)? (?:to|is|of)\b|\b(?:can ?not|can't|won't|don't)"
-    r" (?:\w+ ){0,2}?(?:exceed|more than|go over|go above)\b"
-    r"|\bunder\b|\bor (?:less|fewer)\b|\bonly (?:have|got|get)\b",
+_BEFORE = re.compile(
+    r"(?:\b(?:no|not|never) (?:more|bigger|larger) than|\bat (?:the )?most|\bmax(?:imum)?(?: of)?|\bup to|\bcapped? at"
+    r"|\blimit(?:ed)? (?:to|is|of)|\b(?:can ?not|can't|won't|don't) (?:\w+ ){0,2}?(?:exceed|more than|go over|go above)"
+    r"|\bunder|\bonly (?:have|got|get))\s+(?:the\s+)?$",
     re.I,
 )
+_BEHIND = re.compile(
+    r"[\w -]{0,12}?\s*(?:max(?:imum)?|at most|tops|or (?:less|fewer)|is (?:the|our) (?:limit|max\w*))\b", re.I
+)
+"""What says that a count is the largest one, right before or behind it."""
 _LONGEST = 9
 """Words of a line that names no more than the limit."""
 
@@ -27,7 +30,10 @@ def limits_chips(question: Question) -> bool:
     """Whether it says no more than how many chips there may be."""
     short = len(question.text.split()) <= _LONGEST and question.change.of_nothing_but_chips
     named = question.refs.plans or question.refs.wish
-    return short and not named and _AT_MOST.search(question.text) is not None and len(_counts(question)) == 1
+    if not short or named or len(counts := _counts(question)) != 1:
+        return False
+    before, behind = question.text[: counts[0].start], question.text[counts[0].end :]
+    return _BEFORE.search(before) is not None or _BEHIND.match(behind) is not None
 
 
 def chips_limit(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -25,9 +25,9 @@ def asks_which_one(question: Question) -> bool:
 
 
 def which_one(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    """The choice for the changed run that was spoken of last, else which to test next."""
+    """The choice for the changed run that was spoken of last, unless facts came since; else which to test next."""
     change = question.context.change
-    if change is None or is_of_settings(change) or not change.counts:
+    if conversation.latest or change is None or is_of_settings(change) or not change.counts:
         what_to_test(conversation, answer)
         return
     what_if(conversation, answer, change)

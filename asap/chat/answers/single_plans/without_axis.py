@@ -10,6 +10,7 @@ from asap.chat.understanding.references.partial_plan import data_axis
 from asap.chat.understanding.words.questions import asks_why
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
+from asap.plans.validity import violations
 
 _TAKES_AWAY = re.compile(r"\b(?:without|minus|sans|except|but no|no more|drop\w*|less the|not the)\b", re.I)
 
@@ -46,4 +47,4 @@ def _without(conversation: Conversation, plan: Plan, axis: Axis) -> Plan:
     study, missing = conversation.study, getattr(plan.ici, axis)
     other: Axis = "data" if axis == "replica" else "replica" if axis == "data" else data_axis(study)
     moved = plan.with_ici(**{axis: 1, other: getattr(plan.ici, other) * missing})
-    return study.with_micro_batch(moved)
+    return study.with_micro_batch(moved) if violations(moved, study.constraints) else moved

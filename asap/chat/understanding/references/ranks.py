@@ -47,6 +47,12 @@ _COUNTED = re.compile(
     re.I,
 )
 """Before a lone digit: it is a number of those, and of no proposal."""
+_NUMBERED_THING = re.compile(
+    r"\b(?:steps?|iter\w*|epochs?|ranks?|nodes?|hosts?|[gt]pus?|chips?|devices?|layers?|stages?|attempts?|trials?|phases?"
+    r"|days?|weeks?|versions?|seeds?|codes?|errors?|slots?|racks?|slices?|pods?|zero) #?$",
+    re.I,
+)
+"""Before a lone digit: it is the number of such a thing, as in "OOM at step 3"."""
 _CHOSEN = (
     re.compile(r"\b(?P<chosen>[1-3])\s+or\s+(?:just |rather |better )?(?:keep|stay|stick|leave|nothing|not)\b", re.I),
     re.compile(
@@ -134,7 +140,13 @@ def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, 
     if lone != "none":
         pattern = _BARE if lone == "all" else _SPOKEN
         found += [(match.start(1), int(match[1])) for match in pattern.finditer(text)]
-    return list(dict(sorted(each for each in found if not _COUNTED.search(text[: each[0]]))).items())
+    named = (each for each in found if not _is_of_a_thing(text[: each[0]]))
+    return list(dict(sorted(named)).items())
+
+
+def _is_of_a_thing(before: str) -> bool:
+    """Whether what stands before a lone digit makes it the number of something else, or a number of them."""
+    return _COUNTED.search(before) is not None or _NUMBERED_THING.search(before) is not None
 
 
 def _chosen(match: re.Match[str]) -> list[tuple[int, int]]:

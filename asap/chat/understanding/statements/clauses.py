@@ -44,7 +44,8 @@ _TRIED = re.compile(
     r"\b(?:tried|tested|ran|run|benchmarked|timed|launched|started|deployed|used|switched to|went with|applied)\s+"
     r"(?:out\s+)?[1-9]\b(?!\s+(?:chips?|[gt]pus?|nodes?|hosts?|devices?|slices?|pods?|steps?|jobs?|times?))"
     r"|\bwith\s+#?[1-3](?=\W*(?:$|[,;!]|\.(?!\d)))"
-    r"|^\W*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was|died|hung|gave|got|did|fits?)\b",
+    r"|^\W*(?:(?:ok(?:ay)?|and|so|but|then|btw|well|also)\W+)*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was"
+    r"|died|hung|gave|got|did|fits?|doesn't|didn't|does not|did not|won't)(?!\w)",
     re.I,
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""

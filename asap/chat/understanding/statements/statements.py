@@ -59,6 +59,19 @@ _OF_THE_ADVICE = re.compile(
 """Says that what is reported is of what was proposed, before any plan was spoken of: "tried it, 5.1 s"."""
 
 
+_EXPECTED = re.compile(
+    r"\s*[,;(]?\s*\b(?:(?:vs\.?|versus|against|while|but|where|instead of|rather than|not|and)\s+)?(?:the\s+)?"
+    r"(?:(?:(?:you|it|we|i|asap|engine|report)\s+(?:had\s+)?)?(?:expected|predicted|estimated|promised|forecast)"
+    r"|you said)"
+    r"(?:\s+(?:was|were|to be|it at))?\s+~?\d[\d.,]*\d?\s*(?:m?s|secs?|seconds?|%)?"
+    r"(?:\s*/\s*(?:step|it(?:er)?))?(?!\w)\)?"
+    r"|\s*[,;(]?\s*\b(?:vs\.?|versus|against|instead of|not)\s+(?:the\s+|your\s+)?~?\d[\d.,]*\d?\s*(?:m?s)?"
+    r"\s+(?:that\s+)?(?:(?:you|it|we)\s+(?:had\s+)?)?(?:expected|predicted|estimated|promised|said)\b\)?",
+    re.I,
+)
+"""What was predicted, beside what was measured: "took 19.1 s, expected 18.3"."""
+
+
 @dataclass(frozen=True)
 class Statements:
     """What a line reports, and what kept some of it from being evidence.
@@ -105,7 +118,7 @@ def read_statements(text: str, scene: Scene) -> Statements:
     found = _Found()
     if scene.focus is None and _OF_THE_ADVICE.search(text):
         scene = replace(scene, focus=next(iter(scene.order), None))
-    text = with_units(text)
+    text = with_units(_EXPECTED.sub("", text))
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
     parts = [each for part in parts for each in said_and_measured(part)]
     for part in filter(None, parts):

@@ -25,6 +25,8 @@ _THOSE = re.compile(r"\b(?:those|these|them|the (?:two|both)|both)\b", re.I)
 _WHICH = re.compile(
     r"\b(?:which|who|whichever)\b(?: one| of (?:them|these|those|the (?:two|three)|your \w+)"
     r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))"
+    r"|\b(?:the )?(?:cheap|saf|light|simpl|easi|small|narrow)(?:er|est)"
+    r" (?:one|plan|proposal|option|thing|config\w*|layout|setup)\b"
     r"|\bwhat(?:'s| is| are) (?:the|your|our) \w+ (?:proposals?|options?|plans?|config\w*|layouts?)\b",
     re.I,
 )
