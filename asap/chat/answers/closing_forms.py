@@ -4,8 +4,9 @@ from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs.chips_limit import chips_limit, limits_chips
 from asap.chat.answers.other_runs.which_one import asks_which_one, which_one
 from asap.chat.answers.proposals.combined import asks_combined, combined
+from asap.chat.answers.proposals.order.ranking import proposals
 from asap.chat.answers.proposals.testing.deadlines import deadline, names_deadline
-from asap.chat.answers.proposals.testing.done import asks_done, done
+from asap.chat.answers.proposals.testing.done import asks_done, asks_what_is_left, done
 from asap.chat.answers.proposals.too_good import doubts_gain, what_gain_rests_on
 from asap.chat.answers.single_plans.why_degree import asks_why_degree, why_degree
 from asap.chat.answers.single_plans.without_axis import asks_without_axis, without_axis
@@ -18,6 +19,7 @@ CLOSING_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_action(q), action, Topic.OUT_OF_SCOPE),
     Form(lambda c, q: asks_done(q), done, Topic.FIRST),
     Form(lambda c, q: asks_which_one(q), which_one, Topic.FIRST),
+    Form(lambda c, q: asks_what_is_left(q), lambda c, a, q: proposals(c, a), Topic.PROPOSALS),
     Form(asks_combined, combined, Topic.COMPARE),
     Form(lambda c, q: asks_saved_state(q), saved_state, Topic.AFTERWARDS),
     Form(doubts_gain, what_gain_rests_on, Topic.SURE),

@@ -28,6 +28,7 @@ from asap.chat.understanding.words.other_times import of_another_time
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.settings.degrees import with_degrees_written
 from asap.chat.understanding.words.settings.made_otherwise import with_value_wanted
+from asap.chat.understanding.words.settings.memory_shares import with_memory_in_bytes
 from asap.chat.understanding.words.settings.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.settings.setting_names import with_settings_as_axes
 from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
@@ -103,6 +104,7 @@ def read_message(line: str, scene: Scene) -> Message:
     text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_chips_of_slices(with_unit_of_before(text, scene.context.counted))
+    text = with_memory_in_bytes(text, scene.study)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)

@@ -16,7 +16,12 @@ from asap.chat.understanding.follow_up import (
     plan_on_top,
     with_batch_of_chips,
 )
-from asap.chat.understanding.quantities.already_so import real_change, without_settings_as_they_are, without_what_is_so
+from asap.chat.understanding.quantities.already_so import (
+    real_change,
+    without_dropped,
+    without_settings_as_they_are,
+    without_what_is_so,
+)
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import (
@@ -82,6 +87,8 @@ _OF_SETTINGS = {Topic.MAXTEXT, Topic.EXPLAIN, Topic.SURE, Topic.VERIFY}
 def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
+    if context.change is not None:
+        context = context.model_copy(update={"change": without_dropped(context.change, text)})
     meant = plan_meant(text, scene.order, study.plan)
     if meant is not None and context.topic in _OF_ONE_PLAN:
         return _of_plan_meant(text, meant, scene)

@@ -77,7 +77,10 @@ def test_which_one_after_a_result_is_of_the_run_with_it(dense, say):
 def test_a_part_of_the_memory_that_is_quoted(dense, say):
     from asap.chat.evidence.anchor import modelled_now
 
-    part = max(modelled_now(dense.conversation.study).memory.parts, key=lambda one: one.size_bytes)
+    now = modelled_now(dense.conversation.study)
+    assert now is not None
+    assert now.memory is not None
+    part = max(now.memory.parts, key=lambda one: one.size_bytes)
     said = say(f"{part.size_bytes / 2**30:.1f} GiB of {part.name}, huh", dense).text
     assert part.name in said
     assert str(dense.conversation.study.plan) in said

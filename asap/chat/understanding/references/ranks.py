@@ -106,7 +106,8 @@ _SPOKEN = re.compile(
     r"|(?:rul(?:e|es|ed)|knock\w*|tak\w+) out|kill(?:s|ed)?|eliminat\w+|exclud\w+)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
     r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worth|good|ok|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
-    r"|less|more|any|much|safer|cheaper|right|out|gone|dead|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
+    r"|less|more|any|much|safer|cheaper|right|out|gone|dead|now|please|though|too|as|really|still|in|on|then|again|alone"
+    r"|(?:to|with|and|against)(?=\s+[a-z]))\b)",
     re.I,
 )
 """A lone digit where the name of a proposal stands: "the offload in 2", "why is 3 slower"."""

@@ -13,11 +13,12 @@ from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.references.references import References, references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.conditions import has_figure, plan_under_conditions
-from asap.chat.understanding.statements.constraints import UNWILLING, constraints_in
+from asap.chat.understanding.statements.limits.constraints import UNWILLING, constraints_in
+from asap.chat.understanding.statements.limits.micro_batch_limit import micro_batch_limit_in
 from asap.chat.understanding.statements.measurements import figures_in
-from asap.chat.understanding.statements.micro_batch_limit import micro_batch_limit_in
 from asap.chat.understanding.statements.of_another_run import of_another_run, under_unnamed_degrees
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
+from asap.chat.understanding.statements.report_subjects import is_of_what_runs, lone_subject, names_by_digit
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.subjects import unknown_subject
@@ -40,23 +41,12 @@ _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
 _ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
-_TRIED = re.compile(
-    r"\b(?:tried|tested|ran|run|benchmarked|timed|launched|started|deployed|used|switched to|went with|applied)\s+"
-    r"(?:out\s+)?[1-9]\b(?!\s+(?:chips?|[gt]pus?|nodes?|hosts?|devices?|slices?|pods?|steps?|jobs?|times?))"
-    r"|\bwith\s+#?[1-3](?=\W*(?:$|[,;!]|\.(?!\d)))"
-    r"|^\W*(?:(?:ok(?:ay)?|and|so|but|then|btw|well|also)\W+)*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was"
-    r"|died|hung|gave|got|did|fits?|doesn't|didn't|does not|did not|won't)(?!\w)",
-    re.I,
-)
-"""Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""
-
-_FITS = re.compile(r"\b(?:fits?|oom\w*|out of memory)\b", re.I)
-_OF_US = re.compile(r"\b(?:for (?:us|me)|on our (?:side|end|cluster|nodes|gpus|tpus)|in (?:practice|prod\w*))\b", re.I)
-"""Says that it is of the run as it is."""
 _SPARES = re.compile(
     r"\W*(?:(?:and|or|also|but|so|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I
 )
 """Begins a part that needs no verb of its own beside a constraint: "tp must stay 2, no offload"."""
+_ADDS = re.compile(r"^\W*(?:(?:and|also|plus|or|oh|same)\W+)+(?:no|without|nor)(?:\s+[\w-]+){1,3}\W*$", re.I)
+"""Adds something to what was ruled out: "and no cp either"."""
 _BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
 """What a reason before it makes a constraint: "the host is weak, so no offloading"."""
 _NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
@@ -80,7 +70,7 @@ class Clause:
 def read_clause(text: str, scene: Scene) -> Clause:
     """Find plans and amounts; raises PlanError where a plan is malformed."""
     found = amounts(blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
-    tried = _TRIED.search(text) is not None
+    tried = names_by_digit(text)
     return Clause(
         text,
         references(text, scene.tested, scene.focus, scene.study.plan, found, "all" if tried else "none"),
@@ -147,7 +137,7 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     now = scene.study.plan
     parts = [read_clause(part, scene) for part in _PART.split(clause.text)]
     each = [_constraints(part, scene, sought=sought) for part in parts]
-    whole = _constraints(clause, scene, sought=sought)
+    whole = _constraints(clause, scene, sought=sought) or _goes_on_ruling_out(clause, scene)
     if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
     of_parts = [constraints for constraints in each if constraints]
@@ -168,6 +158,13 @@ def _another_count(text: str, clause: Clause, study: Study, kept: Sequence[State
     return [one for one in found if isinstance(one, StatedFact) and on_record.get(one.claim, one.value) != one.value]
 
 
+def _goes_on_ruling_out(clause: Clause, scene: Scene) -> list[StatedFact]:
+    """What a few words add to the constraints of the line before: "and no cp"."""
+    before = scene.latest and all(fact.claim is Claim.CONSTRAINT for fact in scene.latest)
+    more = before and _ADDS.match(clause.text) is not None
+    return constraints_in(clause.text, clause.refs, scene.study.plan, sought=True) if more else []
+
+
 def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact]:
     if (limit := micro_batch_limit_in(part.text, scene.study)) is not None:
         return [limit]
@@ -177,12 +174,6 @@ def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact
 def _spared(part: Clause, now: Plan | None) -> list[StatedFact]:
     """What a part rules out or keeps that stands beside another constraint."""
     return constraints_in(part.text, part.refs, now, sought=True) if _SPARES.match(part.text) else []
-
-
-def _as_it_runs(clause: Clause) -> bool:
-    """Whether it says of no plan but what runs here if it fits: "it does not oom for us, peak is 71 GB"."""
-    pointed = all(mention.way == "pointing" for mention in clause.refs.mentions)
-    return pointed and _FITS.search(clause.text) is not None and _OF_US.search(clause.text) is not None
 
 
 def _is_no_report(text: str, study: Study) -> bool:
@@ -195,7 +186,7 @@ def _measured(
 ) -> list[StatedFact | str]:
     """Figures and outcomes of plans that ran; ``under`` is the plan with the settings under which it did."""
     study, text, plans = scene.study, clause.text, list(under) or clause.plans
-    if not under and study.plan is not None and _as_it_runs(clause):
+    if not under and study.plan is not None and is_of_what_runs(text, clause.refs):
         plans = under = [study.plan]
     figures = figures_in(text, clause.amounts, study)
     if outcome_in(without_plans(text)) is Claim.OUT_OF_MEMORY:
@@ -227,6 +218,8 @@ def _figure(
     if not happened(rest) and not of_run and not told:
         return []
     if of_run and figure.claim in {*_OF_THE_RUN, Claim.STEP_TIME} and study.plan is not None:
+        if not plans and (lone := lone_subject(rest)) is not None:
+            return [f'Is "{lone}" the number of a proposal? Say "proposal {lone} …", or "the baseline …".']
         if not plans and (name := unknown_subject(rest)) is not None:
             return [f'Which plan is "{plain(name, 60)}"? Name it by its number or its axes, as in "proposal 2 …".']
         plans = [study.plan]

@@ -26,6 +26,18 @@ def asks_done(question: Question) -> bool:
     return _DONE.search(question.text) is not None
 
 
+_LEFT = re.compile(
+    rf"{_BEFORE}(?:what|which (?:ones?|plans?|proposals?))"
+    rf"(?:'s| is| are)? (?:remains?|left|still (?:in|there|standing)){_AFTER}",
+    re.I,
+)
+
+
+def asks_what_is_left(question: Question) -> bool:
+    """Whether it asks which proposals are left."""
+    return _LEFT.search(question.text) is not None
+
+
 def done(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What is left: to run what was not run yet, else what is still worth a test."""
     answer.complete, current = True, conversation.proposals

@@ -28,6 +28,12 @@ _SWITCHED = re.compile(
     re.I,
 )
 """Asks whether something is taken for granted."""
+_SUMMED = re.compile(
+    r"\b(?:bf16|fp16|fp32|float32)[- ](?:grad\w*[- ])?(?:all-?)?reduc\w*"
+    r"|\b(?:all-?)?reduc\w*(?: \w+)? in (?:bf16|fp16|fp32)\b",
+    re.I,
+)
+"""The precision of a sum, and not of matrix products."""
 _KNOWN: dict[Thing, str] = {"batch": "global batch", "sequence": "sequence length"}
 
 
@@ -117,7 +123,8 @@ def assumption_asked(question: Question) -> Assumption | None:
         or question.change.counts
     ):
         return None
-    return next((one for one in _ASSUMPTIONS if one.words.search(text)), None)
+    left = _SUMMED.sub(" ", text)
+    return next((one for one in _ASSUMPTIONS if one.words.search(left)), None)
 
 
 def say_assumption(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -16,7 +16,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"torch[. ]compile|inductor|(?:without|no|skip\w*|disabl\w+|turn\w* off) (?:the )?"
      r"compil(?:e|ing|ation)(?! (?:cache|error|time))",
      "torch.compile"),
-    (r"(?:fp32|bf16|fp16|float32) (?:grad(?:ient)?s? )?(?:all-?reduc\w*|reduce[- ]?scatter\w*|reduction|accumulation)"
+    (r"(?:fp32|bf16|fp16|float32) (?:grad(?:ient)?s? )?(?:all-?reduc\w*|reduce[- ]?scatter\w*"
+     r"|reduc(?:e|es|ed|tions?)|accumulation)"
      r"|grad(?:ient)?s? (?:all-?reduc\w*|reduction|reduce[- ]?scatter|accumulation)"
      r"(?: (?:in|at|precision|dtype))? (?:fp32|bf16|fp16)"
      r"|(?:all-?reduce|reduce) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)",

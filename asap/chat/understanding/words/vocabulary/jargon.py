@@ -22,6 +22,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bu\b(?!\.)", "you"),
     (r"\bzero[ _-]?(?:stage[ _-]?)?([123])\b", r"zero-\1"),
     (r"\bgimme\b", "give me"),
+    (r"\b(?:the )?tl;?dr\b", "summary in one sentence"),
     (r"\bsm?th\b", "something"),
     (
         r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|remat\w*|offload\w*|tensor|pipelin\w*|expert"
