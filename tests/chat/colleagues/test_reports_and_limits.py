@@ -82,3 +82,42 @@ def test_a_share_of_the_memory_is_a_limit_in_bytes(dense, say, text):
 
 def test_a_share_that_is_asked_about_is_no_limit(dense, say):
     assert not say("does 1 leave 20% free?", dense).evidence
+
+
+def test_what_runs_and_a_proposal_in_one_breath(dense, say):
+    now, first = dense.conversation.study.plan, dense.conversation.order[0]
+    found = say("9.1s now, 6.9 w 1", dense).evidence
+    assert [(fact.plan, fact.value) for fact in found] == [(now, 9.1), (first, 6.9)]
+
+
+def test_two_figures_of_which_one_has_no_unit_are_asked_apart(dense, say):
+    said = say("proposal 1 took 6.9 s, 9.1 before", dense)
+    assert not said.evidence
+    assert "One measurement per sentence" in said.text
+
+
+def test_a_loss_beside_a_step_is_no_second_figure(dense, say):
+    (fact,) = say("1 took 6.9 s, loss 2.31", dense).evidence
+    assert fact.value == 6.9
+
+
+def test_the_second_half_of_a_question_states_nothing(dense, say):
+    said = say("can we get less memory but stay faster", dense)
+    assert "Which plan?" not in said.text
+    assert not said.evidence
+
+
+def test_a_value_that_only_seems_wrong_is_no_fact_either(dense, say):
+    assert "global batch of 128 instead of 256" in say("batch 256 seems high, try 128", dense).text
+
+
+def test_a_proposal_that_diverged(dense, say):
+    first = dense.conversation.order[0]
+    assert [(fact.claim, fact.plan) for fact in say("1 nan'd after a while", dense).evidence] == [(Claim.FAILED, first)]
+
+
+def test_a_proposal_with_another_setting(dense, say):
+    first = dense.conversation.order[0]
+    said = say("could we do 1 with remat full", dense)
+    assert said.topic == "what if"
+    assert said.focus.ici == first.ici

@@ -85,6 +85,7 @@ _CHOSEN = (
         r" (?:to|with|for|of|in|on) (?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
         re.I,
     ),
+    re.compile(r"\b(?:do|run|take|use|try|launch)\s+(?P<chosen>[1-3])\s+(?:with|without|but|at)\s+[a-z]", re.I),
     re.compile(
         r"\b(?:how (?:many|much|large|big|long)|what(?:'s| is| are)|which)\b(?!\s+if\b)"
         r"[^?]*\s(?:in|of|for|under)\s+(?P<chosen>[1-3])(?=\W*$)"

@@ -40,6 +40,9 @@ _STEP = re.compile(r"\b(?:steps?|iter(?:ation)?s?)\b|\bs/it\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
+_ONE_EACH = "One measurement per sentence, please, with its plan: it is not clear which figure is whose."
+_BESIDE_NOW = re.compile(r"\b(?:now|before|today|currently|was|versus|vs)\b", re.I)
+"""Sets a figure of a plan beside another one."""
 _ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
 _SPARES = re.compile(
     r"\W*(?:(?:and|or|also|but|so|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I
@@ -195,6 +198,9 @@ def _measured(
     another = against_another(text, that_runs_now=scene.focus == study.plan)
     if figures and len(plans) > 1 and not compared and not another:
         return _parts(text, scene)
+    loose = [amount for amount in clause.amounts if not amount.unit and amount.value % 1]
+    if len(figures) == 1 and loose and plans and _BESIDE_NOW.search(text):
+        return [_ONE_EACH]
     if not figures and (of_before := _bare_figure(clause, before)):
         figures = [of_before]
     outcome = None if figures else outcome_in(without_plans(text))
@@ -238,7 +244,7 @@ def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
             found += _of_plans(text, StatedFact(claim=outcome, words=text), part.refs.plans, scene.study)
             continue
         if len(figures) != 1 or len(part.refs.plans) != 1:
-            return ["One measurement per sentence, please, with its plan: it is not clear which figure is whose."]
+            return [_ONE_EACH]
         found += _of_plans(text, figures[0], part.refs.plans, scene.study)
     return found
 

@@ -17,7 +17,8 @@ _FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?
 _SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
 _MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
 _HBM = re.compile(
-    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water)\b",
+    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water"
+    r"|in reality|(?:actually|really) (?:uses?|takes|needs))\b",
     re.I,
 )
 _TAKEN = re.compile(

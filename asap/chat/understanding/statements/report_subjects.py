@@ -11,7 +11,10 @@ _TRIED = re.compile(
     r"|^\W*(?:(?:ok(?:ay)?|and|so|but|then|btw|well|also)\W+)*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was"
     r"|died|hung|gave|got|did|fits?|doesn't|didn't|does not|did not|won't"
     r"|went|came|comes|runs|clock\w*|land\w*|hits?|hit"
-    r"|reach\w*|finish\w*|averag\w*|needed|returned|ended|peak\w*|is at|sits at|at)(?!\w)",
+    r"|reach\w*|finish\w*|averag\w*|needed|returned|ended|peak\w*|is at|sits at|at"
+    r"|nan\w*|diverged|blew|segfault\w*|deadlock\w*|stall\w*"
+    r"|(?:uses?|takes|needs)(?=[^?]*\b(?:in reality|really|measured)\b)"
+    r"|(?:actually|really) (?:uses?|takes|needs))(?!\w)",
     re.I,
 )
 """Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""

@@ -18,6 +18,7 @@ from asap.chat.understanding.statements.bare_figures import bare_figure, figure_
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
+from asap.chat.understanding.statements.now_and_then import now_and_then
 from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
 from asap.chat.understanding.statements.sporadic import sporadic_in
 from asap.chat.understanding.words.causes import host_memory, machine_failed
@@ -72,6 +73,10 @@ _EXPECTED = re.compile(
 """What was predicted, beside what was measured: "took 19.1 s, expected 18.3"."""
 
 
+_ENDS = re.compile(r"[.!?;\n]\s")
+"""Where a sentence ends and another begins."""
+
+
 @dataclass(frozen=True)
 class Statements:
     """What a line reports, and what kept some of it from being evidence.
@@ -121,7 +126,12 @@ def read_statements(text: str, scene: Scene) -> Statements:
     text = with_units(_EXPECTED.sub("", text))
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
     parts = [each for part in parts for each in said_and_measured(part)]
+    parts = [each for part in parts for each in now_and_then(part)]
+    asks = is_question(text) and not _ENDS.search(text.strip())
     for part in filter(None, parts):
+        if asks and not re.search(r"\d", part):
+            found.unread.append(part)
+            continue
         spoken_of = _read_clause(part, scene, found)
         scene = replace(scene, focus=spoken_of)
     blameless = [item for item in found.evidence if _is_no_fault_of_the_plan(item, text)]

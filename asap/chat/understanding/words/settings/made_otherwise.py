@@ -2,12 +2,16 @@
 
 import re
 
+_SIZE = r"(?:small|low|little|few|large|big|high|much|many|long|short)"
 _JUDGED = re.compile(
-    r"^(?P<before>[^?]*?)\b(?P<thing>[a-z]+(?:[ _-][a-z]+){0,2}?)\s*(?:size|length)?\s*(?:(?:of|is|at|=|:)\s*)?"
-    r"(?P<old>\d+(?:\.\d+)?k?)\b[^?;.]*?\b(?:(?:way |far |a bit |much |kinda |really )*too"
-    r" (?:small|low|little|few|large|big|high|much|many|long|short)|not enough|overkill|ridiculous|silly|tiny|huge)\b"
-    r"[^?\d]*?\b(?:make|set|bump|change|raise|lower|cut|drop|push|try|put|take)\s+(?:it|that|this)\s+"
-    r"(?:(?:up|down|back)\s+)?(?:(?:to|at|=)\s*)?(?P<new>\d+(?:\.\d+)?k?)\b(?P<after>.*)$",
+    r"^(?P<before>[^?]*?)\b(?P<thing>[a-z]+(?:[ _-][a-z]+){0,2}?)\s*(?:size|length)?"
+    r"\s*(?:(?:of|is|at|=|:)\s*)?"
+    r"(?P<old>\d+(?:\.\d+)?k?)\b[^?;.]*?\b"
+    rf"(?:(?:(?:way |far |a bit |much |kinda |really )*too|seems?|looks?|feels?) {_SIZE}"
+    r"|not enough|overkill|ridiculous|silly|tiny|huge)\b"
+    r"[^?\d]*?\b(?:(?:make|set|bump|change|raise|lower|cut|drop|push|try|put|take|use)"
+    r"\s+(?:it|that|this)|try|use|go (?:with|to))"
+    r"\s+(?:(?:up|down|back)\s+)?(?:(?:to|at|=)\s*)?(?P<new>\d+(?:\.\d+)?k?)\b(?P<after>.*)$",
     re.I,
 )
 
