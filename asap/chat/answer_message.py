@@ -11,6 +11,7 @@ from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.routing import answer_question
 from asap.chat.understanding.message import LONGEST_MESSAGE, Message, read_message
+from asap.chat.understanding.quantities.rematerialisation.own_selective import selective_note
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.statements import is_possible
 from asap.chat.understanding.topics.topics import Topic
@@ -51,6 +52,8 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     with suppress(AsapError):
         of_sequences = sequence_parallelism_note(message.text, conversation.study)
         notes = [*data_notes(message.text, replicas), *([of_sequences] if of_sequences else [])]
+        read = (selective_note(each.text, each.change.remat, conversation.study) for each in message.questions)
+        notes += dict.fromkeys(filter(None, read))
         answer.add(*(f"Note: {note}." for note in notes))
     if answer.topic == Topic.UNKNOWN and not speaks_english(message.text):
         answer.add("I read English; of some other languages I know only common words.")

@@ -9,7 +9,10 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
 from asap.chat.understanding.quantities.amounts import amounts
+from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.references import references
+from asap.chat.understanding.scene import Scene
+from asap.chat.understanding.statements.clauses import read_clause
 from asap.core.units import format_percent, format_seconds
 
 _MOST_OF_HBM = 1.0
@@ -26,7 +29,7 @@ def doubts(
     sound: list[StatedFact] = []
     uncertain: list[tuple[StatedFact, str]] = []
     for fact in facts:
-        reason = _contradiction(conversation, fact) or _of_a_proposal(conversation, fact, line)
+        reason = _contradiction(conversation, fact, line) or _of_a_proposal(conversation, fact, line)
         if reason is None:
             sound.append(fact)
         else:
@@ -34,7 +37,7 @@ def doubts(
     return sound, uncertain
 
 
-def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
+def _contradiction(conversation: Conversation, fact: StatedFact, line: str) -> str | None:
     """Why the hardware cannot have done this, or what has to be asked; ``None`` if it can be taken."""
     value = fact.value or 0.0
     if fact.claim is Claim.MFU and value > IMPLAUSIBLE_MFU:
@@ -52,7 +55,7 @@ def _contradiction(conversation: Conversation, fact: StatedFact) -> str | None:
         return (
             "Is that of each chip, or of all of them? Of all it would be far below what is expected: say it per chip."
         )
-    if fact.claim is Claim.OUT_OF_MEMORY and _may_be_of_now(conversation, fact):
+    if fact.claim is Claim.OUT_OF_MEMORY and _may_be_of_now(conversation, fact, line):
         return f'Of which plan? What runs now does not fit either, as far as is predicted. Say "{fact}" if it was that.'
     mfu = _mfu_of(conversation, fact)
     if mfu is not None and mfu > IMPLAUSIBLE_MFU:
@@ -72,13 +75,21 @@ def _is_of_a_chip(conversation: Conversation, fact: StatedFact) -> bool:
     return devices > 1 and fact.value * _FAR < expected < fact.value * devices * _FAR
 
 
-def _may_be_of_now(conversation: Conversation, fact: StatedFact) -> bool:
+def _may_be_of_now(conversation: Conversation, fact: StatedFact, line: str) -> bool:
     """Whether a run that died may be the one of now: no plan is named, and that one is predicted not to fit."""
     now = conversation.study.plan
-    if now is None or fact.plan == now or references(fact.words, conversation.order, None, None).mentions:
+    if now is None or fact.plan == now:
+        return False
+    scene, said = conversation.scene, line or fact.words
+    if plan_meant(said, scene.opening, now) or _names_plan(said, scene):
         return False
     held = prediction_of(conversation, now).memory
     return held is not None and held.verdict == "does not fit"
+
+
+def _names_plan(line: str, scene: Scene) -> bool:
+    """Whether a line says which plan it is of, other than by pointing at the one spoken of."""
+    return any(mention.way != "pointing" for mention in read_clause(line, scene).refs.mentions)
 
 
 def _of_a_proposal(conversation: Conversation, fact: StatedFact, line: str) -> str | None:

@@ -117,7 +117,7 @@ def _effect(conversation: Conversation, answer: ReplyBuilder, before: list[Plan]
     after = conversation.order
     reason = "; ".join(map(str, new))
     if before != after:
-        answer.add(f"This evidence changes the order: {reason}.")
+        answer.add(f"This evidence changes the order: {reason}." if new else "That changes the order.")
         answer.add(f"Before: {', '.join(map(str, before)) or 'nothing could be ranked'}. Now:")
     elif new:
         answer.add("All plans are evaluated again with it; the order stays:")

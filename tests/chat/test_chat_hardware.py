@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.chat.understanding.quantities.hardware_names import hardware_in, says_how_many, without_count
+from asap.chat.understanding.quantities.hardware.hardware_names import hardware_in, says_how_many, without_count
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from tests.chat.conftest import LLAMA

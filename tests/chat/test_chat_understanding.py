@@ -10,7 +10,7 @@ from asap.chat import Claim, restore
 from asap.chat.chat import Chat
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.quantities.changes import change_in
-from asap.chat.understanding.quantities.machines import counted_in_chips
+from asap.chat.understanding.quantities.hardware.machines import counted_in_chips
 from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.topics.retrieval import THRESHOLD, retrieval
 from asap.chat.understanding.words.vocabulary.languages import in_english

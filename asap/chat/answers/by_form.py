@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from asap.chat.answers import named_plans
+from asap.chat.answers.closing_forms import CLOSING_FORMS
 from asap.chat.answers.form import Form
 from asap.chat.answers.hurried_forms import HURRIED_FORMS
 from asap.chat.answers.other_runs import changes
@@ -21,7 +22,7 @@ from asap.chat.answers.proposals.figure_origin import asks_origin, figure_origin
 from asap.chat.answers.proposals.less_of import asks_for_less, less_of
 from asap.chat.answers.proposals.limit_cost import limit_cost, limits_asked
 from asap.chat.answers.proposals.order import ranking as ranking_answers
-from asap.chat.answers.proposals.order.criteria import asks_choice, rank_by
+from asap.chat.answers.proposals.order.criteria import asks_choice, chooses_of_two, rank_by
 from asap.chat.answers.proposals.order.order_since import asks_order_since, order_since
 from asap.chat.answers.proposals.order.ruled_out import asks_ruled_out, ruled_out
 from asap.chat.answers.proposals.quoted_interval import quoted_interval, wide_interval
@@ -47,7 +48,7 @@ from asap.chat.answers.single_plans.techniques.technique_worth import technique_
 from asap.chat.answers.single_plans.techniques.zero import asks_zero, zero
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import hearsay, small_talk
-from asap.chat.answers.talk.unmodelled import unmodelled
+from asap.chat.answers.talk.unmodelled import in_use, unmodelled
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.causes.culprit import blamed, culprit
 from asap.chat.answers.this_run.causes.outside_causes import outside_cause, say_outside_cause
@@ -73,12 +74,12 @@ from asap.chat.answers.this_run.terms import asks_term, term
 from asap.chat.answers.this_run.units import asks_unit, units
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
-from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
+from asap.chat.understanding.quantities.rematerialisation.saved_tensors import saved_tensors_in
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.settings.compiler_flags import flags_named
-from asap.chat.understanding.words.settings.unmodelled import unmodelled_in
+from asap.chat.understanding.words.settings.unmodelled import says_in_use, unmodelled_in
 
 _PLANNED = {
     Topic.WHY_NOT, Topic.UNKNOWN, Topic.WHAT_IF, Topic.REPORTED, Topic.PROPOSALS, Topic.RUN, Topic.PRINCIPLE,
@@ -109,7 +110,10 @@ def _nodes(question: Question) -> list[str]:
 
 
 def _unmodelled(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
-    if (technique := unmodelled_in(question.text)) is not None:
+    technique = unmodelled_in(question.text)
+    if technique is not None and says_in_use(question.text):
+        in_use(answer, technique)
+    elif technique is not None:
         unmodelled(conversation, answer, technique)
 
 
@@ -202,6 +206,7 @@ def _what_changes(conversation: Conversation, answer: ReplyBuilder, question: Qu
 
 
 FORMS: tuple[Form, ...] = (
+    *CLOSING_FORMS,
     *SHORT_REPLIES,
     *HURRIED_FORMS,
     Form(
@@ -254,6 +259,7 @@ FORMS: tuple[Form, ...] = (
     Form(lambda c, q: q.timed is not None and q.change.empty, throughput, Topic.THROUGHPUT),
     Form(lambda c, q: judges(q), plausible, Topic.PLAUSIBLE),
     Form(lambda c, q: asks_model_size(q), model_size, Topic.RUN),
+    Form(lambda c, q: chooses_of_two(q), rank_by, Topic.RANK_BY),
     Form(lambda c, q: asks_memory_figure(q), memory_figure, Topic.MEMORY),
     Form(lambda c, q: asks_downsides(q), downsides, Topic.EXPLAIN),
     Form(lambda c, q: asks_for_less(q), less_of, Topic.BOTTLENECK),

@@ -89,9 +89,11 @@ def _xla_flags(conversation: Conversation, answer: ReplyBuilder, question: Quest
 
     "Which flags should we set" may be of either.
     """
-    if not question.plans:
+    of_compiler = flags.names_compiler(question.text)
+    others = [plan for plan in question.plans if plan != conversation.study.plan]
+    if of_compiler or not question.plans:
         flags.xla_flags(conversation, answer)
-    if question.plans or not flags.names_compiler(question.text):
+    if others or not of_compiler:
         named_plans.maxtext(conversation, answer, question)
 
 

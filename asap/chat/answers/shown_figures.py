@@ -8,6 +8,8 @@ from asap.chat.answers.phrasing import line
 from asap.chat.answers.proposals.order import ranking
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.memory.memory import memory
+from asap.chat.answers.single_plans.memory.memory_basis import memory_basis
+from asap.chat.answers.single_plans.memory.memory_figure import memory_figure
 from asap.chat.answers.this_run.rates.efficiency import efficiency
 from asap.chat.answers.this_run.run import bottleneck
 from asap.chat.conversation import Conversation
@@ -20,6 +22,7 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import AsapError
 from asap.core.units import GIB
 from asap.diagnosis.diagnosis import Finding
+from asap.plans import Plan
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.selection.candidate import Candidate
@@ -40,6 +43,7 @@ class ShownFigure:
         names: what it is called; a message that calls its figure otherwise means another one.
         answer: what it means.
         topic: what the answer is about.
+        plan: the proposal that it is of; ``None`` for a figure of the run.
     """
 
     value: float
@@ -47,10 +51,11 @@ class ShownFigure:
     names: str
     answer: _Answer
     topic: Topic
+    plan: Plan | None = None
 
 
 _QUANTITIES = re.compile(
-    r"\b(?:mfu|hfu|util\w*|hbm|memory|vram|opaque|custom|collectives?|communicat\w*|all-\w+|compute|matmul\w*|host|launch\w*"
+    r"\b(?:mfu|hfu|util\w*|fits?|temporar\w*|activations?|gradients?|parameters?|optimi[sz]er|hbm|memory|vram|opaque|custom|collectives?|communicat\w*|all-\w+|compute|matmul\w*|host|launch\w*"
     r"|bubble|idle|input|goodput|duty|loss|accuracy|bandwidth|network|nvlink|ici|dcn|cost|price|occupancy|power|cpu"
     r"|data|dataloader|disk|storage|checkpoint\w*|eval\w*)\b",
     re.I,
@@ -67,6 +72,9 @@ def figure_shown(conversation: Conversation, question: Question) -> ShownFigure 
         near = [figure for figure in _shown(conversation) if _repeats(said[0], figure)]
     except AsapError:
         return None
+    ranked = question.refs.ranked
+    if ranked:
+        near = [figure for figure in near if figure.plan in (None, *ranked)]
     named = {word.lower() for word in _QUANTITIES.findall(question.text)}
     if named:
         near = [figure for figure in near if any(re.search(figure.names, word) for word in named)]
@@ -106,6 +114,9 @@ def _shown(conversation: Conversation) -> Iterator[ShownFigure]:
         yield ShownFigure(now.mfu.value * 100, "%", "mfu|util", efficiency, Topic.EFFICIENCY)
     if now is not None and now.memory is not None:
         yield ShownFigure(now.memory.total.value / GIB, "GiB", "hbm|memory|vram", memory, Topic.MEMORY)
+        for part in now.memory.parts:
+            name = _PARTS.get(part.name, part.name)
+            yield ShownFigure(part.size_bytes / GIB, "GiB", name, _of_what_runs, Topic.MEMORY)
     for candidate in conversation.proposals:
         yield from _of_proposal(conversation, candidate)
 
@@ -117,6 +128,14 @@ _WORDS = {
 }  # fmt: skip
 
 
+_PARTS = {"temporaries": "temporar", "optimizer": "optimi", "activations": "activation", "gradients": "gradient"}
+
+
+def _of_what_runs(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """The HBM of what runs now by part; where a part of it comes from."""
+    memory_basis(conversation, answer, replace(question, plans=()))
+
+
 def _of_proposal(conversation: Conversation, candidate: Candidate) -> Iterator[ShownFigure]:
     def sure(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
         ranking.sure(conversation, answer, [candidate.plan])
@@ -125,13 +144,19 @@ def _of_proposal(conversation: Conversation, candidate: Candidate) -> Iterator[S
             " a profile, and a measured step of what runs now."
         )
 
+    def fits(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+        memory_figure(conversation, answer, replace(question, plans=(candidate.plan,)))
+
     prediction = prediction_of(conversation, candidate.plan)
     relative, odds = prediction.relative_step_time, confidence(conversation.study, prediction, ()).faster
     figures = [odds.value] if odds is not None else []
     if relative is not None:
         figures += [abs(end - 1) for end in (relative.value, relative.low, relative.high) if end is not None]
     for figure in figures:
-        yield ShownFigure(figure * 100, "%", "step", sure, Topic.SURE)
+        yield ShownFigure(figure * 100, "%", "step", sure, Topic.SURE, candidate.plan)
+    held = prediction.memory
+    if held is not None and held.probability_fits is not None:
+        yield ShownFigure(held.probability_fits * 100, "%", "fit", fits, Topic.MEMORY, candidate.plan)
 
 
 def _finding(finding: Finding) -> _Answer:

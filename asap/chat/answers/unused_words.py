@@ -1,5 +1,6 @@
 """What of a question an answer does not speak of: said, so that nobody takes it for an answer to all of it."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -23,10 +24,14 @@ _OF_ANY_RUN = {
     f"{CONCEPT}{name}"
     for name in (
         "tpu", "gpu", "chip", "node", "pod", "mesh", "layout", "sharding", "profile", "capture", "memory_profile",
-        "hlo", "xla", "step_time", "throughput", "hbm", "spec_sheet", "training_duration", "parameter_count", "idle",
+        "hlo", "xla", "lower_bound", "upper_bound",
+        "step_time", "throughput", "hbm", "spec_sheet", "training_duration", "parameter_count", "idle",
     )
 }  # fmt: skip
 """Concepts that say of what a question is rather than what it asks."""
+
+_RATE = re.compile(r"\btps\b", re.I)
+"""Tokens a second, and no plural of tensor parallelism."""
 
 
 def unused_words(answer: ReplyBuilder, lines: Sequence[str], question: Question) -> list[str]:
@@ -34,6 +39,7 @@ def unused_words(answer: ReplyBuilder, lines: Sequence[str], question: Question)
     if answer.topic in _OPEN or answer.complete or not lines:
         return []
     rest = blanked(question.text, [(start, end) for start, end, _ in plan_spans(question.text)])
+    rest = _RATE.sub("tokens/s", rest)
     named = dict.fromkeys(concepts(stems(rest)))
     known = _OF_ANY_RUN | _of_topics().get(answer.topic, frozenset()) | set(concepts(stems(" ".join(lines))))
     return [name.removeprefix(CONCEPT).replace("_", " ") for name in named if name not in known]

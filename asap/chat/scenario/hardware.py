@@ -3,7 +3,7 @@
 import math
 
 from asap.chat.understanding.quantities.changes import Change
-from asap.chat.understanding.quantities.hardware_names import says_how_many
+from asap.chat.understanding.quantities.hardware.hardware_names import says_how_many
 from asap.chat.understanding.references.partial_plan import data_axis
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_rate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in, sides_in
 from asap.chat.understanding.ellipsis import with_axis_of_before, with_unit_of_before
-from asap.chat.understanding.quantities.machines import with_chips_of_slices
+from asap.chat.understanding.quantities.hardware.machines import with_chips_of_slices
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
@@ -27,11 +27,14 @@ from asap.chat.understanding.words.line_before.term_of_before import with_term_o
 from asap.chat.understanding.words.other_times import of_another_time
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.settings.degrees import with_degrees_written
+from asap.chat.understanding.words.settings.made_otherwise import with_value_wanted
+from asap.chat.understanding.words.settings.memory_shares import with_memory_in_bytes
 from asap.chat.understanding.words.settings.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.settings.setting_names import with_settings_as_axes
 from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.vocabulary.jargon import spelled_out
 from asap.chat.understanding.words.vocabulary.languages import in_english
+from asap.chat.understanding.words.vocabulary.spelling import well_spelt
 from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
@@ -91,15 +94,17 @@ def read_message(line: str, scene: Scene) -> Message:
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
-    text = "\n".join(with_settings_as_axes(spelled_out(in_english(part))) for part in said.splitlines())
+    text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)
     instead = said_instead(text, scene.line)
     text = picked_in(text, scene.context.offered or ()) or instead or text
+    text = with_value_wanted(text)
     text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
     text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_chips_of_slices(with_unit_of_before(text, scene.context.counted))
+    text = with_memory_in_bytes(text, scene.study)
     text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)

@@ -16,7 +16,12 @@ from asap.chat.understanding.follow_up import (
     plan_on_top,
     with_batch_of_chips,
 )
-from asap.chat.understanding.quantities.already_so import real_change, without_settings_as_they_are, without_what_is_so
+from asap.chat.understanding.quantities.already_so import (
+    real_change,
+    without_dropped,
+    without_settings_as_they_are,
+    without_what_is_so,
+)
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import (
@@ -28,8 +33,9 @@ from asap.chat.understanding.quantities.changes import (
     varied,
     without_things,
 )
-from asap.chat.understanding.quantities.machines import counted_in_chips
+from asap.chat.understanding.quantities.hardware.machines import counted_in_chips
 from asap.chat.understanding.quantities.prices import as_budget, of_a_chip
+from asap.chat.understanding.quantities.rematerialisation.own_selective import as_launcher_means
 from asap.chat.understanding.quantities.sweeps import sweep_in
 from asap.chat.understanding.quantities.things import things_kept, things_named
 from asap.chat.understanding.question import Question
@@ -81,6 +87,8 @@ _OF_SETTINGS = {Topic.MAXTEXT, Topic.EXPLAIN, Topic.SURE, Topic.VERIFY}
 def read_question(text: str, scene: Scene) -> Question:
     """Understand a question; raises PlanError where a plan in it is malformed."""
     study, context = scene.study, scene.context
+    if context.change is not None:
+        context = context.model_copy(update={"change": without_dropped(context.change, text)})
     meant = plan_meant(text, scene.order, study.plan)
     if meant is not None and context.topic in _OF_ONE_PLAN:
         return _of_plan_meant(text, meant, scene)
@@ -101,6 +109,7 @@ def read_question(text: str, scene: Scene) -> Question:
         change = change_on_top(change, context.change)
     change = with_batch_of_chips(text, change, context.change)
     change = real_change(change, study)
+    change = change.model_copy(update={"remat": as_launcher_means(change.remat, text, study)})
     if topic is Topic.TEST_COST and change.hardware is not None:
         topic = Topic.THROUGHPUT
     change = without_settings_as_they_are(change, study, text)

@@ -241,10 +241,12 @@ def _what_fits(conversation: Conversation, study: Study, answer: ReplyBuilder) -
     allowed = [one for one in ranked if one.plan not in conversation.revised.excluded]
     best = min(allowed, key=_step, default=None)
     if best is None:
-        answer.add("None of them fits, and no plan that fits is known: it takes more chips, or a smaller batch.")
+        answer.add(
+            "None of the proposals fits, and no plan that fits is known: it takes more chips, or a smaller batch."
+        )
         return
     chosen = choose(allowed, study.plan) or [best]
-    answer.add("None of them fits. What fits, best first:")
+    answer.add("None of the proposals fits. What fits, best first:")
     for rank, candidate in enumerate(chosen, 1):
         step = f"; {figures_of(candidate.prediction)}" if rank == 1 else ""
         answer.add(f"{line(conversation, candidate, rank)}{step}")

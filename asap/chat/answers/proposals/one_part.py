@@ -18,6 +18,8 @@ _ONLY = re.compile(
     r"|(?:with|in) (?:respect|regard)s? to|regarding|as far as)\b",
     re.I,
 )
+_AT_THE_END = re.compile(r"\b(?:on|in|by|for)\s+(?:the\s+)?(?P<what>[a-z][\w -]{2,24}?)\W*$", re.I)
+"""What two plans are weighed on: "1 vs 2 on memory"."""
 _PARTS: tuple[tuple[re.Pattern[str], str, Callable[[TimePart], bool]], ...] = tuple(
     (re.compile(rf"\b(?:{words})\b", re.I), title, has)
     for words, title, has in (
@@ -34,8 +36,11 @@ _TWO = 2
 
 def asks_one_part(question: Question) -> bool:
     """Whether it compares plans by one part of the step or one figure, and by nothing else."""
-    several = len(question.plans) >= _TWO and question.change.empty and _ONLY.search(question.text) is not None
-    return several and (_part(question.text) is not None or names_criterion(question.text))
+    if len(question.plans) < _TWO or not question.change.empty:
+        return False
+    at_the_end = _AT_THE_END.search(question.text)
+    named = question.text if _ONLY.search(question.text) else at_the_end["what"] if at_the_end else ""
+    return _part(named) is not None or names_criterion(named)
 
 
 def one_part(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

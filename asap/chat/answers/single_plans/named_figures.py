@@ -110,7 +110,8 @@ _FIGURES = (
     Figure(
         re.compile(
             r"\bhost\b(?! (?:ram|memory|dram|offload\w*|transfers?)\b)(?=.*(?:%|\bpercent|\btime|\bshare|\bcost|\bpart"
-            r"|\boverhead|\btak|\bmade))|\b(?:launch|kernel launch|dispatch|python|cpu) (?:overhead|time|cost)s?\b"
+            r"|\boverhead|\btak|\bmade))|(?<=%) (?:of )?(?:the )?host\b(?! (?:ram|memory|dram|offload\w*|transfers?)\b)"
+            r"|\b(?:launch|kernel launch|dispatch|python|cpu) (?:overhead|time|cost)s?\b"
             r"|\bkernel launch\w*",
             re.I,
         ),

@@ -71,6 +71,10 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
     if seconds is None and (judged := _judged(conversation, question)):
         answer.add(*judged)
         return
+    plan = next(iter(question.plans), conversation.focus or study.plan)
+    if seconds is None and plan is not None and SAYS_MFU.search(question.text):
+        answer.add(*_beside_best(conversation, whole(conversation, plan)))
+        return
     if seconds is None:
         answer.add('Which step time? Ask it like "is 3 s a step plausible for proposal 1?".')
         return

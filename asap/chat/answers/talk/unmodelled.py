@@ -8,6 +8,16 @@ _TRIALS = {"CUDA graphs": ("cuda_graphs", "cuda_graphs_of_layers"), "torch.compi
 """Of these, what is offered for a test."""
 
 
+def in_use(answer: ReplyBuilder, title: str) -> None:
+    """What is said to be in use: part of what runs now, and of the step that is measured."""
+    answer.complete = True
+    answer.add(
+        f"Then {title} is part of what runs now, and no test of it is left. That is no fact which changes a figure, so"
+        " nothing is recorded; a measured step includes it:",
+        'state one, as in "the baseline takes 2.4 s", and predictions start from it.',
+    )
+
+
 def unmodelled(conversation: Conversation, answer: ReplyBuilder, title: str) -> None:
     """Say that no figure can be given for it, or what is said of it as a test of this run, and what would settle it."""
     answer.complete = True

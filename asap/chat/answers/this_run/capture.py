@@ -1,12 +1,28 @@
 """What to record of the run next, and what each would show."""
 
+import re
 from contextlib import suppress
 
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.prediction.prediction import Prediction
 from asap.profiles.gaps import MAXTEXT_SETTINGS
+
+_LOOSE = {Topic.UNKNOWN, Topic.WORTH_IT, Topic.CAPTURE, Topic.FIRST, Topic.SURE}
+_PROFILING = re.compile(
+    r"\b(?:should|shall|do|need|worth|bother\w*|help\w*|use|point|why)\b[^?]*\b(?:profil(?:e|es|ing)|captur\w+|trac(?:e|es|ing))\b"
+    r"(?=[^?\w]*(?:again|another|more|once more|first|now|then|at all|\?|$))",
+    re.I,
+)
+
+
+def asks_profiling(question: Question) -> bool:
+    """Whether it asks if another profile is worth the effort: "should i bother profiling again"."""
+    alone = not question.refs.mentions and question.change.empty and not question.amounts
+    return alone and _PROFILING.search(question.text) is not None and question.topic in _LOOSE
 
 
 def capture(conversation: Conversation, answer: ReplyBuilder) -> None:

@@ -2,8 +2,9 @@
 
 import re
 
-from asap.chat.understanding.quantities.changes import Change
+from asap.chat.understanding.quantities.changes import PRECISION, Change
 from asap.chat.understanding.quantities.model_names import other_model
+from asap.chat.understanding.quantities.not_wanted import is_dropped
 from asap.study.study import Study
 
 _SIZES = {"chips", "slices"}
@@ -11,6 +12,12 @@ _OF_MODEL = ("layers", "experts", "experts_per_token", "kv_heads", "vocab", "d_m
 _ALREADY = re.compile(r"\balready\b", re.I)
 _SWITCHES = re.compile(r"\b(?:what if|if|use|using|switch\w*|with|train\w*|go(?:ing)? (?:to|back))\b", re.I)
 """Words with which even the optimizer of now is a change: "what if we used adamw"."""
+
+
+def without_dropped(change: Change, text: str) -> Change:
+    """A change spoken of before, without the precision that a line takes back: "no fp8 then"."""
+    dropped = any(is_dropped(text[: match.start()]) for match in PRECISION.finditer(text))
+    return change.model_copy(update={"precision": None}) if dropped else change
 
 
 def without_what_is_so(change: Change, study: Study) -> Change:

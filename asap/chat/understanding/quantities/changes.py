@@ -7,12 +7,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.chat.understanding.quantities.amounts import Amount
-from asap.chat.understanding.quantities.hardware_names import INSTEAD, hardware_in, says_how_many, without_count
+from asap.chat.understanding.quantities.hardware.hardware_names import (
+    INSTEAD,
+    hardware_in,
+    says_how_many,
+    without_count,
+)
+from asap.chat.understanding.quantities.hardware.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.model_names import model_in
-from asap.chat.understanding.quantities.network import network_factor, network_in, without_rate
-from asap.chat.understanding.quantities.offloading import offloading_in
-from asap.chat.understanding.quantities.recomputed_modules import recomputed_modules_in
-from asap.chat.understanding.quantities.saved_tensors import saved_tensors_in
+from asap.chat.understanding.quantities.not_wanted import is_dropped
+from asap.chat.understanding.quantities.rematerialisation.offloading import offloading_in
+from asap.chat.understanding.quantities.rematerialisation.recomputed_modules import recomputed_modules_in
+from asap.chat.understanding.quantities.rematerialisation.saved_tensors import saved_tensors_in
 from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
 from asap.chat.understanding.quantities.things import Thing, To, counts_in, new_value
 from asap.levers.state_precision import StateSetting
@@ -73,7 +79,7 @@ class Change(BaseModel):
         return dict(self.counts).get(thing)
 
 
-_PRECISION = re.compile(r"\b(int8|int4|fp8|float8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
+PRECISION = re.compile(r"\b(int8|int4|fp8|float8|fp4|nanoo_fp8|bf16|bfloat16|fp32|float32)\b", re.I)
 _OPTIMIZER = re.compile(
     r"\b(adamw|adafactor|adam_pax|(?:8|eight)-?bit[- ](?:adam\w*|optimi[sz]er)|adam|sgd|muon|lion|shampoo|soap"
     r"|sophia)\b",
@@ -149,7 +155,7 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         counts=_sorted(counts),
         hardware=hardware,
         model=model,
-        precision=_named(_PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
+        precision=_named(PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
         optimizer=optimizer,
         remat=None if moved else _remat(text, earlier),
         offload=moved,
@@ -252,7 +258,8 @@ def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
 
 
 def _named(pattern: re.Pattern[str], text: str, names: dict[str, str]) -> str | None:
-    found = [m for m in pattern.finditer(text) if not INSTEAD.search(text[: m.start()])]
+    before = [(match, text[: match.start()]) for match in pattern.finditer(text)]
+    found = [match for match, said in before if not INSTEAD.search(said) and not is_dropped(said)]
     return None if not found else names.get(found[-1][1].lower(), found[-1][1].lower())
 
 

@@ -16,7 +16,7 @@ _KEPT: tuple[tuple[str, tuple[StateSetting, ...]], ...] = (
 _NARROW = r"(?P<narrow>int8|fp8|int4|fp4|(?:8|4|eight|four)-?bits?)"
 _MOMENTS = r"(?:moments?|(?:optimi[sz]er(?:'s)?|adam\w*) (?:states?|moments?)|momentum)"
 _NARROW_STATES = re.compile(
-    rf"\b{_NARROW} (?:\w+ )??{_MOMENTS}\b"
+    rf"\b{_NARROW} (?:\w+ )??(?:{_MOMENTS}|adamw?|optimi[sz]ers?)\b"
     rf"|\b{_MOMENTS} (?:(?:are|is|were|in|to|as|at) )*{_NARROW.replace('narrow', 'after')}\b",
     re.I,
 )

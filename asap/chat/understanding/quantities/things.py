@@ -76,7 +76,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ),
     (
         "experts_per_token",
-        r"(?<!your )(?<!the )(?<!my )(?<!me )top[- ]?"
+        r"top[-_ ]?k|(?<!your )(?<!the )(?<!my )(?<!me )top[- ]?"
         r"(?=\d+\b(?! (?:proposals|plans|options|ones|operations|ops|picks)))"
         r"|experts per token|active experts",
     ),

@@ -8,7 +8,8 @@ from asap.chat.understanding.references.references import references
 from asap.plans import Plan
 
 _MENDS = re.compile(
-    r"^\W*(?:(?:no|nope|nah|sorry|wait|oops|actually|hang on|hold on|my bad|typo|ah|oh|err?)\b[\s,.:;!-]*)+"
+    r"^\W*(?:(?:no|nope|nah|sorry|wait|oops|actually|hang on|hold on|my bad|typo|ah|oh"
+    r"|er+|hm+|uh+|um+|argh|ugh)\b[\s,.:;!-]*)+"
     r"|\b(?:i|we) (?:meant?|was (?:asking|talking|thinking) (?:about|of))\b",
     re.I,
 )

@@ -33,7 +33,9 @@ _TOP = re.compile(
 _FOLLOWING = re.compile(r"\s*(?:,|,?\s*and|or|vs\.?|versus|&|with|to)\s*#?(\d{1,2})(?![\d.,]*\d|\w|\s*%)", re.I)
 _NAMED = re.compile(
     r"\b(?P<rank>first|1st|second-best|second|2nd|third|3rd)(?=\s+(?:one|proposal|option|plan|candidate|suggestion)\b)"
-    r"|\bthe\s+(?P<the>first|second|2nd|third|3rd)\b(?!\s+(?:step|slice|time|run|layer))"
+    r"|\bthe\s+(?P<the>first|second|2nd|third|3rd)\b"
+    r"(?!\s+(?:\d+|few|two|three|(?:[a-z]+\s+)?(?:steps?|slices?|times?|runs?|layers?"
+    r"|iterations?|epochs?|batch(?:es)?|nodes?|hosts?)))\b"
     r"|\b(?P<place>runner-up|top pick)\b|\b(?:proposal|option|number|plan)\s+(?P<spelled>one|two|three)\b",
     re.I,
 )
@@ -45,11 +47,17 @@ _COUNTED = re.compile(
     re.I,
 )
 """Before a lone digit: it is a number of those, and of no proposal."""
+_NUMBERED_THING = re.compile(
+    r"\b(?:steps?|iter\w*|epochs?|ranks?|nodes?|hosts?|[gt]pus?|chips?|devices?|layers?|stages?|attempts?|trials?|phases?"
+    r"|days?|weeks?|versions?|seeds?|codes?|errors?|slots?|racks?|slices?|pods?|zero) #?$",
+    re.I,
+)
+"""Before a lone digit: it is the number of such a thing, as in "OOM at step 3"."""
 _CHOSEN = (
     re.compile(r"\b(?P<chosen>[1-3])\s+or\s+(?:just |rather |better )?(?:keep|stay|stick|leave|nothing|not)\b", re.I),
     re.compile(
         r"\b(?P<chosen>[1-3])\s+(?:instead of|rather than|over|vs\.?|versus|or)\s+#?(?P<other>[1-3])"
-        r"(?=\W*$|\s*[,.;?!](?!\d)|\s+(?:then|please|and|but|now)\b)",
+        r"(?=\W*$|\s*[,.;?!](?!\d)|\s+(?:then|please|and|but|now|if|given|when|on)\b)",
         re.I,
     ),
     re.compile(
@@ -59,7 +67,9 @@ _CHOSEN = (
     ),
     re.compile(
         r"^\W*(?:(?:ok(?:ay)?|so|and|but|fine|well|hm+|then|is|does|isn't|doesn't)\W+)*(?P<chosen>[1-3])\s+"
-        r"(?:(?:also|still|only|just)\s+)?(?:look|seem|sound|feel|leave|say|claim|promise|give|fit|oom|win|beat)s?\b",
+        r"(?:(?:also|still|only|just)\s+)?(?:look|seem|sound|feel|leave|say|claim|promise|give|fit|oom|win|beat|need|use"
+        r"|take|get|keep|cost|show|save)s?\b"
+        r"|^\W*(?:(?:so|and|but|why)\W+)*(?P<other>[1-3])\s+ha(?:s|ve)\b(?! to\b)",
         re.I,
     ),
     re.compile(
@@ -73,6 +83,13 @@ _CHOSEN = (
     re.compile(
         r"\b(?:risks?|downsides?|drawbacks?|catch|trade-?offs?|cons|command|line|flags|interval)"
         r" (?:to|with|for|of|in|on) (?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
+        re.I,
+    ),
+    re.compile(r"\b(?:do|run|take|use|try|launch)\s+(?P<chosen>[1-3])\s+(?:with|without|but|at)\s+[a-z]", re.I),
+    re.compile(
+        r"\b(?:how (?:many|much|large|big|long)|what(?:'s| is| are)|which)\b(?!\s+if\b)"
+        r"[^?]*\s(?:in|of|for|under)\s+(?P<chosen>[1-3])(?=\W*$)"
+        r"|^\W*(?:(?:and|the|so)\W+)*[\w-]+(?: (?:batch|size))* (?:in|of|for|with) (?P<other>[1-3])\W*\?",
         re.I,
     ),
     re.compile(
@@ -89,8 +106,9 @@ _SPOKEN = re.compile(
     r"|in|of|for|under|after|with|does(?:n't)?|is(?:n't)?|why|than|apply|applying|take|taking|pick|launch|try|prefer|like|compare|explain|verify|put|show|help|helps"
     r"|(?:rul(?:e|es|ed)|knock\w*|tak\w+) out|kill(?:s|ed)?|eliminat\w+|exclud\w+)"
     r"|^\W*(?:and|but|so|ok|then)?)\s*\b([1-3])"
-    r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
-    r"|less|more|any|much|safer|cheaper|right|out|gone|dead|now|please|though|too|as|really|still|in|on|(?:to|with|and|against)(?=\s+[a-z]))\b)",
+    r"(?=\W*$|\s*[?!,;]|['’]s\b|\s+(?:but|without|if|instead|vs|than|worth|good|ok|worse|better|slower|faster|behind|ahead|is|was|does|did|would|will|be|at|over|first|fits?|ooms?"
+    r"|less|more|any|much|safer|cheaper|right|out|gone|dead|now|please|though|too|as|really|still|in|on|then|again|alone"
+    r"|(?:to|with|and|against)(?=\s+[a-z]))\b)",
     re.I,
 )
 """A lone digit where the name of a proposal stands: "the offload in 2", "why is 3 slower"."""
@@ -124,7 +142,13 @@ def ranks(text: str, measured: Sequence[Amount], lone: Lone) -> list[tuple[int, 
     if lone != "none":
         pattern = _BARE if lone == "all" else _SPOKEN
         found += [(match.start(1), int(match[1])) for match in pattern.finditer(text)]
-    return list(dict(sorted(each for each in found if not _COUNTED.search(text[: each[0]]))).items())
+    named = (each for each in found if not _is_of_a_thing(text[: each[0]]))
+    return list(dict(sorted(named)).items())
+
+
+def _is_of_a_thing(before: str) -> bool:
+    """Whether what stands before a lone digit makes it the number of something else, or a number of them."""
+    return _COUNTED.search(before) is not None or _NUMBERED_THING.search(before) is not None
 
 
 def _chosen(match: re.Match[str]) -> list[tuple[int, int]]:

@@ -25,6 +25,12 @@ _POINTING = re.compile(
     r"|never|hit|is|one|into|to|give|bring|cost|save|need|use)\w*))",
     re.I,
 )
+_IDIOMS = re.compile(
+    r"\b(?:done|over|live|ok(?:ay)?|fine|happy|stuck) with (?:it|that)\b|\bcall it (?:a day|done)\b|\bget on with it\b"
+    r"|\bleave it (?:at that|there)\b|\bthat'?s it\b|\bis that it\b",
+    re.I,
+)
+"""Phrases whose "it" stands for no plan."""
 _RELATIVE = re.compile(
     r"\b(?!(?:and|but|so|if|does|do|did|will|would|could|can|has|had|have|is|was|because|since|when|then|think|say|said|says"
     r"|ok|yes|no|now|after|before|though|although|while|as|once|until|unless|or|not)\b)[a-z]+\s+$",
@@ -165,6 +171,7 @@ def _place(match: re.Match[str], count: int) -> int:
 
 def _pointing(text: str) -> re.Match[str] | None:
     """The first word that stands for the plan which was spoken of last."""
+    text = blanked(text, [match.span() for match in _IDIOMS.finditer(text)])
     for found in _POINTING.finditer(text):
         before, word = text[: found.start()], found.group().strip().lower()
         if not (_MADE.search(before) or (word == "that" and _RELATIVE.search(before) and found.end() != len(text))):

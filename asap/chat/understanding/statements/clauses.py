@@ -13,11 +13,12 @@ from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.references.references import References, references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.conditions import has_figure, plan_under_conditions
-from asap.chat.understanding.statements.constraints import UNWILLING, constraints_in
+from asap.chat.understanding.statements.limits.constraints import UNWILLING, constraints_in
+from asap.chat.understanding.statements.limits.micro_batch_limit import micro_batch_limit_in
 from asap.chat.understanding.statements.measurements import figures_in
-from asap.chat.understanding.statements.micro_batch_limit import micro_batch_limit_in
 from asap.chat.understanding.statements.of_another_run import of_another_run, under_unnamed_degrees
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
+from asap.chat.understanding.statements.report_subjects import is_of_what_runs, lone_subject, names_by_digit
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.subjects import unknown_subject
@@ -39,19 +40,16 @@ _STEP = re.compile(r"\b(?:steps?|iter(?:ation)?s?)\b|\bs/it\b", re.I)
 _OF_THE_RUN = {Claim.MFU, Claim.HBM_SHARE, Claim.HBM_BYTES, Claim.THROUGHPUT}
 """Figures that are of what runs now where no plan is named."""
 _COMPARISONS = {Claim.SLOWER, Claim.FASTER, Claim.RELATIVE}
+_ONE_EACH = "One measurement per sentence, please, with its plan: it is not clear which figure is whose."
+_BESIDE_NOW = re.compile(r"\b(?:now|before|today|currently|was|versus|vs)\b", re.I)
+"""Sets a figure of a plan beside another one."""
 _ONLY_WITH_THE_BASELINE = "A plan is compared with what runs now: state the step time of each in seconds."
-_TRIED = re.compile(
-    r"\b(?:tried|tested|ran|run|benchmarked|timed)\s+(?:out\s+)?[1-9]\b"
-    r"|\bwith\s+#?[1-3](?=\W*(?:$|[,;!]|\.(?!\d)))"
-    r"|^\W*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was|died|hung|gave|got|did|fits?)\b",
-    re.I,
-)
-"""Words beside which a lone digit is a rank: "I tried 2", "2 crashed", "12 % faster with 1"."""
-
 _SPARES = re.compile(
     r"\W*(?:(?:and|or|also|but|so|just|please)\W+)*(?:no|without|nor|keep(?:ing)?|leav(?:e|ing))\b", re.I
 )
 """Begins a part that needs no verb of its own beside a constraint: "tp must stay 2, no offload"."""
+_ADDS = re.compile(r"^\W*(?:(?:and|also|plus|or|oh|same)\W+)+(?:no|without|nor)(?:\s+[\w-]+){1,3}\W*$", re.I)
+"""Adds something to what was ruled out: "and no cp either"."""
 _BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
 """What a reason before it makes a constraint: "the host is weak, so no offloading"."""
 _NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
@@ -75,7 +73,7 @@ class Clause:
 def read_clause(text: str, scene: Scene) -> Clause:
     """Find plans and amounts; raises PlanError where a plan is malformed."""
     found = amounts(blanked(text, [(start, end) for start, end, _ in plan_spans(text)]))
-    tried = _TRIED.search(text) is not None
+    tried = names_by_digit(text)
     return Clause(
         text,
         references(text, scene.tested, scene.focus, scene.study.plan, found, "all" if tried else "none"),
@@ -142,7 +140,7 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     now = scene.study.plan
     parts = [read_clause(part, scene) for part in _PART.split(clause.text)]
     each = [_constraints(part, scene, sought=sought) for part in parts]
-    whole = _constraints(clause, scene, sought=sought)
+    whole = _constraints(clause, scene, sought=sought) or _goes_on_ruling_out(clause, scene)
     if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
     of_parts = [constraints for constraints in each if constraints]
@@ -161,6 +159,13 @@ def _another_count(text: str, clause: Clause, study: Study, kept: Sequence[State
         return []
     found = run_facts(text, study, clause.refs, reported=True)
     return [one for one in found if isinstance(one, StatedFact) and on_record.get(one.claim, one.value) != one.value]
+
+
+def _goes_on_ruling_out(clause: Clause, scene: Scene) -> list[StatedFact]:
+    """What a few words add to the constraints of the line before: "and no cp"."""
+    before = scene.latest and all(fact.claim is Claim.CONSTRAINT for fact in scene.latest)
+    more = before and _ADDS.match(clause.text) is not None
+    return constraints_in(clause.text, clause.refs, scene.study.plan, sought=True) if more else []
 
 
 def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact]:
@@ -184,6 +189,8 @@ def _measured(
 ) -> list[StatedFact | str]:
     """Figures and outcomes of plans that ran; ``under`` is the plan with the settings under which it did."""
     study, text, plans = scene.study, clause.text, list(under) or clause.plans
+    if not under and study.plan is not None and is_of_what_runs(text, clause.refs):
+        plans = under = [study.plan]
     figures = figures_in(text, clause.amounts, study)
     if outcome_in(without_plans(text)) is Claim.OUT_OF_MEMORY:
         figures = [figure for figure in figures if figure.claim is not Claim.HBM_BYTES]
@@ -191,6 +198,9 @@ def _measured(
     another = against_another(text, that_runs_now=scene.focus == study.plan)
     if figures and len(plans) > 1 and not compared and not another:
         return _parts(text, scene)
+    loose = [amount for amount in clause.amounts if not amount.unit and amount.value % 1]
+    if len(figures) == 1 and loose and plans and _BESIDE_NOW.search(text):
+        return [_ONE_EACH]
     if not figures and (of_before := _bare_figure(clause, before)):
         figures = [of_before]
     outcome = None if figures else outcome_in(without_plans(text))
@@ -214,6 +224,8 @@ def _figure(
     if not happened(rest) and not of_run and not told:
         return []
     if of_run and figure.claim in {*_OF_THE_RUN, Claim.STEP_TIME} and study.plan is not None:
+        if not plans and (lone := lone_subject(rest)) is not None:
+            return [f'Is "{lone}" the number of a proposal? Say "proposal {lone} …", or "the baseline …".']
         if not plans and (name := unknown_subject(rest)) is not None:
             return [f'Which plan is "{plain(name, 60)}"? Name it by its number or its axes, as in "proposal 2 …".']
         plans = [study.plan]
@@ -232,7 +244,7 @@ def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
             found += _of_plans(text, StatedFact(claim=outcome, words=text), part.refs.plans, scene.study)
             continue
         if len(figures) != 1 or len(part.refs.plans) != 1:
-            return ["One measurement per sentence, please, with its plan: it is not clear which figure is whose."]
+            return [_ONE_EACH]
         found += _of_plans(text, figures[0], part.refs.plans, scene.study)
     return found
 
@@ -264,7 +276,7 @@ def checked(item: StatedFact, study: Study) -> StatedFact | str:
     broken = violations(plan, study.constraints)
     if broken:
         return f"{plan} cannot have run here: {'; '.join(v.sentence for v in broken)}. I have not recorded it."
-    unseen = item.claim is Claim.OUT_OF_MEMORY and study.profile is None
+    unseen = item.claim in {Claim.OUT_OF_MEMORY, Claim.FITS} and study.profile is None
     if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME} and not unseen:
         return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
     return item.model_copy(update={"plan": plan})

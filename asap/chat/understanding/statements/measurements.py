@@ -17,9 +17,16 @@ _FASTER = re.compile(r"\b(?:faster|quicker|shorter|better|less time|fast|speed-?
 _SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
 _MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
 _HBM = re.compile(
-    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water)\b",
+    r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water"
+    r"|in reality|(?:actually|really) (?:uses?|takes|needs))\b",
     re.I,
 )
+_TAKEN = re.compile(
+    r"\s*(?:is |are |of \w+ )?(?:used|in use|taken|occupied|allocated)\b"
+    r"(?! (?:by|for) (?:the )?(?:host|cpu|disk|checkpoint|data))(?![^.?!]*\b(?:host|disk|ram|checkpoint\w*)\b)",
+    re.I,
+)
+"""Behind a size: it is what a chip holds."""
 _MONITORED = re.compile(
     r"\b(?:util\w*|busy|occupancy|power|activ(?:e|ity)|duty|bound|bandwidth|traffic|roofline"
     r"|of the (?:time|step|peak))\b",
@@ -86,7 +93,7 @@ def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
         return StatedFact(claim=Claim.MFU, value=value / 100, stated=value, unit="%", words=clause)
     if amount.unit == "%" and _HBM.search(clause) and not _MONITORED.search(clause):
         return StatedFact(claim=Claim.HBM_SHARE, value=value / 100, stated=value, unit="%", words=clause)
-    if amount.unit in _BYTES and _HBM.search(clause):
+    if amount.unit in _BYTES and (_HBM.search(clause) or _TAKEN.match(clause, amount.end)):
         size = value * _BYTES[amount.unit]
         return StatedFact(claim=Claim.HBM_BYTES, value=size, stated=value, unit=amount.unit, words=clause)
     if amount.unit == "tokens/s":

@@ -8,7 +8,7 @@ from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.amounts import amounts as amounts_of
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.quantities.changes import change_in
-from asap.chat.understanding.quantities.machines import counted_in_chips
+from asap.chat.understanding.quantities.hardware.machines import counted_in_chips
 from asap.chat.understanding.quantities.things import Thing
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.conditions import COUNTS, reports

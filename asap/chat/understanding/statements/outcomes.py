@@ -8,7 +8,9 @@ _NEGATED = re.compile(r"\b(?:not|never|hardly|without|no longer|no (?=oom|out))\
 _DIED = re.compile(
     r"\b(?:ran|runs|running|went|goes|gone) (?:\w+ )?(?:out[- ]of|over)[- ](?:the )?(?:hbm|device|gpu)?[- ]?"
     r"(?:memory|hbm)\b"
-    r"|\boom(?:ed|s|'d|'ed|-ed)\b|\b(?:exceed(?:ed|s)|blew)\s+(?:\w+\s+)?(?:the\s+)?(?:hbm|memory)\b"
+    r"|\b(?:went|goes|gone|hits?|got|gets?|gave|gives|threw|throws|ended (?:in|with)|died (?:of|with|from))"
+    r" (?:an? |with )?(?:cuda )?oom\b|\boom(?:ed|s|'d|'ed|-ed)\b"
+    r"|\b(?:exceed(?:ed|s)|blew)\s+(?:\w+\s+)?(?:the\s+)?(?:hbm|memory)\b"
     r"|\b(?:did|does)\s*n[o']t fit\b|\b(?:did|does) not fit\b|\b(?:didn't|doesn't) fit\b",
     re.I,
 )

@@ -18,6 +18,7 @@ from asap.chat.understanding.statements.bare_figures import bare_figure, figure_
 from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
+from asap.chat.understanding.statements.now_and_then import now_and_then
 from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
 from asap.chat.understanding.statements.sporadic import sporadic_in
 from asap.chat.understanding.words.causes import host_memory, machine_failed
@@ -57,6 +58,23 @@ _OF_THE_ADVICE = re.compile(
     re.I,
 )
 """Says that what is reported is of what was proposed, before any plan was spoken of: "tried it, 5.1 s"."""
+
+
+_EXPECTED = re.compile(
+    r"\s*[,;(]?\s*\b(?:(?:vs\.?|versus|against|while|but|where|instead of|rather than|not|and)\s+)?(?:the\s+)?"
+    r"(?:(?:(?:you|it|we|i|asap|engine|report)\s+(?:had\s+)?)?(?:expected|predicted|estimated|promised|forecast)"
+    r"|you said)"
+    r"(?:\s+(?:was|were|to be|it at))?\s+~?\d[\d.,]*\d?\s*(?:m?s|secs?|seconds?|%)?"
+    r"(?:\s*/\s*(?:step|it(?:er)?))?(?!\w)\)?"
+    r"|\s*[,;(]?\s*\b(?:vs\.?|versus|against|instead of|not)\s+(?:the\s+|your\s+)?~?\d[\d.,]*\d?\s*(?:m?s)?"
+    r"\s+(?:that\s+)?(?:(?:you|it|we)\s+(?:had\s+)?)?(?:expected|predicted|estimated|promised|said)\b\)?",
+    re.I,
+)
+"""What was predicted, beside what was measured: "took 19.1 s, expected 18.3"."""
+
+
+_ENDS = re.compile(r"[.!?;\n]\s")
+"""Where a sentence ends and another begins."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +123,15 @@ def read_statements(text: str, scene: Scene) -> Statements:
     found = _Found()
     if scene.focus is None and _OF_THE_ADVICE.search(text):
         scene = replace(scene, focus=next(iter(scene.order), None))
-    text = with_units(text)
+    text = with_units(_EXPECTED.sub("", text))
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
     parts = [each for part in parts for each in said_and_measured(part)]
+    parts = [each for part in parts for each in now_and_then(part)]
+    asks = is_question(text) and not _ENDS.search(text.strip())
     for part in filter(None, parts):
+        if asks and not re.search(r"\d", part):
+            found.unread.append(part)
+            continue
         spoken_of = _read_clause(part, scene, found)
         scene = replace(scene, focus=spoken_of)
     blameless = [item for item in found.evidence if _is_no_fault_of_the_plan(item, text)]

@@ -25,6 +25,8 @@ _THOSE = re.compile(r"\b(?:those|these|them|the (?:two|both)|both)\b", re.I)
 _WHICH = re.compile(
     r"\b(?:which|who|whichever)\b(?: one| of (?:them|these|those|the (?:two|three)|your \w+)"
     r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))"
+    r"|\b(?:the )?(?:cheap|saf|light|simpl|easi|small|narrow)(?:er|est)"
+    r" (?:one|plan|proposal|option|thing|config\w*|layout|setup)\b"
     r"|\bwhat(?:'s| is| are) (?:the|your|our) \w+ (?:proposals?|options?|plans?|config\w*|layouts?)\b",
     re.I,
 )
@@ -35,10 +37,13 @@ _MOST = re.compile(
 )
 _COMPARATIVE = re.compile(
     r"\b(?:saf|risk|cheap|light|simpl|easi|scar)\w*er\b"
-    r"|\b(?:less|more|least|most) (?:risk\w*|scary|certain|uncertain|exotic|invasive|likely)\b",
+    r"|\b(?:less|more|least|most) (?:risk\w*|scary|certain|uncertain|exotic|invasive|likely)\b"
+    r"|\b(?:less|least|smaller|fewer|fewest) (?:(?:code|config\w*|of a) )?(?:changes?|work|effort)\b",
     re.I,
 )
 """Says how a proposal compares with the others: "3 looks safer, no?"."""
+_EITHER = re.compile(r"\b#?[1-3] or (?:proposal )?#?[1-3]\b", re.I)
+"""One of two proposals is to be chosen."""
 _AIM = re.compile(
     r"\b(?:minimi[sz]|maximi[sz])\w*|\boptimi[sz]\w+ for\b|\bobjective\b"
     r"|\bcares? (?:only |more |mostly )?(?:about|for)\b|\b(?:sort|rank|order)\w* (?:them |the \w+ |those )?by\b",
@@ -59,9 +64,15 @@ def asks_choice(question: Question) -> bool:
     chooses = (_WHICH.search(text) is not None and _MOST.search(text) is not None) or _AIM.search(text) is not None
     compares = len(question.plans) > 1 and re.search(_COST, text, re.I) is not None
     compares = compares or (bool(question.refs.ranked) and _COMPARATIVE.search(text) is not None)
+    compares = compares or (len(question.refs.ranked) > 1 and _EITHER.search(text) is not None)
     return (
         (chooses or compares) and question.topic not in _OF_OTHERS and question.change.empty and bool(_criteria(text))
     )
+
+
+def chooses_of_two(question: Question) -> bool:
+    """Whether it chooses one of two numbered proposals by what it names: "1 or 3 if i fear an oom"."""
+    return _EITHER.search(question.text) is not None and asks_choice(question)
 
 
 def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -104,6 +115,8 @@ def names_criterion(text: str) -> bool:
 def _criteria(text: str) -> list[_Criterion]:
     """What a text names to compare by, in its order."""
     named = [(found.start(), criterion) for words, criterion in _CRITERIA if (found := re.search(words, text, re.I))]
+    if _FEARED.search(text):
+        named = [one for one in named if one[1] is not _LEAST_TO_LOSE] or named
     return [criterion for _, criterion in sorted(named, key=lambda one: one[0])]
 
 
@@ -185,6 +198,11 @@ def _odds(conversation: Conversation, candidate: Candidate) -> float | None:
 
 
 _SHORTEST: _Criterion = ("shortest step", _step, lambda value: "")
+_LEAST_TO_LOSE: _Criterion = ("least to lose, by the slow end of its interval", _worst, lambda value: "")
+_FEARED = re.compile(
+    r"\b(?:scared|afraid|worried|worry|risk\w*|fear\w*|safe\w*)(?: \w+){0,2} (?:oom\w*|memory|hbm|comm\w*)", re.I
+)
+"""Says what is feared, which is what counts then."""
 _COST = r"\b(?:cheap\w*|cost\w*|money|price\w*|expens\w+|dollars?|budget|(?:chip|gpu|tpu|device)[- ]hours?)\b"
 _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
     (r"\b(?:memory|hbm|headroom|footprint|oom|vram)\b", ("lowest HBM use", _hbm, format_bytes)),
@@ -199,10 +217,10 @@ _CRITERIA: tuple[tuple[str, _Criterion], ...] = (
     ),
     (
         r"\b(?:risk\w*|scar(?:y|ier|iest)|saf(?:e|er|est)|worst|downside|regress\w*|lose|wrong|gamble)\b",
-        ("least to lose, by the slow end of its interval", _worst, lambda value: ""),
+        _LEAST_TO_LOSE,
     ),
     (
-        r"\b(?:close\w*|easi\w*|exotic|invasive|least (?:work|effort|change)|simpl\w*|change|distance|smallest)\b",
+        r"\b(?:close\w*|easi\w*|exotic|invasive|work|effort|simpl\w*|changes?|distance|smallest)\b",
         ("smallest distance from what runs", _distance, lambda value: counted(value, "doubling")),
     ),
     (_COST, ("lowest cost per token", _chip_hours, _for_tokens)),

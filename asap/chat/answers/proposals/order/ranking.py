@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
 from asap.chat.answers.proposals.measurements import NOT_MODELLED
+from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import NO_GRAPHS, StatedFact
@@ -43,7 +44,8 @@ def first(conversation: Conversation, answer: ReplyBuilder) -> None:
     best = current[0]
     answer.focus = best.plan
     proposal = drafted(conversation, best, 1)
-    answer.add(recommend((proposal,), 1).statement, line(conversation, best, 1))
+    tight = too_tight_now(conversation)
+    answer.add(recommend((proposal,), 1, tight).statement, line(conversation, best, 1))
     answer.add_figure("step time over what runs now", best.prediction.relative_step_time)
     answer.add(*(f"+ {reason}" for reason in proposal.reasoning))
     answer.add(*(f"- {cost}" for cost in proposal.trade_offs))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import expectation, list_proposals
+from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
@@ -14,6 +15,7 @@ from asap.plans import Plan
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.selection.candidate import Candidate
+from asap.proposals.situation import TOO_TIGHT
 from asap.reports import phrases
 
 
@@ -60,7 +62,12 @@ def worth_it(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[P
     gain, noise = 1 - relative.value, f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
     chance = confidence(conversation.study, candidate.prediction, ()).faster
     odds = f" (P(faster) {phrases.probability(chance)})" if chance else ""
-    if gain <= 0:
+    held = candidate.prediction.memory
+    if (tight := too_tight_now(conversation)) is not None:
+        fits = held is not None and held.verdict == "fits"
+        verdict = "this plan fits, so it is worth a test" if fits else "this plan is not sure to fit either"
+        answer.add(f"What runs now {TOO_TIGHT[tight.name]}, so it is nothing to keep; {verdict}.")
+    elif gain <= 0:
         answer.add(f"Not worth it: no gain is expected{odds}. Keep what you have.")
     elif gain < STEP_TIME_VARIATION:
         answer.add(f"Hardly: the gain is below the {noise}{odds}, so keeping what you have is as good an answer.")

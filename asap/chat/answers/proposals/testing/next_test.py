@@ -16,7 +16,7 @@ from asap.proposals.selection.candidate import Candidate
 
 def what_to_test(conversation: Conversation, answer: ReplyBuilder) -> None:
     """Which proposal to test first; once one was tested, what came of it and which to test next."""
-    if found := _outcomes(conversation):
+    if found := outcomes(conversation):
         _next(conversation, answer, found)
     else:
         ranking.first(conversation, answer)
@@ -25,7 +25,7 @@ def what_to_test(conversation: Conversation, answer: ReplyBuilder) -> None:
 def what_comes_after(conversation: Conversation, answer: ReplyBuilder) -> None:
     """What to test after the plan to test now: the proposals behind it, while nothing was measured."""
     current = conversation.proposals
-    if len(current) < 2 or _outcomes(conversation):
+    if len(current) < 2 or outcomes(conversation):
         what_to_test(conversation, answer)
         return
     answer.add(f"Report what {current[0].plan} measures; the order may change with it. As it stands, next:")
@@ -45,7 +45,7 @@ def _next(conversation: Conversation, answer: ReplyBuilder, found: Sequence[Stat
     _recommend(conversation, answer, _best(conversation, measured), left)
 
 
-def _outcomes(conversation: Conversation) -> list[StatedFact]:
+def outcomes(conversation: Conversation) -> list[StatedFact]:
     """What was stated of plans other than the one that runs."""
     claims = {Claim.STEP_TIME, Claim.RELATIVE, *EXCLUDING_CLAIMS}
     now = conversation.study.plan

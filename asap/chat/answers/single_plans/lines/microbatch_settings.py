@@ -11,10 +11,9 @@ from asap.core.errors import InsufficientEvidenceError
 
 _ASKS = re.compile(
     r"\b(?:how many|which|what(?:'s| is| are)?(?!\s+(?:is|are|if|about|happens|an?)\b))\b"
-    r"|^\W*(?:and\W+|the\W+)?[\w-]+(?: batch)?(?: size)?(?: (?:of|in|for|with) #?[1-3])?\W*\?",
+    r"|^\W*(?:(?:and|the|so)\W+)*[\w-]+(?: batch)?(?: size)?(?: (?:of|in|for|with) #?[1-3])?\W*\?",
     re.I,
 )
-_OF_PROPOSAL = re.compile(r"\b(?:in|of|for|with|does|under)\s+(?:proposal\s+)?#?([1-3])\b", re.I)
 _OTHERWISE = re.compile(
     r"\b(?:should|best|ideal|optimal|right|would|could|help\w*|need\w*|fits?|max\w*|largest|mean\w*|effect|cost\w*"
     r"|instead|want|good)\b",
@@ -38,9 +37,7 @@ def microbatch_settings(conversation: Conversation, answer: ReplyBuilder, questi
         InsufficientEvidenceError: no plan is known.
     """
     now, batch = conversation.study.plan, conversation.study.experiment.workload.global_batch
-    numbered = [int(found[1]) - 1 for found in _OF_PROPOSAL.finditer(question.text)]
-    named = question.plans or tuple(plan for rank, plan in enumerate(conversation.order) if rank in numbered)
-    plans = [whole(conversation, plan) for plan in named] or ([now] if now is not None else [])
+    plans = [whole(conversation, plan) for plan in question.plans] or ([now] if now is not None else [])
     if not plans:
         raise InsufficientEvidenceError("the current plan is not known", where=conversation.id, hint="--plan PLAN")
     answer.complete, answer.focus = True, plans[0]

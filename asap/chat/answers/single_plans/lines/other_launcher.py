@@ -1,6 +1,6 @@
 """A plan in the words of a launcher that does not run it: "yaml for megatron?", or why that one has none."""
 
-from asap.chat.answers.single_plans.lines.launch_line import plans_to_run
+from asap.chat.answers.single_plans.lines.launch_line import launch_line, plans_to_run
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -12,15 +12,19 @@ from asap.core.errors import PlanError
 from asap.plans.launchers import TITLES, Stack, stack_of, words_of
 from asap.proposals.launch import OF_PLAN_ALONE, line_elsewhere
 
+_CORE, _ON_CORE = "Megatron-LM", ("nemo", "bridge")
+"""The stack that some others are built on, which refuses what they pass on."""
 _FEW = 4
 """Words of a line that only names the launcher: "and for torchtitan?"."""
 
 
 def asks_other_launcher(conversation: Conversation, question: Question) -> bool:
-    """Whether it wants settings as another launcher than the run's own takes them."""
+    """Whether it wants settings as a launcher that it names takes them; of its own, where no more is said."""
     named = launcher_named(question.text)
-    if named is None or named == _own(conversation) or unmodelled_in(question.text) or not question.change.empty:
+    if named is None or unmodelled_in(question.text) or not question.change.empty:
         return False
+    if named == _own(conversation):
+        return len(question.text.split()) <= _FEW and not question.refs.mentions
     return len(question.text.split()) <= _FEW or says_settings(question.text) or question.topic is Topic.MAXTEXT
 
 
@@ -28,6 +32,9 @@ def other_launcher(conversation: Conversation, answer: ReplyBuilder, question: Q
     """The lines for each plan that is named, else for the one spoken of; one line where the launcher has none."""
     stack = launcher_named(question.text)
     if stack is None:
+        return
+    if stack == _own(conversation):
+        launch_line(conversation, answer, question)
         return
     answer.complete, name = True, TITLES[stack].split()[0]
     for plan in plans_to_run(conversation, question):
@@ -41,7 +48,8 @@ def other_launcher(conversation: Conversation, answer: ReplyBuilder, question: Q
         try:
             lines = line_elsewhere(conversation.study, full, stack)
         except PlanError as error:
-            answer.add(f"{full}: {error.message}.")
+            said = error.message.replace(_CORE, name) if stack in _ON_CORE else error.message
+            answer.add(f"{full}: {said}.")
             continue
         answer.add(f"{full} as {TITLES[stack]}, beside those of the model:", *lines.splitlines())
         answer.add(f"All figures here are of {TITLES[_own(conversation)].split()[0]}; {name} may take another time.")

@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[str, Axis], ...] = (
 )
 _KIND = f"(?:{'|'.join(f'(?:{words})' for words, _ in _KINDS)})"
 _AGAINST = (
-    r"(?:vs\.?|versus|or|against|compared (?:to|with)"
+    r"(?:vs\.?|versus|or|over|beats?|>+|against|compared (?:to|with)"
     r"|(?:always |really |usually |still |any )*(?:better|worse|faster|slower|cheaper|lighter) than)"
 )
 _VERSUS = re.compile(

@@ -5,6 +5,7 @@ import re
 from asap.chat.answers.single_plans.numerics import numerics
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.changes import is_of_settings
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
@@ -33,6 +34,44 @@ def divergence(conversation: Conversation, answer: ReplyBuilder, question: Quest
         " rounding.",
         "To tell, run the old and the new one from one checkpoint for a few steps. If they differ beyond that, the"
         " setup is at fault (precision of gradients or of their sum, another batch, a kernel); if not, the recipe.",
+    )
+
+
+_ADJUSTS = re.compile(
+    r"\b(?:do|does|did|should|must|will|would|can|could)"
+    r" (?:i|we|you|it|this|that|they|the|my|our)\b[^?]*"
+    r"\b(?:(?:re-?)?(?:touch|chang|adjust|scal|tun|set|do|warm)\w*|lower"
+    r"|raise|keep|affect\w*|matter|hurt|bump|update)\b",
+    re.I,
+)
+"""Asks whether something of the recipe has to follow."""
+
+
+def asks_recipe_of_change(question: Question) -> bool:
+    """Whether it asks if the recipe has to follow what was proposed or changed: "does that change the lr"."""
+    asked = _ADJUSTS.search(question.text) is not None and _RECIPE.search(question.text) is not None
+    unnamed = all(mention.way == "pointing" for mention in question.refs.mentions)
+    return asked and unnamed
+
+
+def recipe_of_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Whether the change that is spoken of is another training, so that the recipe may have to follow."""
+    answer.complete = True
+    change = question.change if not question.change.empty else question.context.change
+    if change is None or (is_of_settings(change) and not change.state):
+        answer.add(
+            "No: sharding, microbatches and rematerialisation train the same batch with the same operations, and only"
+            " sums come in another order. The learning rate and its schedule stay.",
+        )
+        return
+    if change.of_nothing_but_chips:
+        answer.add("No, while the global batch stays: more or fewer chips train the same. The learning rate stays.")
+        return
+    answer.add(
+        "It may: another batch, sequence, precision or optimizer is another training. Which learning rate is best"
+        " then I cannot tell; common rules scale it with the batch, linearly or with its square root, and a short run"
+        " decides.",
+        "Step time and HBM do not depend on it.",
     )
 
 

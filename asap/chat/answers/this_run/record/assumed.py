@@ -8,6 +8,7 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.things import Thing, things_named
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.words.settings.unmodelled import says_in_use
 from asap.models import Workload
 from asap.study.study import Study
 
@@ -22,10 +23,17 @@ _SWITCHED = re.compile(
     r"|\b(?:do|did) (?:you|u)\b[^.?!]*\b(?:assum\w*|tak\w*|expect\w*|consider\w*|account\w*|model\w*|count\w*)\b"
     r"|\bare (?:you|u) (?:assum|tak|expect|consider|account|model|count|includ)\w*ing\b"
     r"|^\W*(?:(?:and|so|ok|btw|with)\W+)*[\w-]+(?: [\w-]+)? (?:on|off|enabled|disabled|included)\W*\?"
-    r"|\b(?:you(?:'re| are)?|u) assum\w*|\bassuming\b",
+    r"|\b(?:you(?:'re| are)?|u) assum\w*|\bassuming\b|\bwith or (?:without|with no)\b|\bon or off\b"
+    r"|\b(?:is|are|does|do|did|was|were)\b[^.?!]*(?:\.\d[^.?!]*)*\b(?:includ|incl|exclud|excl|count|contain|cover)\w*\b",
     re.I,
 )
 """Asks whether something is taken for granted."""
+_SUMMED = re.compile(
+    r"\b(?:bf16|fp16|fp32|float32)[- ](?:grad\w*[- ])?(?:all-?)?reduc\w*"
+    r"|\b(?:all-?)?reduc\w*(?: \w+)? in (?:bf16|fp16|fp32)\b",
+    re.I,
+)
+"""The precision of a sum, and not of matrix products."""
 _KNOWN: dict[Thing, str] = {"batch": "global batch", "sequence": "sequence length"}
 
 
@@ -41,11 +49,24 @@ def _work(study: Study) -> Workload:
     return study.experiment.workload
 
 
+def _switch(on: bool | None) -> str:
+    return "not on record, so it is taken as off" if on is None else "on" if on else "off"
+
+
 def _assumption(words: str, said: Callable[[Study], str]) -> Assumption:
     return Assumption(re.compile(rf"\b(?:{words})\b", re.I), said)
 
 
 _ASSUMPTIONS = (
+    _assumption(
+        r"(?:first|compil\w*|warm-?up|start-?up) steps?|compilation|jit(?:ting)?|warm-?up",
+        lambda study: "A step time is of a steady step: no compilation, no warm-up, no first step.",
+    ),
+    _assumption(r"(?:torch[. ]?)?compiled?", lambda study: f"torch.compile: {_switch(_work(study).compiled)}."),
+    _assumption(
+        r"checkpoint(?:s|ing)?(?! of activations)|ckpts?|saving|evals?|evaluation|data ?load\w*|input pipeline|logging",
+        lambda study: "A step time is of the training step alone: no checkpoint, no evaluation, no waiting for data.",
+    ),
     _assumption(
         r"(?:flash|splash|fused)[- ]?att\w*|att(?:ention|n)? kernels?|sdpa",
         lambda study: f"Attention kernel: {_work(study).attention or 'not on record, so a flash kernel is taken'}.",
@@ -94,9 +115,16 @@ _ASSUMPTIONS = (
 def assumption_asked(question: Question) -> Assumption | None:
     """What it asks to be taken for granted; ``None`` where it asks of none that is known here."""
     text = question.text
-    if not _SWITCHED.search(text) or question.refs.ranked or question.refs.written or question.change.counts:
+    if (
+        not _SWITCHED.search(text)
+        or says_in_use(text)
+        or question.refs.ranked
+        or question.refs.written
+        or question.change.counts
+    ):
         return None
-    return next((one for one in _ASSUMPTIONS if one.words.search(text)), None)
+    left = _SUMMED.sub(" ", text)
+    return next((one for one in _ASSUMPTIONS if one.words.search(left)), None)
 
 
 def say_assumption(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

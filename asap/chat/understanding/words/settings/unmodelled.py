@@ -2,6 +2,8 @@
 
 import re
 
+from asap.chat.understanding.words.questions import is_question
+
 _OVERLAPPED = r"(?:tp|grad(?:ient)?|param(?:eter)?)"
 _DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
 _KNOWN: tuple[tuple[str, str], ...] = (
@@ -14,7 +16,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"torch[. ]compile|inductor|(?:without|no|skip\w*|disabl\w+|turn\w* off) (?:the )?"
      r"compil(?:e|ing|ation)(?! (?:cache|error|time))",
      "torch.compile"),
-    (r"(?:fp32|bf16|fp16|float32) (?:grad(?:ient)?s? )?(?:all-?reduc\w*|reduce[- ]?scatter\w*|reduction|accumulation)"
+    (r"(?:fp32|bf16|fp16|float32) (?:grad(?:ient)?s? )?(?:all-?reduc\w*|reduce[- ]?scatter\w*"
+     r"|reduc(?:e|es|ed|tions?)|accumulation)"
      r"|grad(?:ient)?s? (?:all-?reduc\w*|reduction|reduce[- ]?scatter|accumulation)"
      r"(?: (?:in|at|precision|dtype))? (?:fp32|bf16|fp16)"
      r"|(?:all-?reduce|reduce) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)",
@@ -54,3 +57,17 @@ _TABLE = tuple((re.compile(rf"(?<!\w)(?<!\w-)(?:{words})(?![\w-])", re.I), title
 def unmodelled_in(text: str) -> str | None:
     """What a text names that cannot be varied here; ``None`` if it names nothing of the kind."""
     return next((title for pattern, title in _TABLE if pattern.search(text)), None)
+
+
+_IN_USE = re.compile(
+    r"\b(?:is|are|was|were|have|has|had|got|use|uses|using|run|running|train|enabled?|set|turned|switched)\b[^.?!]*"
+    r"\b(?:already|by default|anyway|on)\b|\balready\b[^.?!]*\b(?:on|have|use|using|run|enabled|set|turned|doing|do)\b"
+    r"|\b(?:is|are)\b[^.?!]{0,20}\b(?:enabled|active)\b|\bwe(?:'re| are)? (?:use|run|have|using|running)\b",
+    re.I,
+)
+
+
+def says_in_use(text: str) -> bool:
+    """Whether it says, and does not ask, that something is in use: "we already compile", "cuda graphs are on"."""
+    denied = re.search(r"\bnot\b|n't\b|\bno\b|\boff\b|\bif\b|\bwould\b", text, re.I) is not None
+    return _IN_USE.search(text) is not None and not is_question(text) and not denied

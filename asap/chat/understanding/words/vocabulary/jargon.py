@@ -2,12 +2,12 @@
 
 import re
 
-from asap.chat.understanding.quantities.network import speaks_of_network
+from asap.chat.understanding.quantities.hardware.network import speaks_of_network
 
 _SHORT: tuple[tuple[str, str], ...] = (
     (r"w/o\b", "without"),
     (r"w/\s?(?=\w|#)", "with "),
-    (r"\bw(?=\s+(?:tp|pp|ep|cp|fsdp|dp|remat\w*|fp8|memory|#?\d))", "with"),
+    (r"\bw(?=\s+(?:tp|pp|ep|cp|fsdp|dp|remat\w*|fp8|memory|#?\d))|(?<=\w )w(?= [a-z\d#])", "with"),
     (r"\b(what|where|who|how|that|there)s\b", r"\1 is"),
     (r"\bp([1-3])\b(?!\s*(?:[=.:]\s*\d|\d|instances?|nodes?|vms?|gpus?))", r"proposal \1"),
     (r"\b(if|whether|because|think|maybe|so|but|and) its\b(?= (?:the|a|an|not|just|only|really|too)\b)", r"\1 it is"),
@@ -21,6 +21,14 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\br u\b", "are you"),
     (r"\bu\b(?!\.)", "you"),
     (r"\bzero[ _-]?(?:stage[ _-]?)?([123])\b", r"zero-\1"),
+    (r"\bgimme\b", "give me"),
+    (r"\b(?:the )?tl;?dr\b", "summary in one sentence"),
+    (r"\bsm?th\b", "something"),
+    (
+        r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|remat\w*|offload\w*|tensor|pipelin\w*|expert"
+        r"|context)\b)",
+        "without",
+    ),
     (r"\bwdym\b", "what do you mean"),
     (r"\b(?:wtf|wth|tf) is\b", "what is"),
     (r"\benu(?:f+|ff)\b", "enough"),

@@ -6,8 +6,8 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import HBM, MESH, NO_GRAPHS, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
-from asap.chat.understanding.statements.bounds import bound_in
-from asap.chat.understanding.statements.memory_limit import memory_limit_in
+from asap.chat.understanding.statements.limits.bounds import bound_in
+from asap.chat.understanding.statements.limits.memory_limit import memory_limit_in
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
@@ -59,7 +59,8 @@ _RULED_OUT = re.compile(
     r"|(?:never|does not|doesn't|do not|don't|won't) works? (?:for us|here|(?:in|on|with) (?:our|my|this|the) \w+)"
     r"|(?<!we )(?<!i )(?<!you )(?<!they )(?:do not|don't|never) (?:even |ever |please )?(?:suggest|propose|offer"
     r"|consider|recommend|bring up|show me)"
-    rf"|{_UNWILLING}(?:use|using|do|doing|run(?:ning)?(?: with)?|have|having|enabl\w+|deal with|go (?:for|with))"
+    rf"|{_UNWILLING}(?:use|using|do|doing|run(?:ning)?(?: with)?|have|having|enabl\w+|deal with|go (?:for|with)"
+    rf"|{_AS_VERBS})"
     rf"|{_WE}(?:do not|don't) (?:really |even )?want(?: any)?"
     r"(?! (?:to|it|that|this|you)\b|.* to (?:be|become|get|make|slow|cost)\b)"
     r"|(?:is|are|'s) (?:a )?(?:hard |clear |definite )?no(?: for (?:us|me|now))?(?=\W*$)"

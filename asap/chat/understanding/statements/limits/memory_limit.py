@@ -3,7 +3,7 @@
 import re
 
 from asap.chat.understanding.quantities.amounts import amounts
-from asap.chat.understanding.quantities.network import speaks_of_network
+from asap.chat.understanding.quantities.hardware.network import speaks_of_network
 from asap.chat.understanding.statements.outcomes import happened, reports
 from asap.core.units import GIB
 

@@ -4,7 +4,7 @@ import re
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import MICRO_BATCH, StatedFact
-from asap.chat.understanding.statements.bounds import sense_of
+from asap.chat.understanding.statements.limits.bounds import sense_of
 from asap.study.study import Study
 
 _SIZE = re.compile(

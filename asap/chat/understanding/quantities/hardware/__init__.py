@@ -1,0 +1,1 @@
+"""Chips, machines and networks that a text names."""

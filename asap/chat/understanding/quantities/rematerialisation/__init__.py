@@ -1,0 +1,1 @@
+"""What is recomputed, kept or put on the host, in the words of engineers and launchers."""
