@@ -99,7 +99,7 @@ PRIORS: dict[str, Prior] = {
     "collective_floor": Prior(100e-6, 0.7),
     "microbatch_overhead": Prior(1e-3, 1.0),
     "step_overhead": Prior(10e-3, 1.0),
-    "link_efficiency": Prior(0.7, 0.3),
+    "link_efficiency": Prior(0.7, 0.3, chip=0.3),
     "network_efficiency": Prior(0.75, 0.2, fabric=0.4),
     "tensor_exposure": Prior(0.8, 0.4, framework=0.3),
     "gather_exposure": Prior(0.2, 0.5, framework=0.4),
