@@ -27,6 +27,19 @@ def test_a_figure_without_a_unit_is_of_what_runs_now(text, claim, value, dense):
     assert fact.value == pytest.approx(value)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("20 steps took 226 s", 11.3),
+        ("we ran 10 steps in about 113 s", 11.3),
+        ("10 steps took 11.3 s each", 11.3),
+    ],
+)
+def test_what_several_steps_took_together_is_shared(text, seconds, dense):
+    (fact,) = ask(dense, text).evidence
+    assert (fact.claim, fact.value) == (Claim.STEP_TIME, pytest.approx(seconds))
+
+
 @pytest.mark.parametrize("text", ["step 3200", "why is mfu only 31?", "what if hbm is 9 of 16", "tp 2 of 4"])
 def test_what_is_no_such_figure_is_not_recorded(text, dense):
     assert not ask(dense, text).evidence

@@ -38,6 +38,13 @@ _OF_THE_RUN = re.compile(
     r"\b(?:after|within|for|until|past|every)\s+(?:(?:about|around|only|just|the first|roughly)\s+)*$", re.I
 )
 """Before a time that is of the whole run, and not of a step: "died after 10 min"."""
+_STEPS_TOGETHER = re.compile(
+    r"\b(\d{1,6})\s+(?:steps|iterations|iters)\s+(?:(?:took|take|ran|run|needed|done|came|went|in|to|me|us|a total of"
+    r"|about|around|roughly)\s+)+~?$",
+    re.I,
+)
+"""Before a time that several steps took together: "20 steps took 31 s"."""
+_EACH = re.compile(r"\s*(?:\w+\s+)?(?:each|apiece|a step|per step|/\s?step|on average|avg)\b", re.I)
 _AFTERWARDS = re.compile(
     r"\b(?:after|past|behind|without|excluding|once)\s+(?:the\s+)?"
     r"(?:warm-?(?:ed )?up|compil\w+|start-?up|initiali[sz]ation)\b",
@@ -78,12 +85,18 @@ def _is_of_the_run(clause: str, amount: Amount) -> bool:
     return "min" in amount.text.lower() and _STEP.search(clause) is None
 
 
+def _steps(clause: str, amount: Amount) -> int:
+    """Steps that a time is of."""
+    found = _STEPS_TOGETHER.search(clause[: amount.start])
+    return int(found[1]) or 1 if found and not _EACH.match(clause, amount.end) else 1
+
+
 def _figure(clause: str, amount: Amount, study: Study) -> StatedFact | None:
     near, value = clause[amount.start : amount.end + _NEAR], amount.value
     if amount.unit == "s":
         if has("other_times", _AFTERWARDS.sub(" ", clause)) or _is_of_the_run(clause, amount):
             return None
-        return StatedFact(claim=Claim.STEP_TIME, value=value, words=clause)
+        return StatedFact(claim=Claim.STEP_TIME, value=value / _steps(clause, amount), words=clause)
     if amount.unit in {"%", "x"} and (_SLOWER.search(near) or _FASTER.search(near)):
         slower = _SLOWER.search(near) is not None
         ratio = relative(value, amount.unit, slower, _SHORTER.search(near) is not None)
