@@ -50,7 +50,7 @@ def test_a_figure_of_something_else_is_none_of_the_analysis(text, start):
         ("peak is 1979 tflops", "in dense fp8 or in dense int8 or in bf16 with sparsity, which training does not use"),
         ("hbm does 3350 GB/s", "3.35 TB/s is that figure"),
         ("how come you assume 50 GB/s", "of one GPU in one direction"),
-        ("busbw is 210 GB/s a node in nccl-tests", "GB/s of a node"),
+        ("busbw is 210 GB/s a node in nccl-tests", "261 GB/s of a node"),
     ],
 )
 def test_a_figure_of_the_hardware_is_set_beside_the_one_that_is_taken(text, said, megatron):
