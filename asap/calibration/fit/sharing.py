@@ -32,13 +32,20 @@ def fit_sharing(residuals: Vector, likeness: Sequence[Likeness], sources: Sequen
         setting=round(setting, 4),
         mean_square=round(float(np.mean([np.mean(residuals[own] ** 2) for own in rows])), 4),
     )
+    widest = max(_quantile(residuals, likeness, rows, fitted, most) for most in MOST_KNOWN)
+    return fitted.model_copy(update={"quantile": round(widest, 4)})
+
+
+def _quantile(
+    residuals: Vector, likeness: Sequence[Likeness], rows: Sequence[list[int]], sharing: Sharing, most_known: int
+) -> float:
+    """What the interval has to be multiplied by where so many runs of a source are given, at most."""
     scores, of = list[float](), list[str]()
-    for most in MOST_KNOWN:
-        for own in rows:
-            other, shift, scale = from_half(residuals[own], [likeness[row] for row in own], fitted, most)
-            scores += (np.abs(residuals[own][other] - shift) / scale).tolist()
-            of += [str(names[own[0]])] * len(other)
-    return fitted.model_copy(update={"quantile": round(conformal_quantile(np.array(scores), of), 4)})
+    for source, own in enumerate(rows):
+        other, shift, scale = from_half(residuals[own], [likeness[row] for row in own], sharing, most_known)
+        scores += (np.abs(residuals[own][other] - shift) / scale).tolist()
+        of += [str(source)] * len(other)
+    return conformal_quantile(np.array(scores), of)
 
 
 def from_half(
