@@ -4,6 +4,7 @@ import pytest
 
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
+from asap.chat.conversation import Conversation
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.sharding_memory import new_session_name
@@ -14,9 +15,16 @@ __all__ = ["analyses", "chat", "home", "log", "say", "shared_home", "store", "st
 LLAMA = {"layers": 32, "d_model": 4096, "d_ff": 11008, "heads": 32, "kv_heads": 32, "head_dim": 128, "vocab": 32000}
 
 
+def _opened(experiment: str, store: ExperimentStore) -> Conversation:
+    """An analysis whose proposals are chosen: chats that start from it need not choose them again."""
+    conversation = open_conversation(experiment, store)
+    _ = conversation.opening, conversation.choice_of_the_analysis
+    return conversation
+
+
 @pytest.fixture(scope="module")
 def analyses(home):
-    return {paper: open_conversation(paper, ExperimentStore()) for paper in PAPERS}
+    return {paper: _opened(paper, ExperimentStore()) for paper in PAPERS}
 
 
 @pytest.fixture
@@ -66,7 +74,7 @@ def start(home, opened):
     def chat(experiment: str = "dense") -> Chat:
         known = opened if experiment in {"dense", "three", *PAPERS} else others
         if experiment not in known:
-            known[experiment] = open_conversation(experiment, store)
+            known[experiment] = _opened(experiment, store)
         return Chat(replace(known[experiment], session=new_session_name(), evidence=[], focus=None))
 
     return chat

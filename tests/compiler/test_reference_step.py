@@ -10,6 +10,7 @@ import pytest
 from asap.compiler.reference.segments import Layer, Segment, segments
 from asap.compiler.reference.target import mapping_target
 from asap.compiler.reference.train_step import reference_step
+from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.mapping.check import check
 from asap.mapping.kept_state import kept_in_all
@@ -25,13 +26,7 @@ EXPERTS = Architecture(
     experts=4, experts_per_token=2, expert_d_ff=32, shared_experts=1, leading_dense_layers=1, sliding_window=8,
 )  # fmt: skip
 HERE = Path(__file__).parent
-FLAGS = " ".join(
-    (
-        "--xla_force_host_platform_device_count=8",
-        "--xla_backend_optimization_level=0",
-        "--xla_llvm_disable_expensive_passes=true",
-    )
-)
+FLAGS = f"{virtual_devices(8)} --xla_llvm_disable_expensive_passes=true"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from asap.plans import Plan, Remat
 pytestmark = pytest.mark.compiles
 
 MODEL = Architecture(name="deep", layers=16, d_model=512, d_ff=2048, heads=4, kv_heads=4, head_dim=128, vocab=512)
-WORK = Workload(global_batch=32, sequence_length=1024)
+WORK = Workload(global_batch=128, sequence_length=256)
+ACTIVATION = 16 * 32 * 256 * 512 * 2  # bytes of one of all layers, on one device
 needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
 
 
@@ -32,24 +33,22 @@ def memory(plan, lines=""):
 def test_a_policy_that_keeps_more_takes_more_memory():
     policies = ("full", "save_qkv_proj", "minimal", "none")
     found = [memory(f"data=4 remat={policy}").temporaries for policy in policies]
-    kept = 16 * 8 * 1024 * 512 * 2  # an activation of all layers, of one device
-    assert all(more - less > 0.5 * kept for less, more in itertools.pairwise(found))
+    assert all(more - less > 0.5 * ACTIVATION for less, more in itertools.pairwise(found))
 
 
 @needs_libtpu
 @pytest.mark.parametrize("plan", ["data=4 remat=full offload=activations", "data=4 remat=offload"])
 def test_what_is_offloaded_lies_in_host_memory(plan):
     found = memory(plan)
-    assert found.host >= 16 * 8 * 1024 * 512 * 2
+    assert found.host >= ACTIVATION
     assert found.hbm_peak is None
 
 
 @needs_libtpu
 def test_each_tensor_is_kept_as_it_is_set():
-    whole = 16 * 8 * 1024 * 512 * 2
     full, some = memory("data=4 remat=full"), memory("data=4 remat=up+host.query")
-    assert some.temporaries - full.temporaries > 3 * whole
-    assert (full.host, some.host) == (0, pytest.approx(whole, rel=0.1))
+    assert some.temporaries - full.temporaries > 3 * ACTIVATION
+    assert (full.host, some.host) == (0, pytest.approx(ACTIVATION, rel=0.1))
 
 
 @needs_libtpu

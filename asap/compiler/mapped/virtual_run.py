@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 
 from asap.compiler.mapped.difference import Difference, difference
+from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import AsapError
 from asap.core.text import plain
 
@@ -33,8 +34,7 @@ def differences(programs: Sequence[str], topology: tuple[int, ...]) -> list[Diff
     with tempfile.TemporaryDirectory(prefix="asap-virtual-") as name:
         folder = Path(name)
         (folder / "request.json").write_text(json.dumps({"programs": list(programs), "topology": topology}))
-        flags = f"--xla_force_host_platform_device_count={prod(topology)} --xla_backend_optimization_level=0"
-        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": virtual_devices(prod(topology))}
         command = [sys.executable, "-m", "asap.compiler.mapped.virtual_run", name]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LIMIT_S)
         if done.returncode:

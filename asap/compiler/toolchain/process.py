@@ -16,6 +16,7 @@ from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain.child import ENVIRONMENT
 from asap.compiler.toolchain.package_path import package_path
+from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.text import plain
 from asap.core.units import format_bytes
 
@@ -24,8 +25,6 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _LONGEST_MESSAGE = 300
 _LOG_PREFIXES = ("http", "*** ", "PC: ", "    @ ", "E0000", "W0000", "I0000")
 """Prefixes of lines of stack traces and logs."""
-_UNOPTIMIZED = "--xla_backend_optimization_level=0"
-"""The machine code of the CPU pipeline is discarded, so none is optimised."""
 
 
 class ChildProcess:
@@ -87,7 +86,7 @@ def run_child(request: CompileRequest, limits: CompileLimits) -> CompileOutcome:
 def _environment(request: CompileRequest, folder: Path) -> dict[str, str]:
     added = {"PYTHONPATH": package_path(folder), "TPU_LOG_DIR": "disabled", FLAGS_VARIABLE: " ".join(request.flags)}
     if request.on_cpu:
-        added["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={request.plan.devices} {_UNOPTIMIZED}"
+        added["XLA_FLAGS"] = virtual_devices(request.plan.devices)
     return {**os.environ, **ENVIRONMENT, **added}
 
 
