@@ -12,6 +12,7 @@ from asap.levers import (
     pipeline_repeats,
     rematerialisation,
     state_precision,
+    tensor_overlap,
     torch_compile,
 )
 from asap.levers.lever import Lever, Trial
@@ -34,6 +35,7 @@ TRIALS: tuple[Trial, ...] = (
     torch_compile.TRIAL,
     cuda_graphs.LAYERS,
     cuda_graphs.EXPERTS,
+    tensor_overlap.TRIAL,
 )
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)

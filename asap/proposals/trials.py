@@ -37,7 +37,7 @@ class OfferedTrial(BaseModel):
         if self.stack == "maxtext":
             return paste_line(self.settings)
         if self.stack == "megatron":
-            return command_line(self.settings)
+            return command_line({key: value == "true" or value for key, value in self.settings.items()})
         return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in self.settings.items())
 
 

@@ -64,6 +64,7 @@ pytestmark = pytest.mark.slow
         ("mfu of no. 1 vs today?", "what runs now (data=16 model=4 remat=full): step time"),
         ("days for 1T toks w/ #1", "1,000,000,000,000 tokens take"),
         ("does torch.compile help?", "I cannot say what changes with torch.compile"),
+        ("tp comm overlap on?", "I cannot say what changes with overlap of tensor collectives"),
         ("we run FSDP2, is tp 2 worth it?", "model=2 with FSDP over the rest is data=32 model=2"),
         ("comm fraction w/ tp 2?", "data=32 model=2 remat=full: Modelled, not measured"),
         ("is it worth going from 4 to 8 tp?", "model=8 with FSDP over the rest is data=8 model=8"),

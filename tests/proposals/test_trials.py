@@ -71,6 +71,35 @@ def test_what_cuda_graphs_bring_a_mixture_of_experts_is_modelled(offered):
     assert not offered(f"{MIXTURE} {recomputed}")
 
 
+LARGE = (
+    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 8192 --num-attention-heads 64 --swiglu"
+    " --ffn-hidden-size 22016 --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 64000"
+    " --use-distributed-optimizer --tensor-model-parallel-size 8 --sequence-parallel"
+)
+
+
+def test_tensor_collectives_beside_their_products_are_worth_a_test_where_they_wait(offered):
+    overlap = next(trial for trial in offered(LARGE) if trial.name == "tensor_overlap")
+    assert overlap.line == "--tp-comm-overlap"
+    assert overlap.gain is not None
+    assert 0.03 < overlap.gain < 0.3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        LARGE.replace(" --sequence-parallel", ""),
+        f"{LARGE} --tp-comm-overlap",
+        f"{LARGE} --deterministic-mode",
+        f"{LARGE} --transformer-impl local",
+        LARGE.replace("--tensor-model-parallel-size 8", "--tensor-model-parallel-size 16"),
+        f"{LARGE} --num-experts 8 --expert-model-parallel-size 8",
+    ],
+)
+def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said):
+    assert "tensor_overlap" not in [trial.name for trial in offered(said)]
+
+
 def test_a_line_for_megatron_separates_what_an_option_takes_by_spaces():
     settings = {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": "attn moe_router"}
     trial = OfferedTrial(name="cuda_graphs", title="", statement="", source="", stack="megatron", settings=settings)

@@ -51,7 +51,7 @@ PROFILER = "use_pytorch_profiler"
 _SINCE_2023 = frozenset(
     [
         "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size", "use_torch_fsdp2",
-        "num_distributed_optimizer_instances", PROFILER,
+        "num_distributed_optimizer_instances", "tp_comm_overlap", PROFILER,
     ]
 )  # fmt: skip
 _SINCE_2022 = frozenset([*RECOMPUTATION, "sequence_parallel", "use_distributed_optimizer", ULYSSES])

@@ -4,7 +4,11 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.proposals.trials import trials_of
 
-_TRIALS = {"CUDA graphs": ("cuda_graphs", "cuda_graphs_of_layers"), "torch.compile": ("torch_compile",)}
+_TRIALS = {
+    "CUDA graphs": ("cuda_graphs", "cuda_graphs_of_layers"),
+    "torch.compile": ("torch_compile",),
+    "overlap of tensor collectives": ("tensor_overlap",),
+}
 """Of these, what is offered for a test."""
 
 

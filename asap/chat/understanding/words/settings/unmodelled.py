@@ -4,7 +4,8 @@ import re
 
 from asap.chat.understanding.words.questions import is_question
 
-_OVERLAPPED = r"(?:tp|grad(?:ient)?|param(?:eter)?)"
+_OVERLAPPED = r"(?:grad(?:ient)?|param(?:eter)?)"
+_TENSOR = r"(?:tp|tensor(?:[- ]parallel\w*)?)"
 _DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
 _KNOWN: tuple[tuple[str, str], ...] = (
     (r"etp|expert[- ]tensor[- ]parallel\w*", "tensor parallelism of the experts alone (ETP)"),
@@ -24,6 +25,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
      "the precision in which gradients are summed"),
     (r"sharp|nvls|nccl[_ ]algo\w*|nccl tuning", "algorithms of NCCL"),
     (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
+    (rf"{_TENSOR}[-_ ](?:comm\w*[-_ ])?overlap\w*|overlapp?\w*[- ](?:the |of )?{_TENSOR}(?:[- ]\w+)?|user[- ]buffers?",
+     "overlap of tensor collectives"),
     (rf"{_OVERLAPPED}[- ](?:comm\w*[- ])?overlap\w*|overlap[-_](?:grad|param)[-_]\w+",
      "switches that overlap communication"),
     (rf"overlapp?\w*[- ](?:the |of )?{_OVERLAPPED}\w*(?:[- ]\w+)?", "switches that overlap communication"),
