@@ -70,8 +70,16 @@ def test_what_dies_dies_with_a_reason(tmp_path, mode, status, code, says):
 def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     outcome = evaluator("good").evaluate(PLAN, tmp_path)
     assert (outcome.status, outcome.feedback) == ("done", ())
-    assert outcome.step_time_s == pytest.approx(0.1 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
+    assert outcome.step_time_s == pytest.approx(2.5 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
     assert 10 <= (outcome.steps or 0) < 40
+
+
+def test_a_step_that_no_hardware_takes_does_not_count(tmp_path):
+    tried = RunEvaluator(**{**vars(evaluator("silent")), "shortest": lambda configuration: 1.5})
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.step_time_s) == ("failed", None)
+    assert [found.code for found in outcome.feedback] == [Code.WRONG_RESULT]
+    assert "a step of 1.00 s would be an MFU of 150 %" in outcome.feedback[0].explanation
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
 from asap.proposals.proposal import Overrides
+from asap.study.measurements import beyond_hardware
 
 _POLL_S = 0.05
 _THROTTLED = 1.1
@@ -63,6 +64,7 @@ class RunEvaluator:
         folder: that the command runs in.
         report: called with what is going on.
         on_record: settings of the run that a try leaves as they are.
+        shortest: seconds of a step at an MFU of 100 %, where they are known.
     """
 
     command: Command
@@ -73,6 +75,7 @@ class RunEvaluator:
     folder: Path
     report: Callable[[str], None] = lambda line: None
     on_record: Mapping[str, str] = field(default_factory=dict)
+    shortest: Callable[[Configuration], float | None] = lambda configuration: None
     name: str = "run"
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
@@ -98,6 +101,8 @@ class RunEvaluator:
         if measured is None and profile is not None and not log.times and process.code == 0:
             measured = profiled_step(profile)
         outcome = self._outcome(process, log, over, cut_short, lasted, measured)
+        if outcome.step_time_s and (wrong := beyond_hardware(outcome.step_time_s, self.shortest(configuration))):
+            return outcome.model_copy(update=_of_another_run(wrong))
         if profile is None or outcome.status != "done":
             return outcome
         return outcome.model_copy(update={"feedback": (*outcome.feedback, *profile_feedback(profile))})
@@ -186,6 +191,13 @@ def _wrong(log: RunLog) -> Feedback | None:
             "start what is on record, or give the configuration that the command trains",
         )
     return None
+
+
+def _of_another_run(reason: str) -> dict[str, object]:
+    """What changes about an outcome whose step time no run of this experiment has."""
+    advice = "start the model, batch and length on record, or correct the record"
+    said = feedback(Code.WRONG_RESULT, f"{reason}: the command trains something else", advice)
+    return {"status": "failed", "step_time_s": None, "standard_error_s": None, "steps": None, "feedback": (said,)}
 
 
 def _growth(steady: MeasuredStep, times: list[float]) -> float:
