@@ -3,11 +3,13 @@
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.proposals.options import SETTING, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.trials import OfferedTrial
 
+_SETTING_FIRST = "Start with a setting, not with a plan: gradients that are sharded in every microbatch (below)."
 _OFFLOAD_LESS = (
     "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
     " cheaper than its copy. Give architecture, batch and sequence to learn which tensors."
@@ -79,6 +81,13 @@ def with_trial(advice: Recommendation, trial: OfferedTrial | None, situation: Si
     less = f"the step takes {format_percent(trial.gain)} less time with it"
     statement = f"Keep the plan, and test {trial.title}: modelled, {less}."
     return advice.model_copy(update={"statement": statement})
+
+
+def with_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
+    """Advice that names a setting first with which what runs needs less, where it does not fit."""
+    if not any(option.changes == SETTING for option in options):
+        return advice
+    return Recommendation(first=None, keep_incumbent=False, statement=_SETTING_FIRST)
 
 
 def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first: str, start: str) -> Recommendation:
