@@ -313,6 +313,27 @@ def test_the_words_of_every_launcher_become_arguments(overrides, arguments, sett
     assert asked_settings(overrides) == settings
 
 
+@pytest.mark.parametrize(
+    ("start", "status"),
+    [
+        ("echo '  swiglu ....... True'; ", "failed"),
+        ("echo '  swiglu ....... False'; ", "done"),
+        ("test {without} = '--swiglu --recompute-activations' || exit 3; ", "done"),
+        ("echo '  recompute_granularity ... selective'; ", "failed"),
+        ("echo '  recompute_granularity ... None'; ", "done"),
+    ],
+)
+def test_an_option_that_a_try_leaves_out_is_not_there(tmp_path, start, status):
+    tried = evaluator("", start=f'{start}"{sys.executable}" "{TRAINER}" silent {{overrides}}')
+    words = "--micro-batch-size=2 # without --swiglu --recompute-activations  # with X other than 1"
+    tried = RunEvaluator(**{**vars(tried), "overrides": lambda plan: Overrides(megatron=words)})
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert outcome.status == status
+    if status == "failed":
+        (found,) = outcome.feedback
+        assert (found.code, "leaves it out" in found.explanation) == (Code.IGNORED_OVERRIDE, True)
+
+
 def test_a_change_of_two_files_is_no_change_of_one():
     both = Overrides(deepspeed=f'micro_batch_size: 2\n{OF_JSON}\n{{"zero_optimization": {{"stage": 2}}}}')
     assert asked_settings(both) == {"micro_batch_size": "2", "zero_optimization.stage": "2"}

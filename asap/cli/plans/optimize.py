@@ -59,7 +59,9 @@ def run(
     ] = None,
     command: Annotated[
         str | None,
-        typer.Option(help="What starts a run: './train.sh {overrides}'; also {config}, {plan}, {try}, {folder}."),
+        typer.Option(
+            help="What starts a run: './train.sh {overrides}'; also {config}, {without}, {plan}, {try}, {folder}."
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML: {config} is a copy with a try's settings.")

@@ -21,7 +21,7 @@ from asap.optimize.evaluators.run.failures import why_it_died
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.profiled import profile_feedback, profile_in, profiled_step
-from asap.optimize.evaluators.run.settings import asked_settings
+from asap.optimize.evaluators.run.settings import asked_settings, left_out
 from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
@@ -82,7 +82,9 @@ class RunEvaluator:
         """Start the command, or find it started, and follow it to its end."""
         overrides, name = self.overrides(configuration), f"{self.session}-{place.name}"
         process = Process(place)
-        log = RunLog(process.log, asked_settings(overrides), self.tokens, on_record=self.on_record)
+        log = RunLog(
+            process.log, asked_settings(overrides), self.tokens, on_record=self.on_record, left_out=left_out(overrides)
+        )
         began = time.time()
         process.start(self.command.script(overrides, configuration, name, place), self.folder)
         over = None
@@ -182,6 +184,13 @@ def _wrong(log: RunLog) -> Feedback | None:
         return feedback(
             Code.IGNORED_OVERRIDE,
             f"the log shows {plain(name, 60)}={plain(shown, 40)}, asked for was {plain(asked, 40)}",
+        )
+    if kept := log.kept():
+        name, shown = next(iter(kept.items()))
+        return feedback(
+            Code.IGNORED_OVERRIDE,
+            f"the log shows {plain(name, 60)}={plain(shown, 40)}, and the try leaves it out",
+            "let the command leave out the options in {without}",
         )
     if strayed := log.strayed():
         name, (kept, shown) = next(iter(strayed.items()))
