@@ -10,11 +10,13 @@ class LayerSplit:
 
     Args:
         uneven: whether the last stage may hold fewer layers than the others.
+        virtual: whether the last virtual stage may, too.
         said: whether it does only where a setting says so.
         laid_out: stages, and virtual stages of each, that settings on record fill one by one.
     """
 
     uneven: bool = False
+    virtual: bool = False
     said: bool = False
     laid_out: tuple[int, int] | None = None
 
@@ -26,7 +28,8 @@ class LayerSplit:
         """Whether layers go into so many stages, each of so many virtual ones; numbers or arrays."""
         allowed = layers % (stages * repeats) == 0
         if self.uneven:
-            allowed = allowed | ((repeats == 1) & (layers_of_last(layers, stages) > 0))
+            split = (repeats == 1) | self.virtual
+            allowed = allowed | (split & (layers_of_last(layers, stages * repeats) > 0))
         if self.laid_out is not None:
             allowed = allowed | ((stages == self.laid_out[0]) & (repeats == self.laid_out[1]))
         return allowed

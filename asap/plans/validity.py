@@ -18,10 +18,14 @@ from asap.plans.plan import AXES, Plan
 
 _COUNTS_LAYERS = ("megatron", "nemo", "bridge")
 """Stacks that say how many layers of a stage are recomputed."""
-_UNEVEN_STAGES = {"megatron": True, "bridge": True, "torchtitan": False, "nanotron": False}
-"""Stacks that take a last stage with fewer layers, and whether a setting has to say so: Megatron's core
-(``num_layers_in_last_pipeline_stage`` of its ``transformer_config.py``), torchtitan
-(``distributed/pipeline_parallel.py``), nanotron (``models/base.py``)."""
+_UNEVEN_STAGES: dict[str, LayerSplit] = {
+    "megatron": LayerSplit(uneven=True, said=True),
+    "bridge": LayerSplit(uneven=True, said=True),
+    "torchtitan": LayerSplit(uneven=True, virtual=True),
+    "nanotron": LayerSplit(uneven=True),
+}
+"""Stacks that take a last stage with fewer layers: Megatron's core (``num_layers_in_last_pipeline_stage`` of its
+``transformer_config.py``), torchtitan (``distributed/pipeline_parallel.py``), nanotron (``models/base.py``)."""
 
 
 @dataclass(frozen=True)
@@ -283,9 +287,9 @@ def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
 
 def _split(workload: Workload) -> LayerSplit:
     """How stages share the layers; Megatron-DeepSpeed has no words for unequal ones."""
-    stack, of_deepspeed = stack_of(workload.framework), (workload.framework or "").casefold() == "megatron-deepspeed"
-    uneven = stack in _UNEVEN_STAGES and not of_deepspeed
-    return LayerSplit(uneven, uneven and _UNEVEN_STAGES[stack], workload.laid_out_stages)
+    of_deepspeed = (workload.framework or "").casefold() == "megatron-deepspeed"
+    split = EVEN if of_deepspeed else _UNEVEN_STAGES.get(stack_of(workload.framework), EVEN)
+    return replace(split, laid_out=workload.laid_out_stages)
 
 
 def _most_stages(architecture: Architecture, framework: str | None) -> int:

@@ -35,6 +35,9 @@ def line(plan: str, current: dict, stack: Stack = "megatron", layers: int = 61) 
         ("Megatron-Bridge", "stage=16 remat=full", []),
         ("torchtitan", "stage=16", []),
         ("nanotron", "stage=16", []),
+        ("torchtitan", "stage=8 pipeline_repeats=2", []),
+        ("torchtitan", "stage=8 pipeline_repeats=4", ["layers"]),
+        ("nanotron", "stage=8 pipeline_repeats=2", ["layers"]),
         ("Megatron-Core", "stage=32", ["layers"]),  # two for each of the others leave none for the last
         ("Megatron-Core", "stage=16 pipeline_repeats=2", ["layers"]),
         ("Megatron-Core", "stage=16 remat=full.1/2", ["recomputed_layers"]),
