@@ -18,7 +18,9 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 @app.command()
 def add(
     id: Id,
-    overrides: Annotated[list[str] | None, typer.Argument(help="MaxText overrides: key=value …")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
