@@ -53,7 +53,10 @@ def recommend(
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
     if best.prediction.relative_step_time is None:
-        statement = f"Start with {first} ({best.plan}): it has the lowest predicted step time."
+        times = [one.prediction.step_time.value for one in proposals if one.prediction.step_time]
+        lowest = not times or min(times) == times[0]
+        why = "it has the lowest predicted step time" if lowest else "others are faster, and less likely to fit"
+        statement = f"Start with {first} ({best.plan}): {why}."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     gain = 1 - best.prediction.relative_step_time.value
     named = f"{first} ({_what_changes(best)})"
