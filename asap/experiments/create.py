@@ -1,7 +1,7 @@
 """A new experiment from what a user has: a configuration, a profile, and what is said on the command line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asap.core.errors import ConfigError, NotFoundError, PlanError
@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.measured_step import read_measured_step
+from asap.experiments.measured_step import TokensUnknownError, read_measured_step
 from asap.experiments.settings.unsaid import still_open
 from asap.experiments.stated_batch import completed_plan, plan_under_batch
 from asap.experiments.trackers.source import read_tracked
@@ -76,8 +76,16 @@ def create_experiment(
 
 
 def amend(experiment: Experiment, said: Statement) -> Experiment:
-    """Lay what a user says over a record; raises like :func:`create_experiment`."""
-    return _state_rest(_state_hardware(experiment, said), said)
+    """Lay what a user says over a record; raises like :func:`create_experiment`.
+
+    A log that counts tokens waits for the record that says how many a step has.
+    """
+    try:
+        return _state_rest(_state_hardware(experiment, said), said)
+    except TokensUnknownError:
+        if not _says_nothing(experiment):
+            raise
+        return amend(experiment, replace(said, step_time=None))
 
 
 def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
@@ -111,10 +119,22 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = _state_network(experiment, said.network)
     rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}
     if said.step_time is not None:
-        rest["measured"] = read_measured_step(said.step_time)
+        rest["measured"] = read_measured_step(said.step_time, _tokens_per_device(experiment))
     if profile is not None:
         rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
+
+
+def _says_nothing(experiment: Experiment) -> bool:
+    """Whether it is not yet read what runs."""
+    return experiment.model is None and experiment.workload.framework is None and experiment.profile_path is None
+
+
+def _tokens_per_device(experiment: Experiment) -> float | None:
+    """Of a step; ``None`` where batch, length or devices are not known."""
+    tokens = experiment.workload.tokens
+    devices = experiment.hardware.devices or (experiment.plan.devices if experiment.plan else None)
+    return tokens / devices if tokens and devices else None
 
 
 def _state_network(experiment: Experiment, text: str) -> Experiment:

@@ -15,10 +15,18 @@ from asap.experiments.step_log import StepLog
 
 _SAID = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|sec|seconds|ms|min)?", re.ASCII)
 _UNITS = {None: 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
+_WRITTEN = (
+    "MaxText writes 'completed step: 5, seconds: 2.31', Megatron-LM 'elapsed time per iteration (ms): 2310',"
+    " torchtitan 'step: 5 … tps: 1,234'"
+)
 _LARGEST_LOG = 50_000_000
 _FEWEST = 3
 _WARM = 1.1
 """A step of the warm-up takes this many times the median of the second half."""
+
+
+class TokensUnknownError(ConfigError):
+    """A log counts tokens a second, and how many a step has is not known."""
 
 
 class MeasuredStep(BaseModel):
@@ -44,8 +52,12 @@ class MeasuredStep(BaseModel):
         return f"{time}, the mean of {self.steps} steady steps ({spread}; {self.left_out} of the warm-up left out)"
 
 
-def read_measured_step(said: str) -> MeasuredStep:
-    """``2.31s``, ``2310 ms``, or the path of a log of MaxText, Megatron-LM or NeMo.
+def read_measured_step(said: str, tokens: float | None = None) -> MeasuredStep:
+    """``2.31s``, ``2310 ms``, or the path of a training log.
+
+    Args:
+        said: the one or the other.
+        tokens: of a device in a step, where they are known: torchtitan logs a rate.
 
     Raises:
         UsageError: it is neither a time nor a file.
@@ -61,10 +73,10 @@ def read_measured_step(said: str) -> MeasuredStep:
     if not is_file(path):
         where = f"--step-time {plain(said, 60)}"
         raise UsageError("is neither a time nor a log file", where=where, hint="write it like 2.31s, or give a log")
-    return read_log(path)
+    return read_log(path, tokens)
 
 
-def read_log(path: Path) -> MeasuredStep:
+def read_log(path: Path, tokens: float | None = None) -> MeasuredStep:
     """The steady steps of a training log: those behind the warm-up, of which the mean is taken.
 
     The warm-up ends with the last step of the first half that takes a tenth longer than the median of the second half
@@ -74,13 +86,17 @@ def read_log(path: Path) -> MeasuredStep:
         NotFoundError: there is no such file.
         ConfigError: it has no steps, or too few.
     """
-    log = StepLog()
+    log = StepLog(tokens)
     for line in read_text(path, _LARGEST_LOG).splitlines():
         log.feed(line)
     times = log.times
+    if not times and log.shows_rates:
+        hint = "say its batch, sequence and hardware, or the time itself"
+        raise TokensUnknownError(
+            "logs tokens a second, and the tokens of its step are not known", where=str(path), hint=hint
+        )
     if not times:
-        hint = "MaxText writes 'completed step: 5, seconds: 2.31', Megatron-LM 'elapsed time per iteration (ms): 2310'"
-        raise ConfigError("has no completed training step", where=str(path), hint=hint)
+        raise ConfigError("has no completed training step", where=str(path), hint=_WRITTEN)
     return steady_step(times, plain(path.name, 80), log.tokens_per_device, where=str(path))
 
 

@@ -28,6 +28,8 @@ class StepLog:
         self._tokens = tokens
         self._found: list[list[float]] = [[] for _ in (*_TIMES, _RATE)]
         self._counted: list[float] = []
+        self.shows_rates = False
+        """Whether a line has tokens a second in the stead of a time."""
 
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
@@ -37,9 +39,9 @@ class StepLog:
         for times, (pattern, unit) in zip(self._found, _TIMES, strict=False):
             if found := pattern.search(text):
                 return _keep(times, _number(found[1]) * unit)
-        if self._tokens and (found := _RATE.search(text)):
-            rate = _number(found[1].replace(",", ""))
-            return _keep(self._found[-1], self._tokens / rate if rate else 0.0)
+        if found := _RATE.search(text):
+            self.shows_rates, rate = True, _number(found[1].replace(",", ""))
+            return _keep(self._found[-1], self._tokens / rate if self._tokens and rate else 0.0)
         return False
 
     @property

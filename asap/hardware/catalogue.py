@@ -44,8 +44,9 @@ def identify_chip(name: str) -> Identified:
     found = find_chip(name)
     if found is None:
         names = known_chips()
-        near = difflib.get_close_matches(_key(name), names, n=_NEAREST, cutoff=0.4) or names
-        raise NotFoundError(f"unknown chip {plain(name, 60)!r}", hint=f"known are {', '.join(near)}")
+        near = difflib.get_close_matches(_key(name), names, n=_NEAREST, cutoff=0.4)
+        hint = f"the nearest are {', '.join(near)}" if near else f"known are {', '.join(names)}"
+        raise NotFoundError(f"unknown chip {plain(name, 60)!r}", hint=hint)
     return found
 
 

@@ -54,6 +54,10 @@ class Workload(BaseModel):
         description="layers that pipeline stages divide, where these are not the model's: without those that run before"
         " and after the pipeline (MaxText), with the embedding and the loss, each counted as one (Megatron)",
     )
+    laid_out_stages: tuple[Count, Count] | None = Field(
+        default=None,
+        description="pipeline stages, and virtual stages of each, whose numbers of layers the settings say",
+    )
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
     context_parallel: ContextParallel | None = Field(
         default=None, description="how devices that share a sequence attend to all of it"

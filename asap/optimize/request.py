@@ -25,6 +25,7 @@ from asap.plans.launchers import stack_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
+from asap.study.measurements import shortest_step
 from asap.study.open_study import reopen_study
 from asap.study.study import Study
 from asap.study.wishes import Wishes
@@ -121,7 +122,18 @@ class Request(BaseModel):
             folder=Path(self.folder),
             report=report,
             on_record=decisive(self.study.experiment.hyperparameters),
+            shortest=self._shortest,
         )
+
+    def _shortest(self, configuration: Configuration) -> float | None:
+        """Seconds of a step at an MFU of 100 %, where they are known."""
+        seconds, batch = (
+            shortest_step(self.study.experiment, self.study.slice),
+            self.study.experiment.workload.global_batch,
+        )
+        if seconds is None or batch is None:
+            return None
+        return seconds * (read(configuration)[0].global_batch or batch) / batch
 
     def _compiler(self, report: Callable[[str], None]) -> SeveralAtOnce:
         from asap.compiler.programs.options import CompileLimits, CompileOptions

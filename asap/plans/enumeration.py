@@ -55,6 +55,7 @@ def valid(table: Table, constraints: Constraints, like: Plan) -> NDArray[np.bool
         microbatches=like.microbatches or 1,
         pipeline_repeats=like.pipeline_repeats,
         experts_over=constraints.experts_over,
+        split=constraints.split,
     )
     passed = np.ones(len(table), dtype=bool)
     for rule in RULES:

@@ -25,6 +25,7 @@ from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import of_start, required
 from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primus_values, yaml_values
+from asap.plans.megatron.unequal_stages import in_words_of_core
 from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.megatron.written_arguments import command_line, to_arguments
 from asap.plans.nanotron import settings as nanotron
@@ -164,6 +165,7 @@ def launch_lines(
         arguments |= required(plan, current)
         arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
     arguments |= unsplit(plan, current) if stack == "nemo" else {}
+    arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)

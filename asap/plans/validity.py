@@ -12,11 +12,20 @@ from typing import Any
 from asap.core.errors import PlanError
 from asap.models import Architecture, Workload
 from asap.plans.launchers import stack_of
+from asap.plans.layer_split import EVEN, LayerSplit
 from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import AXES, Plan
 
 _COUNTS_LAYERS = ("megatron", "nemo", "bridge")
 """Stacks that say how many layers of a stage are recomputed."""
+_UNEVEN_STAGES: dict[str, LayerSplit] = {
+    "megatron": LayerSplit(uneven=True, said=True),
+    "bridge": LayerSplit(uneven=True, said=True),
+    "torchtitan": LayerSplit(uneven=True, virtual=True),
+    "nanotron": LayerSplit(uneven=True),
+}
+"""Stacks that take a last stage with fewer layers: Megatron's core (``num_layers_in_last_pipeline_stage`` of its
+``transformer_config.py``), torchtitan (``distributed/pipeline_parallel.py``), nanotron (``models/base.py``)."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class Constraints:
     counted_layers: int = 0
     sharded_width: int | None = None
     experts_over: tuple[str, ...] = ()
+    split: LayerSplit = EVEN
 
     @classmethod
     def of(
@@ -62,6 +72,7 @@ class Constraints:
             counted_layers=(layers or 0) if stack_of(workload.framework) in _COUNTS_LAYERS else 0,
             sharded_width=_sharded_width(architecture, workload.framework) if architecture else None,
             experts_over=workload.experts_over,
+            split=_split(workload),
         )
 
     def proven_by(self, incumbent: Plan) -> "Constraints":
@@ -89,10 +100,17 @@ class Degrees:
     pipeline_repeats: Any = 1
     recomputed_parts: Any = 1
     experts_over: tuple[str, ...] = ()
+    split: LayerSplit = EVEN
 
     @classmethod
-    def of(cls, plan: Plan, experts_over: tuple[str, ...] = ()) -> "Degrees":
-        """The degrees of one plan over both networks; ``experts_over``: axes beside its own over which experts lie."""
+    def of(cls, plan: Plan, experts_over: tuple[str, ...] = (), split: LayerSplit = EVEN) -> "Degrees":
+        """The degrees of one plan over both networks.
+
+        Args:
+            plan: it.
+            experts_over: axes beside its own over which experts lie.
+            split: how its stages may share the layers.
+        """
         totals = {axis: plan.degree(axis) for axis in AXES}
         return cls(
             **totals,
@@ -102,6 +120,7 @@ class Degrees:
             pipeline_repeats=plan.pipeline_repeats,
             recomputed_parts=recomputed_parts(plan),
             experts_over=experts_over,
+            split=split,
         )
 
     @property
@@ -196,13 +215,13 @@ RULES = (
     Rule(
         "layers",
         "layers",
-        lambda d, n: n % (d.stage * d.pipeline_repeats) == 0,
+        lambda d, n: d.split.holds(n, d.stage, d.pipeline_repeats),
         "{fact} layers do not divide into {stage} stages times pipeline_repeats={pipeline_repeats}",
     ),
     Rule(
         "recomputed_layers",
         "counted_layers",
-        lambda d, n: n % (d.stage * d.pipeline_repeats * d.recomputed_parts) == 0,
+        lambda d, n: (d.recomputed_parts == 1) | (n % (d.stage * d.pipeline_repeats * d.recomputed_parts) == 0),
         "remat recomputes no whole number of layers: {fact} in {stage} stages x pipeline_repeats={pipeline_repeats}",
     ),
     Rule(
@@ -229,7 +248,7 @@ class Violation:
 
 def violations(plan: Plan, constraints: Constraints) -> list[Violation]:
     """Every rule that the plan is known to break; empty if it can run as far as is known."""
-    degrees = Degrees.of(plan, constraints.experts_over)
+    degrees = Degrees.of(plan, constraints.experts_over, constraints.split)
     broken = []
     for rule in RULES:
         fact = plan.global_batch if rule.name == "batch" and plan.global_batch else getattr(constraints, rule.needs)
@@ -264,6 +283,13 @@ def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
     """
     repeats = stack_of(framework) not in ("torchtitan", "nanotron", "nemo", "deepspeed")
     return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
+
+
+def _split(workload: Workload) -> LayerSplit:
+    """How stages share the layers; Megatron-DeepSpeed has no words for unequal ones."""
+    of_deepspeed = (workload.framework or "").casefold() == "megatron-deepspeed"
+    split = EVEN if of_deepspeed else _UNEVEN_STAGES.get(stack_of(workload.framework), EVEN)
+    return replace(split, laid_out=workload.laid_out_stages)
 
 
 def _most_stages(architecture: Architecture, framework: str | None) -> int:

@@ -100,6 +100,7 @@ class ConfigurationGrid:
             pipeline_repeats=np.where(stages > 1, repeats, 1),
             recomputed_parts=self._along("remat", recomputed_parts),
             experts_over=constraints.experts_over,
+            split=constraints.split,
         )
         passed = (micro >= 1) & (micro == np.floor(micro))
         first = np.arange(repeats.size).reshape(repeats.shape) == 0

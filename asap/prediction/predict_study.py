@@ -19,6 +19,8 @@ FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the mod
 KNOWN_AXES = ("replica", "data", "seq", "model")
 STAGED = ("megatron", "nemo", "bridge", "torchtitan", "nanotron")
 """Stacks in which a pipeline is a setting, and changes no code."""
+_LIKELY_TO_FIT = 0.85
+"""Share of HBM that a plan may fill by the model and still be likely to fit."""
 _OF_MEGATRON, _MICRO_BATCH = ("megatron", "nemo", "bridge"), "micro_batch_size"
 REPLICATED = ("megatron", "nemo", "bridge", "nanotron")
 """Stacks whose data parallelism replicates parameters, unless the incumbent shards them."""
@@ -77,6 +79,20 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
         split = MeasuredSplit.of(study.profile, study.shares)
         return [predict_from_profile(plan, study.plan, study.profile, split) for plan in plans]
     raise _insufficient(study)
+
+
+def with_settings(study: Study, plan: Plan) -> Plan:
+    """A plan with the recomputation and the microbatches that it is predicted with, where the run says all that decides
+    them; else as it is."""
+    from asap.prediction.step_model.recomputation import candidate_microbatches, infer_remat
+
+    model, workload, hardware = study.experiment.model, study.experiment.workload, study.slice
+    if model is None or model.missing() or hardware is None or not workload.tokens or not workload.global_batch:
+        return plan
+    if plan.microbatches is None and plan.degree("stage") > 1:
+        plan = plan.model_copy(update={"microbatches": max(workload.global_batch // plan.batch_shards, 1)})
+    counts = candidate_microbatches(plan, workload)
+    return infer_remat(plan, model, workload, hardware, counts, _LIKELY_TO_FIT)
 
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:

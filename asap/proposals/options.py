@@ -16,6 +16,7 @@ from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.prediction.step_model.encoding.stack import accumulates_whole
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.search import search
@@ -24,6 +25,9 @@ from asap.study.wishes import Wishes
 
 NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
 """Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""
+SETTING = "setting"
+SHARDED_GRADIENTS = "accelerator_config: {gradient_accumulation_kwargs: {sync_each_batch: true}}"
+"""Of Hugging Face's Trainer (transformers, ``AcceleratorConfig``) and of Axolotl, which hands it on."""
 TIMES_MORE_CHIPS = (2, 4, 8, 16)
 PARTS_OF_BATCH = (2, 4, 8)
 _LOOKED_AT = 500
@@ -35,7 +39,7 @@ class Option(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    changes: str = Field(description="numerics, batch or chips")
+    changes: str = Field(description="a setting, numerics, batch or chips")
     plan: Plan
     statement: str
     tokens_per_second: float | None = Field(default=None, description="over those of the plan that runs")
@@ -49,8 +53,23 @@ def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
     bare = replace(study, profile=None)
     now = expect(bare, [study.plan])[0]
     if not incumbent.memory.fits:
-        return (*_on_request(bare), *_smaller_batch(bare), *_more_chips(bare))
+        return (*_sharded_gradients(bare), *_on_request(bare), *_smaller_batch(bare), *_more_chips(bare))
     return (*_precision(bare, now), *_batch(bare, now))
+
+
+def _sharded_gradients(study: Study) -> Iterator[Option]:
+    """What runs now, or the best that then fits, with gradients that the Trainer shards in every microbatch."""
+    assert study.plan is not None
+    if not accumulates_whole(study.experiment.workload) or (study.plan.microbatches or 1) == 1:
+        return
+    sharded = _with_workload(study, sync_each_batch=True)
+    (present,) = expect(sharded, [study.plan])
+    fits = present.memory is not None and present.memory.fits
+    found = present if fits else _best(sharded)
+    if found is not None:
+        what = "what runs now" if fits else str(found.plan)
+        statement = f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS}) {what} fits, {_costs(found)}."
+        yield Option(changes=SETTING, plan=found.plan, statement=statement)
 
 
 def _on_request(study: Study) -> Iterator[Option]:

@@ -3,11 +3,13 @@
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.proposals.options import SETTING, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.trials import OfferedTrial
 
+_SETTING_FIRST = "Start with a setting, not with a plan: gradients that are sharded in every microbatch (below)."
 _OFFLOAD_LESS = (
     "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
     " cheaper than its copy. Give architecture, batch and sequence to learn which tensors."
@@ -51,7 +53,10 @@ def recommend(
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
     if best.prediction.relative_step_time is None:
-        statement = f"Start with {first} ({best.plan}): it has the lowest predicted step time."
+        times = [one.prediction.step_time.value for one in proposals if one.prediction.step_time]
+        lowest = not times or min(times) == times[0]
+        why = "it has the lowest predicted step time" if lowest else "others are faster, and less likely to fit"
+        statement = f"Start with {first} ({best.plan}): {why}."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     gain = 1 - best.prediction.relative_step_time.value
     named = f"{first} ({_what_changes(best)})"
@@ -79,6 +84,13 @@ def with_trial(advice: Recommendation, trial: OfferedTrial | None, situation: Si
     less = f"the step takes {format_percent(trial.gain)} less time with it"
     statement = f"Keep the plan, and test {trial.title}: modelled, {less}."
     return advice.model_copy(update={"statement": statement})
+
+
+def with_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
+    """Advice that names a setting first with which what runs needs less, where it does not fit."""
+    if not any(option.changes == SETTING for option in options):
+        return advice
+    return Recommendation(first=None, keep_incumbent=False, statement=_SETTING_FIRST)
 
 
 def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first: str, start: str) -> Recommendation:

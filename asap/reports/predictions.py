@@ -26,6 +26,9 @@ _LEGEND = {
     "outside region": "how far from the runs that the model was fitted to, 0 among them",
     "doublings": "factors of two between a mesh and that of now",
 }
+_NARROW = 120
+"""Columns of a terminal below which figures are folded for the plan's sake, and distances left out."""
+_FOLDED = {"step time (90 % interval)": 9, "HBM": 8}
 _FIGURE = re.compile(r"\d[\d.]*")
 
 
@@ -35,8 +38,10 @@ def print_predictions(
     """One line per plan, below the one that runs if it is given; with at most three plans, their parts as well."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
     distances = {name: read for name, read in _DISTANCES.items() if any(read(p) is not None for p in predictions)}
+    narrow = console.width < _NARROW
+    distances = {} if narrow else distances
     for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", max_width=_FOLDED.get(column) if narrow else None)
     if now is not None:
         named = "start" if is_start(study.experiment) else "now"
         table.add_row(

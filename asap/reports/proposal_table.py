@@ -26,7 +26,7 @@ def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
 def order_sentence(analysis: Analysis) -> str:
     """What decides between the proposals."""
     if analysis.incumbent is None:
-        return "Ordered by step time."
+        return "Ordered by step time over P(fits)." if _is_tight(analysis) else "Ordered by step time."
     added = _precedents(analysis)
     if phrases.is_assumed(analysis):
         odds = ", weighed with P(fits)" if _is_tight(analysis) else ""

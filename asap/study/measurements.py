@@ -107,16 +107,29 @@ def _check_speed(profile: Profile, hardware: Slice, experiment: Experiment) -> l
     seconds, flops = profile.kpis.step_time_s, _least_flops(experiment)
     if not seconds or flops is None:
         return []
-    peaks = hardware.chip.peak_flops
-    peak = peaks.get(experiment.workload.precision or "", max(peaks.values()))
-    share = flops / (seconds * hardware.chips * peak)
-    if share > _ROUNDING:
-        step = f"a step of {format_seconds(seconds)} would be an MFU of {format_percent(share, 0)}"
+    if impossible := beyond_hardware(seconds, shortest_step(experiment, hardware)):
         raise ConfigError(
-            f"{step} for this model and batch: it is of another run", where=f"measured step of {experiment.id}",
+            f"{impossible}: it is of another run", where=f"measured step of {experiment.id}",
             hint="correct model, batch, sequence or hardware, or give the measurement of this run",
         )  # fmt: skip
     return _check_flops(profile, flops / hardware.devices)
+
+
+def shortest_step(experiment: Experiment, hardware: Slice | None) -> float | None:
+    """Seconds of a step at an MFU of 100 %; ``None`` where model, batch, length or hardware are not known."""
+    flops = _least_flops(experiment)
+    if flops is None or hardware is None:
+        return None
+    peaks = hardware.chip.peak_flops
+    return flops / (hardware.chips * peaks.get(experiment.workload.precision or "", max(peaks.values())))
+
+
+def beyond_hardware(seconds: float, shortest: float | None) -> str | None:
+    """What is impossible about a step time; ``None`` if nothing is."""
+    if shortest is None or shortest / seconds <= _ROUNDING:
+        return None
+    share = format_percent(shortest / seconds, 0)
+    return f"a step of {format_seconds(seconds)} would be an MFU of {share} for this model and batch"
 
 
 def _check_flops(profile: Profile, needed: float) -> list[str]:

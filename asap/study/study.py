@@ -164,7 +164,8 @@ def _check_stack(experiment: Experiment, hardware: Slice | None) -> tuple[str, .
 def _check_incumbent(study: Study) -> tuple[str, ...]:
     if study.plan is None:
         return ()
-    broken = violations(study.plan, study.constraints)
+    on_record = replace(study.constraints, split=study.constraints.split.on_record())
+    broken = violations(study.plan, on_record)
     fatal = next((v for v in broken if v.rule in {"devices", "slices"}), None)
     if fatal is not None:
         raise PlanError(fatal.sentence, where=f"plan of {study.experiment.id}", hint=f"it is {study.plan}")

@@ -170,6 +170,24 @@ def test_a_mixture_of_experts_has_no_start_under_megatron(asap, tmp_path):
 
 
 @pytest.mark.slow
+def test_where_no_plan_is_known_lines_say_what_is_predicted_and_odds_to_fit_count(asap, tmp_path):
+    path = tmp_path / "config.json"
+    mixture = {"model_type": "mixtral", "num_local_experts": 64, "num_experts_per_tok": 4}
+    path.write_text(json.dumps(MODEL | mixture))
+    said = ["workload.framework=Megatron-LM", "--hardware", "h100-128", "--batch", "512", "--sequence", "4096"]
+    proposals = analysis(asap("analyze", str(path), *said, "--format", "json"))["proposals"]
+    assert len(proposals) > 1
+    for one in proposals:
+        assert one["plan"]["remat"]
+        assert "--micro-batch-size" in one["overrides"]["megatron"]
+        full = "--recompute-granularity full" in one["overrides"]["megatron"]
+        assert full == (one["plan"]["remat"] == "full")
+    predicted = [one["prediction"] for one in proposals]
+    over_odds = [one["step_time"]["value"] / one["memory"]["probability_fits"] for one in predicted]
+    assert over_odds == sorted(over_odds)
+
+
+@pytest.mark.slow
 def test_a_stated_plan_takes_the_place_of_the_start(asap, model):
     said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--plan", "data=8 model=4"]
     found = analysis(asap("analyze", *said, "--format", "json"))
@@ -244,6 +262,7 @@ def test_a_line_for_torchtitan_is_whole_where_there_is_no_configuration_to_chang
 def test_a_start_that_nothing_beats_is_advised_with_its_line(asap, tmp_path):
     path = tmp_path / "config.json"
     larger = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
+    larger["tie_word_embeddings"] = True  # which torchtitan splits into no stages
     path.write_text(json.dumps(MODEL | larger))
     said = [str(path), "workload.framework=torchtitan", "--hardware", "h100-24", "--batch", "24", "--sequence", "4096"]
     found = analysis(asap("analyze", *said, "--format", "json"))

@@ -70,9 +70,19 @@ def test_a_setting_is_set_shown_and_checked(asap, tmp_path, monkeypatch):
     assert "is read" in asap("config", "path").out
     monkeypatch.setenv("ASAP_MAX_CALLS", "7")
     assert "ASAP_MAX_CALLS" in asap("config", "show").out
-    assert asap("config", "set", "nonsense", "1").code == 2
+    unknown = asap("config", "set", "nonsense", "1")
+    assert (unknown.code, unknown.err) == (2, "asap: nonsense: no such setting (asap config show lists them)\n")
     assert asap("config", "set", "max_calls", "many").code == 2
     assert "nonsense" not in file.read_text()
+
+
+@pytest.mark.parametrize("option", ["--batch", "--sequence", "--slices"])
+@pytest.mark.parametrize("command", ["analyze", "predict"])
+def test_a_count_that_no_job_has_is_refused_by_its_option(asap, command, option):
+    for count in ("100000000000", "9" * 30):
+        done = asap(command, "llama-8b-too-large", option, count)
+        assert done.code == 2
+        assert f"Invalid value for '{option}'" in done.err
 
 
 def test_how_much_is_said(asap, monkeypatch):

@@ -1,3 +1,4 @@
+import io
 import json
 from pathlib import Path
 
@@ -118,3 +119,23 @@ def test_what_data_was_taken_for_is_said_where_it_could_be_mistaken(asap):
     assert "data is FSDP here" in done.err
     assert "data = FSDP, model = tensor parallelism" in done.out
     assert "FSDP here" not in asap("predict", "paper-v6e-16", "--plan", "fsdp=8 tensor=2").err
+
+
+def test_words_of_a_plan_stay_whole_in_a_narrow_terminal():
+    from rich.console import Console
+
+    from asap.experiments import ExperimentStore
+    from asap.plans import Plan
+    from asap.prediction.predict_study import expect
+    from asap.reports.predictions import print_predictions
+    from asap.study.open_study import open_study
+
+    study = open_study("llama-8b-tensor-16", ExperimentStore(), lambda record: record)
+    plan = Plan.parse("data=256 microbatches=1 remat=qkv+context+out+gate+up offload=activations")
+    narrow = Console(width=80, file=io.StringIO(), record=True)
+    print_predictions(study, expect(study, [plan]), narrow)
+    printed = narrow.export_text()
+    words = printed.split()
+    assert set(str(plan).split()) <= {*words}
+    assert "fits" in words
+    assert max(map(len, printed.split("axes:")[0].splitlines())) <= 80

@@ -64,6 +64,12 @@ def test_fsdp_with_tensors_split_and_replicas_of_the_shards(read):
     }  # fmt: skip
 
 
+def test_gradients_that_are_scattered_in_every_microbatch(read):
+    syncs = "accelerator_config: {gradient_accumulation_kwargs: {sync_each_batch: true}}\n"
+    assert read("a.yaml", TUNING + SHARDED, hardware="h100-16").workload.sync_each_batch is None
+    assert read("b.yaml", TUNING + SHARDED + syncs, hardware="h100-16").workload.sync_each_batch is True
+
+
 def test_replicas_without_fsdp_and_the_first_version_of_its_settings(read):
     alone = read("alone.yaml", TUNING, "gradient_checkpointing=false", hardware="h100-8")
     assert (str(alone.plan), alone.workload.zero_stage) == ("replica=8 microbatches=4 remat=none", 0)

@@ -49,6 +49,7 @@ def test_json_is_read_as_json(write):
         ("? [1, 2]\n: 3\n", r"run\.yml:1: has a key that is not a word"),
         ("- 1\n- 2\n", "holds no mapping"),
         ("", "holds no mapping"),
+        ("\n", "is empty"),
         ("just text", "holds no mapping"),
         ("a: 1\n---\nb: 2\n", "is not YAML"),
         ("[" * 100_000, "nested too deeply"),

@@ -115,6 +115,11 @@ def test_the_compile_topology_is_the_hardware_where_none_is_said(read):
         read(SMALL, "compile_topology=v99-4", hardware=None)
 
 
+def test_a_length_below_zero_is_refused(read):
+    with pytest.raises(ConfigError, match=r"max_target_length must be a positive whole number, not -5"):
+        read(SMALL, "max_target_length=-5")
+
+
 def test_gpus_split_into_domains_by_their_dcn_axes(read):
     experiment = read(
         SMALL, "ici_fsdp_parallelism=2", "dcn_fsdp_parallelism=8", "dcn_data_parallelism=1", hardware="h100-64"

@@ -3,7 +3,10 @@
 import pytest
 
 from asap.core.errors import AsapError, ConfigError, UsageError
+from asap.experiments import Experiment
+from asap.experiments.create import Statement, amend
 from asap.experiments.measured_step import read_measured_step
+from asap.models import Workload
 
 LINE = "I0804 metrics.py:196] completed step: {n}, seconds: {s}, TFLOP/s/device: 9.1, Tokens/s/device: {t}, loss: 9"
 
@@ -41,6 +44,27 @@ def test_a_slow_step_later_is_part_of_the_spread(log):
 def test_a_log_of_megatron(log):
     line = " iteration {n}/ 500 | consumed samples: 1 | elapsed time per iteration (ms): {s} | learning rate: 1 |"
     assert read_measured_step(log([90000.0, 1200.5, 1199.5, 1200.0], line)).seconds == pytest.approx(1.2)
+
+
+TITAN = "step: {n}  loss:  8.1  memory: 62.1GiB(77%)  tps: {t:,.0f}  tflops: 350.1"
+
+
+def test_a_log_of_torchtitan_counts_tokens(log):
+    path = log([9.0, 2.0, 2.0, 2.0], TITAN, 8192)
+    assert read_measured_step(path, 8192).seconds == pytest.approx(2.0)
+    with pytest.raises(ConfigError, match="tokens of its step are not known"):
+        read_measured_step(path)
+
+
+def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
+    stated = Statement(hardware="h100-8", step_time=log([9.0, 2.0, 2.0, 2.0], TITAN, 8192))
+    before = amend(Experiment(id="x"), stated)
+    assert (before.measured, before.hardware.devices) == (None, 8)
+    workload = Workload(global_batch=16, sequence_length=4096, framework="torchtitan")
+    read = amend(before.model_copy(update={"workload": workload}), stated)
+    assert read.measured.seconds == pytest.approx(2.0)
+    with pytest.raises(ConfigError, match="tokens of its step are not known"):
+        amend(Experiment(id="x", workload=Workload(framework="torchtitan")), stated)
 
 
 @pytest.mark.parametrize(

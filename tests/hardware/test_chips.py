@@ -112,6 +112,10 @@ def test_a_name_that_leaves_the_memory_open_is_noted(name: str) -> None:
 def test_an_unknown_chip_is_refused_with_the_nearest_names() -> None:
     with pytest.raises(NotFoundError, match=r"unknown chip 'h10'.*h100"):
         load_chip("h10")
+    with pytest.raises(NotFoundError, match=r"the nearest are v4"):
+        load_chip("v9")
+    with pytest.raises(NotFoundError, match=r"known are a100.*v6e"):
+        load_chip("qqq")
 
 
 def test_a_chip_of_ones_own_is_found_and_goes_before_a_bundled_one(own_chips: Path) -> None:

@@ -202,6 +202,16 @@ def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_trie
     assert found.configuration != "0"
 
 
+def test_what_runs_now_is_tried_again_where_it_was_lost():
+    proposer = ModelGuided(line([3.0, 1.0, 2.0]), KERNEL, first="0")
+    lost = [died(number, 0, "lost", Code.INTERRUPTED) for number in (1, 2, 3)]
+    proposed = [proposer.propose(lost[:count]) for count in range(4)]
+    assert [each.configuration for each in proposed if each] == ["0", "0", "0", "1"]
+    known = ModelGuided(line([3.0, 1.0, 2.0]), KERNEL, first="0", known=(Result("0", 3.0, 0.0, 1),))
+    assert (found := known.propose([])) is not None
+    assert found.configuration == "1"
+
+
 def test_noise_that_leaves_the_winner_open_is_measured_again():
     proposer = ModelGuided(line([1.0, 1.01]), KERNEL)
     tries = [done(1, 0, 1.0, 0.05), done(2, 1, 1.01, 0.05)]

@@ -70,8 +70,16 @@ def test_what_dies_dies_with_a_reason(tmp_path, mode, status, code, says):
 def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     outcome = evaluator("good").evaluate(PLAN, tmp_path)
     assert (outcome.status, outcome.feedback) == ("done", ())
-    assert outcome.step_time_s == pytest.approx(0.1 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
+    assert outcome.step_time_s == pytest.approx(2.5 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
     assert 10 <= (outcome.steps or 0) < 40
+
+
+def test_a_step_that_no_hardware_takes_does_not_count(tmp_path):
+    tried = RunEvaluator(**{**vars(evaluator("silent")), "shortest": lambda configuration: 1.5})
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.step_time_s) == ("failed", None)
+    assert [found.code for found in outcome.feedback] == [Code.WRONG_RESULT]
+    assert "a step of 1.00 s would be an MFU of 150 %" in outcome.feedback[0].explanation
 
 
 @pytest.mark.parametrize(
@@ -303,6 +311,27 @@ def test_a_command_that_takes_no_overrides_is_refused():
 def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):
     assert words(overrides) == arguments
     assert asked_settings(overrides) == settings
+
+
+@pytest.mark.parametrize(
+    ("start", "status"),
+    [
+        ("echo '  swiglu ....... True'; ", "failed"),
+        ("echo '  swiglu ....... False'; ", "done"),
+        ("test {without} = '--swiglu --recompute-activations' || exit 3; ", "done"),
+        ("echo '  recompute_granularity ... selective'; ", "failed"),
+        ("echo '  recompute_granularity ... None'; ", "done"),
+    ],
+)
+def test_an_option_that_a_try_leaves_out_is_not_there(tmp_path, start, status):
+    tried = evaluator("", start=f'{start}"{sys.executable}" "{TRAINER}" silent {{overrides}}')
+    words = "--micro-batch-size=2 # without --swiglu --recompute-activations  # with X other than 1"
+    tried = RunEvaluator(**{**vars(tried), "overrides": lambda plan: Overrides(megatron=words)})
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert outcome.status == status
+    if status == "failed":
+        (found,) = outcome.feedback
+        assert (found.code, "leaves it out" in found.explanation) == (Code.IGNORED_OVERRIDE, True)
 
 
 def test_a_change_of_two_files_is_no_change_of_one():

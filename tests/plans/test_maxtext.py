@@ -282,6 +282,25 @@ def test_a_ring_of_one_device_is_none(strategy):
     assert "context_parallel_strategy" not in to_overrides(Plan.parse("data=4 seq=2"), current)
 
 
+@pytest.mark.parametrize(
+    ("beside", "ring"),
+    [
+        ({}, True),
+        ({"packing": False}, False),
+        ({"dataset_type": "synthetic"}, False),
+        ({"attention": "flash"}, False),
+        ({"context_parallel_strategy": "ring"}, False),
+    ],
+)
+def test_packed_sequences_are_attended_to_across_gpus_on_a_ring(beside, ring):
+    settings = {"ici_fsdp_parallelism": 8, "attention": "cudnn_flash_te"} | beside
+    said = to_overrides(Plan.parse("data=4 seq=2"), settings)
+    assert (said.get("context_parallel_strategy") == "ring") == ring
+    assert "context_parallel_strategy" not in to_overrides(
+        Plan.parse("data=4 replica=2"), {"attention": "cudnn_flash_te"}
+    )
+
+
 def test_fp8_with_scales_of_earlier_steps_accumulates_no_gradients():
     current = {"ici_fsdp_parallelism": 8, "quantization": "fp8"}
     with pytest.raises(PlanError, match="accumulates no gradients with quantization=fp8"):

@@ -17,7 +17,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.options import options
 from asap.proposals.propose import draft, propose
-from asap.proposals.recommend import recommend
+from asap.proposals.recommend import recommend, with_options
 from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import MEASURABLE, changes_of, choose
 from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
@@ -270,6 +270,20 @@ def test_where_nothing_fits_more_chips_and_other_numerics_are_named():
     assert not found.recommendation.keep_incumbent
     statements = [option.statement for option in options(study, ranked.incumbent)]
     assert any(" chips" in statement and "fits" in statement for statement in statements)
+
+
+@pytest.mark.parametrize(("framework", "first"), [("Accelerate FSDP", "setting"), ("torchtitan", None)])
+def test_whole_gradients_are_sharded_before_anything_else_is_changed(framework, first):
+    study = run("data=64 microbatches=4 remat=full", "llama2-70b", "h100-64", 256, 4096, framework)
+    ranked = rank_candidates(study, priors={})
+    offered = options(study, ranked.incumbent)
+    assert next((option.changes for option in offered if option.changes == "setting"), None) == first
+    if first:
+        assert not ranked.incumbent.memory.fits
+        assert re.search(r"sync_each_batch: true.* what runs now fits, with \d+\.\d GiB of 80", offered[0].statement)
+        kept = recommend((), ranked.considered)
+        assert "sharded in every microbatch" in with_options(kept, offered).statement
+        assert with_options(kept, offered[1:]) == kept
 
 
 @pytest.mark.filterwarnings("error")

@@ -8,6 +8,7 @@ from asap.proposals import ProposalSet
 from asap.proposals.options import options
 from asap.proposals.propose import no_proposals, propose
 from asap.proposals.reasons.cite import cite
+from asap.proposals.recommend import with_options
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.situation import TOO_TIGHT
@@ -34,5 +35,8 @@ def cited_proposals(ranked: RankedCandidates, picked: Sequence[Candidate] | None
 
 def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalSet:
     """The proposals with what would take more, where they leave something to wish."""
-    wanting = proposals.situation is not None and proposals.situation.name in (*TOO_TIGHT, "well_set")
-    return proposals.model_copy(update={"options": options(ranked.study, ranked.incumbent)}) if wanting else proposals
+    if proposals.situation is None or proposals.situation.name not in (*TOO_TIGHT, "well_set"):
+        return proposals
+    found = options(ranked.study, ranked.incumbent)
+    advice = with_options(proposals.recommendation, found)
+    return proposals.model_copy(update={"options": found, "recommendation": advice})

@@ -7,6 +7,7 @@ import typer
 
 from asap.cli.analysis.report import write_report
 from asap.cli.shared.completion import experiments, plan_terms
+from asap.cli.shared.counts import Batch, Sequence, Slices
 from asap.cli.shared.output import ALLOW, NETWORK, STEP_TIME, Format, console, warn
 from asap.cli.shared.progress import progress
 from asap.cli.shared.usage import say_usage
@@ -34,9 +35,9 @@ def analyze(
     hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
     network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
-    slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
-    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    slices: Slices = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     model: Annotated[
         str | None,

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from asap.cli.shared.completion import experiments, session_names
+from asap.cli.shared.counts import Batch, Sequence
 from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, print_json, warn
 from asap.cli.shared.progress import progress
 
@@ -47,8 +48,8 @@ def run(
         list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
     ] = None,
     hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
-    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
     evaluate: Annotated[
         Literal["model", "compiler", "run"],
         typer.Option(help="What evaluates a configuration: the model, the TPU compiler, or runs of your command."),
@@ -58,7 +59,9 @@ def run(
     ] = None,
     command: Annotated[
         str | None,
-        typer.Option(help="What starts a run: './train.sh {overrides}'; also {config}, {plan}, {try}, {folder}."),
+        typer.Option(
+            help="What starts a run: './train.sh {overrides}'; also {config}, {without}, {plan}, {try}, {folder}."
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML: {config} is a copy with a try's settings.")

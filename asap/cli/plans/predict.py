@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.completion import experiments, plan_terms
+from asap.cli.shared.counts import Batch, Sequence, Slices
 from asap.cli.shared.output import ALLOW, NETWORK, STEP_TIME, Plain, console, print_json, warn_about_data
 from asap.cli.shared.progress import progress
 
@@ -36,9 +37,9 @@ def predict(
     hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64, 8x p5.48xlarge …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
     network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
-    slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
-    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    slices: Slices = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
     plan: Annotated[
         list[str] | None,
         typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from asap.cli.shared.completion import experiments
+from asap.cli.shared.counts import Batch, Sequence
 from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
 from asap.cli.shared.progress import progress
 
@@ -50,8 +51,8 @@ def verify(
         str | None, typer.Option(help="Compile for another slice than the one on record, e.g. v5e-256.")
     ] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis, e.g. 16x16.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
-    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",

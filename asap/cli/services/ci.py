@@ -39,7 +39,7 @@ def check(
     ] = "HEAD",
     config: Annotated[
         list[str] | None,
-        typer.Option(help="Pattern of configurations, 'configs/**/*.yml'; may be strongest_precedent."),
+        typer.Option(help="Pattern of configurations, 'configs/**/*.yml'; may be repeated."),
     ] = None,
     experiments: Annotated[
         Path | None, typer.Option(help="Folder of experiment records to link configurations to.")

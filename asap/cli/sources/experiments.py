@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from asap.cli.shared.completion import experiments
+from asap.cli.shared.counts import Batch, Sequence, Slices
 from asap.cli.shared.output import NETWORK, STEP_TIME, Plain, console, print_json, print_table, warn
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
@@ -17,7 +18,9 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 @app.command()
 def add(
     id: Id,
-    overrides: Annotated[list[str] | None, typer.Argument(help="MaxText overrides: key=value …")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -36,9 +39,9 @@ def add(
     hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64, 8x p5.48xlarge …")] = None,
     topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
     network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
-    slices: Annotated[int | None, typer.Option(min=1, help="Slices of the job.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Sequences in a step, whole job.")] = None,
-    sequence: Annotated[int | None, typer.Option(min=1, help="Tokens in a sequence.")] = None,
+    slices: Slices = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
     step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     goodput: Annotated[float | None, typer.Option(min=0, max=1, help="Productive share of the wall time.")] = None,
     description: Annotated[str | None, typer.Option(help="What this run is.")] = None,

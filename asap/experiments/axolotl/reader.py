@@ -6,6 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
+from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR
 from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
@@ -36,9 +37,10 @@ _READ = frozenset(
         axolotl.SHARD, axolotl.REPLICATE, axolotl.TENSOR, axolotl.CONTEXT, axolotl.EXPERT, axolotl.MICRO_BATCH,
         axolotl.ACCUMULATION, axolotl.RECOMPUTE, axolotl.OFFLOAD_ACTIVATIONS, axolotl.FSDP, axolotl.FSDP_CONFIG,
         _MODEL, _SEQUENCE, _CONFIG, *_OTHER_TRAINING, "bf16", "bfloat16", "fp16", "float16", "fp8", "optimizer",
-        "sample_packing", "pad_to_sequence_len",
+        "sample_packing", "pad_to_sequence_len", ACCELERATOR,
     ]
 )  # fmt: skip
+_SYNCS = "accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _INTEGRATIONS = "axolotl.integrations."
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _OFF = ("", "none", "false", "0")
@@ -108,6 +110,7 @@ def _with_fsdp(settings: StackSettings, path: Path, experiment: Experiment) -> E
         weight_precision="bf16" if _keeps_bf16(settings, sharded) else None,
         framework=FRAMEWORK,
         zero_stage=3 if sharded else 0,
+        sync_each_batch=settings.flag(_SYNCS) if sharded and _SYNCS in settings else None,
     )
     return experiment.model_copy(
         update={

@@ -84,8 +84,14 @@ class MaxTextSettings(Mapping[str, Any]):
         return self._number(key, whole_number)
 
     def positive(self, key: str) -> int | None:
-        """A whole number above zero; zero and -1 mean none in MaxText."""
+        """A whole number above zero; zero and -1 mean none in MaxText.
+
+        Raises:
+            ConfigError: it is below.
+        """
         value = self.whole(key)
+        if value is not None and value < -1:
+            raise self._wrong(key, "a positive whole number")
         return value if value is not None and value > 0 else None
 
     def number(self, key: str) -> float | None:

@@ -27,6 +27,7 @@ from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.megatron.arguments import experts_over, from_arguments, words_of
 from asap.plans.megatron.numbered_layers import LAYER_IDS, numbered_layers
+from asap.plans.megatron.unequal_stages import lays_out_stages
 from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
@@ -135,6 +136,10 @@ def read_megatron(
         plan, more = _plan(settings, hardware.devices, model.layers, batch, hint)
     notes += more
     workload = workload_of(settings, framework, batch, unsettled, model.layers)
+    if plan is not None:
+        stages = (plan.degree("stage"), plan.pipeline_repeats)
+        laid_out = lays_out_stages(settings, model.layers, *stages)
+        workload = workload.model_copy(update={"laid_out_stages": stages if laid_out else None})
     if _OPTIMIZER in unsettled:
         notes += (f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another",)
     if plan is not None and unsettled & _RECOMPUTATION:

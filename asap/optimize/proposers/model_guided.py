@@ -48,12 +48,16 @@ class ModelGuided:
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         """The next configuration; ``None`` where none is left that may be faster."""
-        if not tries and not self.known and self.first is not None and self.first in self.prior.index:
+        if self._only_lost_the_first(tries) and not self.known and self.first in self.prior.index:
             place = self.prior.index[self.first]
-            if self._fits(())[place] >= LIKELY:
+            if self._fits(())[place] >= LIKELY and not self._tried(tries)[place]:
                 return self._suggestion(place, self.belief(tries), "what runs now, to compare with", None)
         found = self._found(tries)
         return self._again(found, tries) or self._repair(found, tries) or self._new(found, tries)
+
+    def _only_lost_the_first(self, tries: Sequence[Try]) -> bool:
+        """Whether nothing was tried but what runs now, and that was lost."""
+        return all(t.configuration == self.first and t.outcome and t.outcome.status == "lost" for t in tries)
 
     def repaired(self, outcome: Outcome, configuration: Configuration, tries: Sequence[Try]) -> Outcome:
         """The outcome with a repair of what the feedback names: the nearest configuration that does as it advises."""

@@ -30,14 +30,24 @@ def check(plan: Plan, settings: Mapping[str, object]) -> None:
 
 
 def required(plan: Plan, settings: Mapping[str, object]) -> dict[str, str]:
-    """Overrides that a plan needs beside those that say it: a ring has several devices, and experts have their axis."""
+    """Overrides that a plan needs beside those that say it: a ring has several devices, packed sequences a ring
+    on GPUs, and experts have their axis."""
     found: dict[str, str] = {}
     if plan.degree("seq") == 1 and settings.get(_STRATEGY) in _ACROSS_DEVICES:
         found[_STRATEGY] = "all_gather"
+    if plan.degree("seq") > 1 and _packs_on_cudnn(settings) and settings.get(_STRATEGY) != "ring":
+        found[_STRATEGY] = "ring"
     had_experts = any(str(settings.get(f"{net}_expert_parallelism", 1)) != "1" for net in ("ici", "dcn"))
     if had_experts and plan.degree("expert") == 1:
         found |= {key: value for key, value in _WITHOUT_EXPERT_AXIS.items() if _differs(settings.get(key), value)}
     return found
+
+
+def _packs_on_cudnn(settings: Mapping[str, object]) -> bool:
+    """Whether Transformer Engine attends to packed sequences, which it does across devices on a balanced ring alone
+    (``layers/attention_op.py``)."""
+    packs = str(settings.get("packing", True)).casefold() == "true"
+    return settings.get("attention") == "cudnn_flash_te" and packs and settings.get("dataset_type") != "synthetic"
 
 
 def _differs(said: object, value: str) -> bool:

@@ -4,13 +4,10 @@
 from collections.abc import Mapping
 
 from asap.plans.megatron.requirements import OVERLAPPED_EXPERTS, is_set
+from asap.plans.megatron.unequal_stages import FIRST_AND_LAST
 from asap.plans.plan import Plan
 from asap.plans.remat import recomputes_layers
 
-FIRST_AND_LAST = (
-    "decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers", "num_layers_in_first_pipeline_stage",
-    "num_layers_in_last_pipeline_stage",
-)  # fmt: skip
 _COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
 OVERLAP = (OVERLAPPED_EXPERTS, "delay_wgrad_compute")
 _OF_STAGES = ("pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank")
@@ -51,7 +48,7 @@ def invalidated(
     split, in_rounds = plan.degree("model") > 1, plan.degree("stage") == 1 or plan.pipeline_repeats > 1
     overlaps = str(wanted.get(_EXPERT, 1)) != "1" and not recomputes_layers(plan.remat) and in_rounds
     moved = any(key in changed for key in (*_OF_STAGES, _EACH))
-    found = [*FIRST_AND_LAST] if moved else []
+    found = [key for key in FIRST_AND_LAST if key not in wanted] if moved else []
     found += [] if not moved or still_counted(plan, current, layers) else _COUNTED
     found += [] if overlaps else OVERLAP
     found += [] if split else ["tp_comm_overlap"]

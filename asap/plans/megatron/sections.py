@@ -19,10 +19,11 @@ from asap.plans.megatron.arguments import (
     STRATEGY,
     VIRTUAL,
 )
-from asap.plans.megatron.dependents import CHECKPOINTS, FIRST_AND_LAST, OVERLAP
+from asap.plans.megatron.dependents import CHECKPOINTS, OVERLAP
 from asap.plans.megatron.numbered_layers import LAYER_IDS
 from asap.plans.megatron.pipeline_layout import LAYOUT
 from asap.plans.megatron.requirements import PRECISION_AWARE
+from asap.plans.megatron.unequal_stages import FIRST_AND_LAST
 
 VIRTUAL_SIZE = "virtual_pipeline_model_parallel_size"
 PARAMETERS = frozenset(

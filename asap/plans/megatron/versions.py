@@ -8,12 +8,13 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.megatron.deepspeed import RECOMPUTATION, RECOMPUTES_ALL, ULYSSES, is_megatron_deepspeed
+from asap.plans.megatron.unequal_stages import LAST
 
 JOINT = "joint_of_options"
 """Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
 YAML_FILE = "yaml_cfg"
 """Among settings: the YAML of Megatron-LM's own that says them, in the stead of options."""
-_NOT_OF_YAML = frozenset(("num_virtual_stages_per_pipeline_rank",))
+_NOT_OF_YAML = frozenset(("num_virtual_stages_per_pipeline_rank", LAST))
 _METHOD = "activations_checkpoint_method"
 _SWITCH = RECOMPUTES_ALL[0]
 """Megatron-LM refuses it since 2022; Megatron-DeepSpeed takes it."""
@@ -51,7 +52,7 @@ PROFILER = "use_pytorch_profiler"
 _SINCE_2023 = frozenset(
     [
         "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size", "use_torch_fsdp2",
-        "num_distributed_optimizer_instances", "tp_comm_overlap", PROFILER,
+        "num_distributed_optimizer_instances", "tp_comm_overlap", PROFILER, LAST,
     ]
 )  # fmt: skip
 _SINCE_2022 = frozenset([*RECOMPUTATION, "sequence_parallel", "use_distributed_optimizer", ULYSSES])

@@ -37,6 +37,7 @@ from asap.plans.megatron.numbered_layers import LAYER_IDS
 from asap.plans.megatron.pipeline_layout import LAYOUT, repeats_of
 from asap.plans.megatron.requirements import PRECISION_AWARE, has_biased_experts
 from asap.plans.megatron.swift import in_words_of_swift, is_of_swift
+from asap.plans.megatron.unequal_stages import layers_at_ends
 from asap.plans.megatron.versions import in_words_of_version, lacks
 from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import Plan, Remat
@@ -67,6 +68,7 @@ def to_arguments(
         **_sharding(plan, current),
         **_batch(plan, global_batch, current),
         **_stages(plan, current, layers),
+        **({} if still_counted(plan, current, layers) else layers_at_ends(plan, current, layers)),
         **_recompute(plan, current, layers),
         OFFLOAD: "optimizer" in plan.offload,
         **_training_state(plan, of_deepspeed),

@@ -22,9 +22,11 @@ HBM_TARGET = 0.97  # share of the HBM that runs of this kind are driven to
 
 
 def infer_remat(
-    plan: Plan, architecture: Architecture, workload: Workload, hardware: Slice, counts: Sequence[int | None] = ()
-) -> Plan:
-    """The plan with a policy and one of ``counts`` microbatches: the first combination that fits, or the last."""
+    plan: Plan, architecture: Architecture, workload: Workload, hardware: Slice, counts: Sequence[int | None] = (),
+    target: float = HBM_TARGET,
+) -> Plan:  # fmt: skip
+    """The plan with a policy and one of ``counts`` microbatches: the first combination that fits, or the last.
+    ``target``: the share of HBM that it may fill."""
     policies = (
         (plan.remat,)
         if plan.remat
@@ -37,7 +39,7 @@ def infer_remat(
     if len(plans) == 1:
         return plans[0]
     inputs = step_inputs(plans, architecture, workload, hardware)
-    fits = memory(inputs).total <= HBM_TARGET * inputs.hardware.hbm_bytes
+    fits = memory(inputs).total <= target * inputs.hardware.hbm_bytes
     return plans[int(np.argmax(fits))] if np.any(fits) else plans[-1]
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.plans.enumeration import Table, mesh_of
-from asap.prediction.predict_study import candidate_plans, expect
+from asap.prediction.predict_study import candidate_plans, expect, with_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import Candidate, fits
@@ -88,7 +88,7 @@ def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
 def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:
     """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
     reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
-    plans = [plan for plan, reason in reasons_against.items() if reason is None]
+    plans = [_said_in_full(study, plan) for plan, reason in reasons_against.items() if reason is None]
     left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
@@ -97,6 +97,12 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     gains = precedent_gains(study, plans) if priors is None else priors
     candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))
     return RankedCandidates(study, incumbent, candidates, left_out, len(candidates))
+
+
+def _said_in_full(study: Study, plan: Plan) -> Plan:
+    """The plan with what it is predicted with, where no plan runs that says it and the launcher has words for it."""
+    whole = with_settings(study, plan) if study.plan is None else plan
+    return whole if whole == plan or why_not_launched(study, whole) is None else plan
 
 
 def _mesh_priors(study: Study, meshes: Table, priors: Mapping[Plan, float] | None) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.candidate import Candidate, fits, kept_on_host, worth
+from asap.proposals.selection.candidate import Candidate, fit_odds, fits, kept_on_host, worth
 
 
 def rank(
@@ -21,7 +21,7 @@ def rank(
 
     Args:
         predictions: one per plan.
-        incumbent: what runs now; without it, plans are ranked by absolute step time.
+        incumbent: what runs now; without it, plans are ranked by their step time over the odds that they fit.
         priors: gain in ``ln(step time)`` that precedents add or take.
         strategies: what most of a plan's gain comes from.
         fits_now: whether the incumbent fits into HBM.
@@ -50,5 +50,5 @@ def _score(
 ) -> float:
     step = prediction.step_time
     if incumbent is None or prediction.relative_step_time is None:
-        return -math.log(step.value) if step else 0.0
+        return math.log(fit_odds(prediction) / step.value) if step else 0.0
     return worth(prediction, precedent, not fits_now, nothing_runs)

@@ -8,7 +8,7 @@ from pathlib import Path
 from asap.core.errors import UsageError
 from asap.core.text import REDACTED
 from asap.optimize.evaluators.run.configuration_file import read_document, write_changed
-from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, settings_document
+from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, left_out, settings_document
 from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.megatron.recipe_lines import as_words
 from asap.plans.megatron.recipe_lines import is_python as is_recipe
@@ -23,7 +23,8 @@ class Command:
     """What starts a try, what it is waited for with where that returns at once, and what cancels it there.
 
     In each, ``{overrides}`` stands for the launcher's words, ``{config}`` for a configuration file with them,
-    ``{plan}`` for the plan, ``{try}`` for a name of the try that no other has, ``{folder}`` for a folder of its own.
+    ``{without}`` for options that a try leaves out, ``{plan}`` for the plan, ``{try}`` for a name of the try that no
+    other has, ``{folder}`` for a folder of its own.
 
     Args:
         start: run by a shell; has to contain ``{overrides}`` or ``{config}``.
@@ -56,6 +57,7 @@ class Command:
         """For ``sh``: exports, the command, then what waits for it."""
         fill = {
             "overrides": words(overrides),
+            "without": shlex.quote(" ".join(left_out(overrides))),
             "plan": shlex.quote(plan),
             "try": name,
             "folder": shlex.quote(str(folder)),

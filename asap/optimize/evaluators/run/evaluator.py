@@ -21,11 +21,12 @@ from asap.optimize.evaluators.run.failures import why_it_died
 from asap.optimize.evaluators.run.log import RunLog
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.profiled import profile_feedback, profile_in, profiled_step
-from asap.optimize.evaluators.run.settings import asked_settings
+from asap.optimize.evaluators.run.settings import asked_settings, left_out
 from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
 from asap.proposals.proposal import Overrides
+from asap.study.measurements import beyond_hardware
 
 _POLL_S = 0.05
 _THROTTLED = 1.1
@@ -63,6 +64,7 @@ class RunEvaluator:
         folder: that the command runs in.
         report: called with what is going on.
         on_record: settings of the run that a try leaves as they are.
+        shortest: seconds of a step at an MFU of 100 %, where they are known.
     """
 
     command: Command
@@ -73,13 +75,16 @@ class RunEvaluator:
     folder: Path
     report: Callable[[str], None] = lambda line: None
     on_record: Mapping[str, str] = field(default_factory=dict)
+    shortest: Callable[[Configuration], float | None] = lambda configuration: None
     name: str = "run"
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """Start the command, or find it started, and follow it to its end."""
         overrides, name = self.overrides(configuration), f"{self.session}-{place.name}"
         process = Process(place)
-        log = RunLog(process.log, asked_settings(overrides), self.tokens, on_record=self.on_record)
+        log = RunLog(
+            process.log, asked_settings(overrides), self.tokens, on_record=self.on_record, left_out=left_out(overrides)
+        )
         began = time.time()
         process.start(self.command.script(overrides, configuration, name, place), self.folder)
         over = None
@@ -98,6 +103,8 @@ class RunEvaluator:
         if measured is None and profile is not None and not log.times and process.code == 0:
             measured = profiled_step(profile)
         outcome = self._outcome(process, log, over, cut_short, lasted, measured)
+        if outcome.step_time_s and (wrong := beyond_hardware(outcome.step_time_s, self.shortest(configuration))):
+            return outcome.model_copy(update=_of_another_run(wrong))
         if profile is None or outcome.status != "done":
             return outcome
         return outcome.model_copy(update={"feedback": (*outcome.feedback, *profile_feedback(profile))})
@@ -178,6 +185,13 @@ def _wrong(log: RunLog) -> Feedback | None:
             Code.IGNORED_OVERRIDE,
             f"the log shows {plain(name, 60)}={plain(shown, 40)}, asked for was {plain(asked, 40)}",
         )
+    if kept := log.kept():
+        name, shown = next(iter(kept.items()))
+        return feedback(
+            Code.IGNORED_OVERRIDE,
+            f"the log shows {plain(name, 60)}={plain(shown, 40)}, and the try leaves it out",
+            "let the command leave out the options in {without}",
+        )
     if strayed := log.strayed():
         name, (kept, shown) = next(iter(strayed.items()))
         return feedback(
@@ -186,6 +200,13 @@ def _wrong(log: RunLog) -> Feedback | None:
             "start what is on record, or give the configuration that the command trains",
         )
     return None
+
+
+def _of_another_run(reason: str) -> dict[str, object]:
+    """What changes about an outcome whose step time no run of this experiment has."""
+    advice = "start the model, batch and length on record, or correct the record"
+    said = feedback(Code.WRONG_RESULT, f"{reason}: the command trains something else", advice)
+    return {"status": "failed", "step_time_s": None, "standard_error_s": None, "steps": None, "feedback": (said,)}
 
 
 def _growth(steady: MeasuredStep, times: list[float]) -> float:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from asap.experiments.step_log import LONGEST_LINE, StepLog, without_colour
@@ -21,6 +21,9 @@ _HBM = (
 _ENUM = re.compile(r"^[A-Z]\w*\.(?=\w+$)")
 """The class of a value of an enumeration: MaxText writes ``RematLocation.DEVICE`` for ``device``."""
 _LEFT_TO_THE_LAUNCHER = "-1"
+_UNSET = ("none", "false", "null", "0")
+_SHOWN_AS = {"recompute_activations": ("recompute_granularity",)}
+"""Options that Megatron-LM turns into others before it prints them (``arguments.py``)."""
 _TAIL = 200
 _CHUNK = 1 << 20
 _MOST_AT_END = 32 << 20
@@ -35,18 +38,20 @@ class RunLog:
         path: of the log.
         asked: settings that were asked for, by name.
         on_record: settings that stay as the record has them, by name.
+        left_out: options that a try leaves out.
         tokens: of a device in a step.
         most_bytes: that a good log has.
     """
 
     def __init__(
         self, path: Path, asked: Mapping[str, str], tokens: float | None, most_bytes: int = MOST_BYTES,
-        on_record: Mapping[str, str] | None = None,
+        on_record: Mapping[str, str] | None = None, left_out: Iterable[str] = (),
     ):  # fmt: skip
         self._path, self._most_bytes = path, most_bytes
         self.asked = {key.casefold(): value for key, value in asked.items()}
         stays = {key.casefold(): value for key, value in (on_record or {}).items()}
         self._on_record = {key: value for key, value in stays.items() if key not in self.asked}
+        self._left_out = dict.fromkeys(self._unsaid(left_out), "")
         self._seen: dict[str, list[str]] = {}
         self._offset = 0
         self._rest = b""
@@ -102,6 +107,16 @@ class RunLog:
         pairs = ((key, self.asked[key], shown) for key, shown in self.shown.items())
         return {key: (asked, shown) for key, asked, shown in pairs if not _same(asked, shown)}
 
+    def kept(self) -> dict[str, str]:
+        """Options that the log shows although the try leaves them out: name → shown."""
+        return {key: shown for key, shown in self._left_out.items() if shown}
+
+    def _unsaid(self, options: Iterable[str]) -> Iterator[str]:
+        """Names of options that are not asked for otherwise, as the log has them."""
+        for option in options:
+            name = option.lstrip("-").replace("-", "_").casefold()
+            yield from (key for key in (name, *_SHOWN_AS.get(name, ())) if key not in self.asked)
+
     def strayed(self) -> dict[str, tuple[str, str]]:
         """Settings that the log nowhere shows as the record has them: name → on record, shown."""
         pairs = ((key, self._on_record[key], shown) for key, shown in self._seen.items())
@@ -120,6 +135,8 @@ class RunLog:
             for name, value in (*_SETTING.findall(line), *self._torchtitan.feed(line)):
                 if (key := _named(name, self.asked)) is not None:
                     self.shown[key] = value
+                elif (key := _named(name, self._left_out)) is not None:
+                    self._left_out[key] = "" if value.casefold() in _UNSET else value
                 elif (key := _named(name, self._on_record)) is not None:
                     self._seen.setdefault(key, []).append(value)
 

@@ -17,6 +17,8 @@ from asap.plans.megatron.recipe_lines import is_python as is_recipe
 from asap.plans.torchtitan.python_lines import is_python, plain_values, read_lines
 from asap.proposals.proposal import Overrides
 
+_WITHOUT = "# without "
+
 
 def settings_document(overrides: Overrides) -> dict[str, Any]:
     """The settings as a configuration file of the stack nests them.
@@ -61,6 +63,13 @@ def asked_settings(overrides: Overrides) -> dict[str, str]:
     if overrides.stack == "megatron" and is_yaml(overrides.text):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
     return _options(as_words(overrides.text) if is_recipe(overrides.text) else overrides.text)
+
+
+def left_out(overrides: Overrides) -> tuple[str, ...]:
+    """Options that the launcher's words take back, which no argument can: ``--swiglu``."""
+    if overrides.stack != "megatron":
+        return ()
+    return tuple(word for word in overrides.text.partition(_WITHOUT)[2].partition("#")[0].split() if word[:2] == "--")
 
 
 def is_yaml(text: str) -> bool:

@@ -8,8 +8,13 @@ from asap.prediction.step_model.groups import framework_class
 
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
-TRAINER_FSDP = ("accelerate fsdp", "axolotl fsdp")
+_TRAINER_FSDP = ("accelerate fsdp", "axolotl fsdp")
 """Frameworks whose loop is Hugging Face's Trainer, on FSDP."""
+
+
+def accumulates_whole(workload: Workload) -> bool:
+    """Whether gradients stay whole between microbatches: the Trainer scatters them in the last alone."""
+    return (workload.framework or "").casefold() in _TRAINER_FSDP and workload.sync_each_batch is not True
 
 
 def is_xla(workload: Workload) -> bool:

@@ -13,7 +13,7 @@ from asap.plans.workload import workload_under
 from asap.prediction.step_model.attention_scores import KEPT_BYTES, PASSES
 from asap.prediction.step_model.context_parallelism import context_parallel_kind
 from asap.prediction.step_model.encoding.stack import (
-    TRAINER_FSDP,
+    accumulates_whole,
     gathers_logits,
     has_fused_norm,
     is_xla,
@@ -109,7 +109,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
         gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
         updates_on_host=float(framework == "fsdp"),
-        accumulates_whole=float(name in TRAINER_FSDP and w.sync_each_batch is not True),
+        accumulates_whole=float(accumulates_whole(w)),
         keeps_expert_outputs=float(framework != "nemo"),
         capacity_factor=w.capacity_factor or 1.0,
         graphed_attention=graphed_attention,
