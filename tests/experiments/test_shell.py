@@ -156,6 +156,24 @@ def test_options_that_a_test_chooses_are_taken_where_it_holds():
     assert run("run echo " + "$( [ " * 10_000) is not None
 
 
+@pytest.mark.parametrize(("sets", "value"), [("", "1"), ("HOSTS=6", "6"), ("HOSTS=$(wc -l < hosts)", None)])
+def test_one_of_two_values_by_a_test(sets, value):
+    chosen = '$([ -z "$HOSTS" ] && echo -n 1 || echo -n $HOSTS)'
+    commands = list(read_commands(f"{sets}\nN={chosen}\nlaunch --nodes $N"))
+    assert commands[-1].text == f"launch --nodes {value or '$N'}"
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["> train.log 2>&1", "&> out/$JOB.log", '1>>"$OUT" 2>> "$ERR"', ">$LOG", "2>&1 >> a.log", "< /dev/null"],
+)
+def test_where_output_goes_is_no_argument(end):
+    said = {option.name: option.words for option in options(f"train.py --prompt 'a > b' --lr 1 --bf16 {end}")}
+    assert said == {"prompt": ("a > b",), "lr": ("1",), "bf16": ()}
+    inner = {option.name: option.words for option in options(f"srun bash -c 'train.py --lr 1 --bf16 {end}'")}
+    assert inner == {"lr": ("1",), "bf16": ()}
+
+
 def test_what_stands_where_a_variable_has_a_value():
     script = "A=1\nB=\nC=$(date)"
     assert echoed(script, "${A:+--a $A} ${B:+--b 2} ${B+--c} ${D:+--d} ${A:+--e}").split() == [
