@@ -152,11 +152,6 @@ LAUNCHERS: tuple[Named, ...] = (
         "give the YAML that it trains as --config, and its settings as key=value",
     ),
     (
-        re.compile(r"\blitgpt +(?:pretrain|finetune\w*)\b|\blitgpt/\w+\.py\b"),
-        "script of LitGPT",
-        _INSTEAD,
-    ),
-    (
         re.compile(r"\bmain\.py\s(?:[^;&|]*\s)?recipes=\S+"),
         "script of SageMaker HyperPod's recipes",
         _INSTEAD,

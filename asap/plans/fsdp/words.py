@@ -1,8 +1,14 @@
-"""What programs under FSDP call the settings of a plan (volcengine/verl, ``verl/trainer/config/sft_trainer.yaml``;
-okoge-kaz/llm-recipes, ``src/llama_recipes/arguments.py``)."""
+"""What programs under FSDP call the settings of a plan.
+
+By the programs' own files: volcengine/verl, ``verl/trainer/config/sft_trainer.yaml``; okoge-kaz/llm-recipes,
+``src/llama_recipes/arguments.py``; meta-llama/llama-cookbook, ``configs/training.py`` and ``configs/fsdp.py``;
+Lightning-AI/litgpt, ``pretrain.py``, ``finetune/full.py`` and ``args.py``; pytorch/torchtune,
+``recipes/full_finetune_distributed.py``.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 PROGRAM = "program_under_fsdp"
 """Among settings: the name of the program that takes them."""
@@ -15,26 +21,34 @@ class Words:
     Args:
         name: of the program.
         micro_batch: sequences of a device in a microbatch.
-        batch: sequences of a step, of all devices.
+        batch: sequences of a step, of all devices; without it microbatches are counted.
+        accumulation: microbatches of a step.
         recompute: whether layers are computed again.
         offload: whether parameters and optimizer wait in host memory.
         context: GPUs that share a sequence.
+        tensor: GPUs that share each matrix.
+        replicas: groups that keep all parameters each.
         strategy: of sharding, by the names of FSDP; without it all is sharded over all devices.
         node: devices of a node, over which a hybrid strategy shards.
         defaults: of these settings.
-        is_option: whether they are written ``--key value``, with switches, or ``key=value``.
+        written: ``key=value``, ``--key value``, or the latter with hyphens and switches.
+        fixed: those that the program sets itself.
     """
 
     name: str
     micro_batch: str
-    batch: str
+    batch: str | None
     recompute: str
     offload: tuple[str, ...]
     context: str | None
     strategy: str | None
     node: str | None
     defaults: Mapping[str, str]
-    is_option: bool
+    written: Literal["assigned", "options", "switches"]
+    accumulation: str | None = None
+    tensor: str | None = None
+    replicas: str | None = None
+    fixed: frozenset[str] = frozenset()
 
 
 VERL = Words(
@@ -57,7 +71,7 @@ VERL = Words(
         "model.lora_rank": "0",
         "ulysses_sequence_parallel_size": "1",
     },
-    is_option=False,
+    written="assigned",
 )
 RECIPES = Words(
     name="llm-recipes",
@@ -73,11 +87,81 @@ RECIPES = Words(
         "fsdp_activation_checkpointing": "false",
         "fsdp_cpu_offload": "false",
     },
-    is_option=True,
+    written="switches",
 )
-_ALL = {words.name: words for words in (VERL, RECIPES)}
+LLAMA_RECIPES = Words(
+    name="llama-recipes",
+    micro_batch="batch_size_training",
+    batch=None,
+    accumulation="gradient_accumulation_steps",
+    recompute="fsdp_activation_checkpointing",
+    offload=("fsdp_cpu_offload",),
+    context=None,
+    strategy="sharding_strategy",
+    node="sharding_group_size",
+    defaults={
+        "batch_size_training": "4",
+        "gradient_accumulation_steps": "1",
+        "sharding_strategy": "FULL_SHARD",
+        "fsdp_activation_checkpointing": "true",
+        "fsdp_cpu_offload": "false",
+    },
+    written="options",
+)
+LITGPT = Words(
+    name="LitGPT",
+    micro_batch="train.micro_batch_size",
+    batch="train.global_batch_size",
+    recompute="activation_checkpointing",
+    offload=(),
+    context=None,
+    strategy="sharding_strategy",
+    node="devices",
+    defaults={
+        "train.micro_batch_size": "4",
+        "train.global_batch_size": "512",
+        "activation_checkpointing": "false",
+        "sharding_strategy": "HYBRID_SHARD",
+    },
+    written="options",
+    fixed=frozenset(("activation_checkpointing", "sharding_strategy")),
+)
+LITGPT_FINETUNE = replace(
+    LITGPT,
+    name="LitGPT fine-tuning",
+    defaults={
+        "train.micro_batch_size": "1",
+        "train.global_batch_size": "16",
+        "activation_checkpointing": "true",
+        "sharding_strategy": "FULL_SHARD",
+    },
+)
+TORCHTUNE = Words(
+    name="torchtune",
+    micro_batch="batch_size",
+    batch=None,
+    accumulation="gradient_accumulation_steps",
+    recompute="enable_activation_checkpointing",
+    offload=("fsdp_cpu_offload",),
+    context="context_parallel_dim",
+    tensor="tensor_parallel_dim",
+    replicas="data_parallel_replicate_dim",
+    strategy=None,
+    node=None,
+    defaults={
+        "gradient_accumulation_steps": "1",
+        "enable_activation_checkpointing": "false",
+        "fsdp_cpu_offload": "false",
+        "context_parallel_dim": "1",
+        "tensor_parallel_dim": "1",
+        "data_parallel_replicate_dim": "1",
+    },
+    written="assigned",
+)
+PROGRAMS = {words.name: words for words in (VERL, RECIPES, LLAMA_RECIPES, LITGPT, LITGPT_FINETUNE, TORCHTUNE)}
+"""By name."""
 
 
 def words_of(settings: Mapping[str, object]) -> Words:
     """The words of the program that takes settings."""
-    return _ALL[str(settings[PROGRAM])]
+    return PROGRAMS[str(settings[PROGRAM])]
