@@ -174,6 +174,13 @@ def test_where_output_goes_is_no_argument(end):
     assert inner == {"lr": ("1",), "bf16": ()}
 
 
+def test_options_of_sections():
+    said = {
+        option.name: option.words for option in options("x --fsdp.wrap=block --train.steps 3 --data.packed --seed.")
+    }
+    assert said == {"fsdp.wrap": ("block",), "train.steps": ("3",), "data.packed": (), "seed": (".",)}
+
+
 def test_what_stands_where_a_variable_has_a_value():
     script = "A=1\nB=\nC=$(date)"
     assert echoed(script, "${A:+--a $A} ${B:+--b 2} ${B+--c} ${D:+--d} ${A:+--e}").split() == [

@@ -62,7 +62,7 @@ def read_llama_recipes_script(
     """
     starts = [command for command in read_commands(with_sources(text, path.parent, brought)) if _is_start(command)]
     start, place = starts[0], f"{path}:{starts[0].line}"
-    said: dict[str, Any] = {_name(o.name): o.words[0] if o.words else True for o in _options(start)}
+    said: dict[str, Any] = {_name(o.name): o.words[0] if o.words else True for o in options(start.text)}
     said |= overriding(overrides, _name)
     for key, what in _PARTLY.items():
         if str(said.get(key, "")).casefold() not in _OFF:
@@ -136,14 +136,8 @@ def _notes(settings: StackSettings) -> tuple[str, ...]:
 def _is_start(command: Command) -> bool:
     if command.assigns or not command.certain or "--per_device_train" in command.text:
         return False
-    signs = len(_SIGNS & {_name(option.name) for option in _options(command)})
+    signs = len(_SIGNS & {_name(option.name) for option in options(command.text)})
     return signs >= (1 if _PROGRAM.search(command.text) else _ENOUGH)
-
-
-def _options(command: Command) -> Iterable[Any]:
-    """Options, those of a section (``--fsdp_config.pure_bf16``) by their own name."""
-    sections = "|".join(_SECTIONS)
-    return options(re.sub(rf"(?<=\s)--(?:{sections})\.", "--", command.text))
 
 
 def _name(key: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from asap.experiments.shell.redirections import without_redirections
 
-_OPTION = re.compile(r"(?<![\w-])--([A-Za-z][\w-]*)(?:=|\b)")
+_OPTION = re.compile(r"(?<![\w-])--([A-Za-z](?:[\w.-]*\w)?)(?:=|\b)")
 _WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s\"'()|;&<>\\]+)")
 
 

@@ -28,7 +28,7 @@ def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
     return Plan(
         ici=Mesh(replica=groups // shards, data=shards, seq=context, model=tensor),
         microbatches=_microbatches(said, groups),
-        remat=Remat.FULL if _is_on(said, words.recompute) else Remat.NONE,
+        remat=Remat.FULL if str(said.get(words.recompute)).casefold() == words.recomputing[0] else Remat.NONE,
         offload=_OFFLOADED if words.offload and all(_is_on(said, key) for key in words.offload) else (),
     )
 
@@ -67,7 +67,7 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     if words.strategy and plan.degree("data") * plan.degree("replica") > 1:
         wanted[words.strategy] = _strategy_of(plan, said)
     if plan.remat is not None:
-        wanted[words.recompute] = str(plan.remat is Remat.FULL).lower()
+        wanted[words.recompute] = words.recomputing[plan.remat is Remat.NONE]
     if plan.microbatches is not None and global_batch is not None:
         wanted[words.micro_batch] = str(sequences_of_a_microbatch(plan, plan.microbatches, global_batch))
         wanted |= {words.batch: str(global_batch)} if words.batch else {}
@@ -82,7 +82,7 @@ def line_to_paste(settings: Mapping[str, str], current: Mapping[str, object]) ->
     """The settings on one line, as the program's command takes them; a switch that is off comes last."""
     how = words_of(current).written
     if how != "switches":
-        form = "--{} {}" if how == "options" else "{}={}"
+        form = {"options": "--{} {}", "equals": "--{}={}"}.get(how, "{}={}")
         return " ".join(form.format(key, value) for key, value in settings.items())
     written = {key: f"--{key.replace('_', '-')}" for key in settings}
     off = [written[key] for key, value in settings.items() if value == "false"]

@@ -3,7 +3,8 @@
 By the programs' own files: volcengine/verl, ``verl/trainer/config/sft_trainer.yaml``; okoge-kaz/llm-recipes,
 ``src/llama_recipes/arguments.py``; meta-llama/llama-cookbook, ``configs/training.py`` and ``configs/fsdp.py``;
 Lightning-AI/litgpt, ``pretrain.py``, ``finetune/full.py`` and ``args.py``; pytorch/torchtune,
-``recipes/full_finetune_distributed.py``.
+``recipes/full_finetune_distributed.py``; mosaicml/llm-foundry, ``scripts/train/yamls``; allenai/OLMo,
+``olmo/config.py``.
 """
 
 from collections.abc import Mapping
@@ -31,8 +32,9 @@ class Words:
         strategy: of sharding, by the names of FSDP; without it all is sharded over all devices.
         node: devices of a node, over which a hybrid strategy shards.
         defaults: of these settings.
-        written: ``key=value``, ``--key value``, or the latter with hyphens and switches.
+        written: ``key=value``, ``--key value``, ``--key=value``, or ``--key value`` with hyphens and switches.
         fixed: those that the program sets itself.
+        recomputing: how recomputation is said to be on, and off.
     """
 
     name: str
@@ -44,11 +46,12 @@ class Words:
     strategy: str | None
     node: str | None
     defaults: Mapping[str, str]
-    written: Literal["assigned", "options", "switches"]
+    written: Literal["assigned", "options", "equals", "switches"]
     accumulation: str | None = None
     tensor: str | None = None
     replicas: str | None = None
     fixed: frozenset[str] = frozenset()
+    recomputing: tuple[str, str] = ("true", "false")
 
 
 VERL = Words(
@@ -158,7 +161,33 @@ TORCHTUNE = Words(
     },
     written="assigned",
 )
-PROGRAMS = {words.name: words for words in (VERL, RECIPES, LLAMA_RECIPES, LITGPT, LITGPT_FINETUNE, TORCHTUNE)}
+FOUNDRY = Words(
+    name="LLM Foundry",
+    micro_batch="device_train_microbatch_size",
+    batch="global_train_batch_size",
+    recompute="fsdp_config.activation_checkpointing",
+    offload=(),
+    context=None,
+    strategy="fsdp_config.sharding_strategy",
+    node="nproc",
+    defaults={"fsdp_config.sharding_strategy": "FULL_SHARD", "fsdp_config.activation_checkpointing": "false"},
+    written="assigned",
+)
+OLMO = Words(
+    name="OLMo",
+    micro_batch="device_train_microbatch_size",
+    batch="global_train_batch_size",
+    recompute="activation_checkpointing",
+    offload=(),
+    context=None,
+    strategy="fsdp.sharding_strategy",
+    node="nproc_per_node",
+    defaults={"fsdp.sharding_strategy": "FULL_SHARD", "activation_checkpointing": "null"},
+    written="equals",
+    recomputing=("whole_layer", "null"),
+)
+_EVERY = (VERL, RECIPES, LLAMA_RECIPES, LITGPT, LITGPT_FINETUNE, TORCHTUNE, FOUNDRY, OLMO)
+PROGRAMS = {words.name: words for words in _EVERY}
 """By name."""
 
 
