@@ -38,7 +38,8 @@ _BASE = Path("base.yml")
 _IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
-    " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo and config.json"
+    " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo, SageMaker HyperPod's"
+    " recipes and config.json"
 )
 
 

@@ -151,11 +151,6 @@ LAUNCHERS: tuple[Named, ...] = (
         "script of LLaMA-Factory",
         "give the YAML that it trains as --config, and its settings as key=value",
     ),
-    (
-        re.compile(r"\bmain\.py\s(?:[^;&|]*\s)?recipes=\S+"),
-        "script of SageMaker HyperPod's recipes",
-        _INSTEAD,
-    ),
     (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", _INSTEAD),
     (
         re.compile(r"\brun_recipe\.py\b"),

@@ -65,13 +65,16 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     degrees = {words.context: "seq", words.tensor: "model", words.replicas: "replica"}
     wanted |= {key: str(plan.degree(axis)) for key, axis in degrees.items() if key}  # pyright: ignore[reportArgumentType]
     if words.strategy and plan.degree("data") * plan.degree("replica") > 1:
-        wanted[words.strategy] = _strategy_of(plan, said)
+        strategy = _strategy_of(plan, said)
+        wanted[words.strategy] = strategy.lower() if str(said.get(words.strategy)).islower() else strategy
     if plan.remat is not None:
         wanted[words.recompute] = words.recomputing[plan.remat is Remat.NONE]
     if plan.microbatches is not None and global_batch is not None:
         wanted[words.micro_batch] = str(sequences_of_a_microbatch(plan, plan.microbatches, global_batch))
         wanted |= {words.batch: str(global_batch)} if words.batch else {}
         wanted |= {words.accumulation: str(plan.microbatches)} if words.accumulation else {}
+        if plan.microbatches > 1 and not words.batch and not words.accumulation:
+            raise PlanError(f"{words.name} has no microbatches")
     changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     if own := sorted(words.fixed & changed.keys()):
         raise PlanError(f"{words.name} sets {', '.join(own)} itself")
@@ -116,7 +119,7 @@ def _is_on(settings: Mapping[str, object], key: str) -> bool:
 
 def _strategy(settings: Mapping[str, object]) -> str:
     key = words_of(settings).strategy
-    said = str(settings.get(key, _FULL)) if key else _FULL
+    said = str(settings.get(key, _FULL)).upper() if key else _FULL
     if said not in (_FULL, _WHOLE, *_GATHERED, *_HYBRID):
         raise PlanError(f"FSDP has no {key} {plain(said, 40)}")
     return said
@@ -158,6 +161,8 @@ def _strategy_of(plan: Plan, settings: Mapping[str, object]) -> str:
 
 def _microbatches(settings: Mapping[str, object], groups: int) -> int | None:
     words = words_of(settings)
+    if not words.batch and not words.accumulation:
+        return 1
     if words.accumulation and not words.batch:
         return degree(settings, words.accumulation) if settings.get(words.accumulation) is not None else None
     if not words.batch or settings.get(words.micro_batch) is None or settings.get(words.batch) is None:

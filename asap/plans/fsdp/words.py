@@ -4,7 +4,7 @@ By the programs' own files: volcengine/verl, ``verl/trainer/config/sft_trainer.y
 ``src/llama_recipes/arguments.py``; meta-llama/llama-cookbook, ``configs/training.py`` and ``configs/fsdp.py``;
 Lightning-AI/litgpt, ``pretrain.py``, ``finetune/full.py`` and ``args.py``; pytorch/torchtune,
 ``recipes/full_finetune_distributed.py``; mosaicml/llm-foundry, ``scripts/train/yamls``; allenai/OLMo,
-``olmo/config.py``.
+``olmo/config.py``; aws/sagemaker-hyperpod-recipes, ``recipes_collection``.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Words:
         name: of the program.
         micro_batch: sequences of a device in a microbatch.
         batch: sequences of a step, of all devices; without it microbatches are counted.
-        accumulation: microbatches of a step.
+        accumulation: microbatches of a step; one where neither is said.
         recompute: whether layers are computed again.
         offload: whether parameters and optimizer wait in host memory.
         context: GPUs that share a sequence.
@@ -186,7 +186,25 @@ OLMO = Words(
     written="equals",
     recomputing=("whole_layer", "null"),
 )
-_EVERY = (VERL, RECIPES, LLAMA_RECIPES, LITGPT, LITGPT_FINETUNE, TORCHTUNE, FOUNDRY, OLMO)
+HYPERPOD = Words(
+    name="SageMaker HyperPod",
+    micro_batch="model.train_batch_size",
+    batch=None,
+    recompute="model.activation_checkpointing",
+    offload=(),
+    context="model.context_parallel_degree",
+    tensor="model.tensor_model_parallel_degree",
+    strategy="model.sharding_strategy",
+    node="model.shard_degree",
+    defaults={
+        "model.activation_checkpointing": "false",
+        "model.context_parallel_degree": "1",
+        "model.tensor_model_parallel_degree": "1",
+        "model.sharding_strategy": "full_shard",
+    },
+    written="assigned",
+)
+_EVERY = (VERL, RECIPES, LLAMA_RECIPES, LITGPT, LITGPT_FINETUNE, TORCHTUNE, FOUNDRY, OLMO, HYPERPOD)
 PROGRAMS = {words.name: words for words in _EVERY}
 """By name."""
 
