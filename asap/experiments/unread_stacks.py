@@ -94,7 +94,11 @@ _MAPPINGS = (
     Unread(
         "recipe of SageMaker HyperPod",
         _INSTEAD,
-        lambda v: "use_smp_model" in v or _has(v, "model", {"shard_degree", "hf_model_name_or_path"}),
+        lambda v: (
+            "use_smp_model" in v
+            or _has(v, "model", {"shard_degree", "hf_model_name_or_path"})
+            or ("training_config" in v and bool({"instance_types", "display_name"} & v.keys()))
+        ),
     ),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(

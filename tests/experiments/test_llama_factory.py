@@ -49,6 +49,14 @@ def test_a_run_that_trains_all_parameters(read, configured):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("more", "devices"), [("", 6), ("resources_per_worker: {GPU: 2}\n", 12), ("resources_per_worker: {CPU: 2}\n", 6)]
+)
+def test_workers_of_ray_are_the_devices(read, configured, more, devices):
+    run = read("sft.yaml", f"{TUNING}ray_num_workers: 6\n{more}")
+    assert (run.hardware.devices, run.workload.global_batch) == (devices, 2 * devices)
+
+
 def test_what_deepspeed_decides_stands_apart_from_the_lines_of_the_yaml(read, configured):
     run = read("full.yaml", TUNING, hardware="h100-8")
     plan = Plan.parse("replica=8 microbatches=1 remat=full offload=optimizer")

@@ -54,6 +54,11 @@ def test_a_folder_of_a_model_is_known_by_its_name(read, name):
     [
         ("r.yaml", "trainer: {devices: 8}\nuse_smp_model: true\nmodel: {shard_degree: 8}\n", "SageMaker HyperPod"),
         ("run.sh", "python3 $ROOT/main.py recipes=training/llama/hf_llama3_8b base_results_dir=x\n", "HyperPod"),
+        (
+            "r.yaml",
+            "display_name: x\ninstance_types: [p5]\ntraining_config: {training_args: {}}\n",
+            "SageMaker HyperPod",
+        ),
         ("run.sh", "srun litgpt pretrain --config ${configs[0]}\n", "LitGPT"),
         ("run.sh", "torchrun src/scripts/train/sft/OLMo-sft.py train --run_name=x\n", "OLMo-core"),
     ],
@@ -61,6 +66,14 @@ def test_a_folder_of_a_model_is_known_by_its_name(read, name):
 def test_stacks_that_are_not_read_are_named(read, name, text, stack):
     with pytest.raises(ConfigError, match=stack):
         read(name, text)
+
+
+def test_embeddings_are_told_by_their_arguments(read):
+    start = "torchrun --nproc_per_node 8 -m ours.run --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 4"
+    with pytest.raises(ConfigError, match="train_group_size is an argument of training embeddings"):
+        read("run.sh", f"{start} --train_group_size 8 --temperature 0.02\n")
+    tokens = read("run.sh", f"{start} --train_group_size 8 --mode generative\n")
+    assert tokens.workload.global_batch == 32
 
 
 def test_a_name_that_only_begins_like_distillation_is_none(read):
