@@ -43,7 +43,7 @@ from asap.experiments.megatron.reader import read_megatron, read_megatron_script
 from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
-from asap.experiments.processes import with_devices
+from asap.experiments.processes import with_devices, with_gpu_of_directives
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
@@ -131,7 +131,7 @@ def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experime
     """A script, or the one beside it that it hands over to."""
     text = script_text(path)
     if (found := read_script(text, path, overrides, experiment)) is not None:
-        return found
+        return with_gpu_of_directives(text, path, found)
     called = with_called(text, path.parent, lambda script: any(is_of_stack(script) for is_of_stack, _, _ in _SCRIPTS))
     try:
         found = read_script(called[0], path, overrides, experiment) if called else None

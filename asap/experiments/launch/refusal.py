@@ -26,7 +26,9 @@ _PROGRAM = re.compile(
 _TEST = re.compile(r"^\s*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _MOST_LISTED = 4
-_TRAINS = re.compile(r"train|tune|sft|cpt|recipe|bench|llama|gpt|qwen|deepseek|mi[sx]tral|gemma|olmo|moe")
+_TRAINS = re.compile(
+    r"^(?!.*(?:convert|ckpt)).*(?:train|tune|sft|cpt|recipe|bench|llama|gpt|qwen|deepseek|mi[sx]tral|olmo|moe)"
+)
 
 
 def refuse_script(text: str, path: Path) -> ConfigError:
