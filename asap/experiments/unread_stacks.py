@@ -119,6 +119,9 @@ Named = tuple[re.Pattern[str], str, str]
 """What a text has that is of a stack, what the file then is, and what to give instead."""
 
 PROGRAMS: tuple[Named, ...] = (
+    (re.compile(r"^\s*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", _INSTEAD),
+    (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", _INSTEAD),
+    (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", _INSTEAD),
     (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", _INSTEAD),
     (
         re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
@@ -145,6 +148,7 @@ PROGRAMS: tuple[Named, ...] = (
 )
 
 LAUNCHERS: tuple[Named, ...] = (
+    (re.compile(r"-m\s+EasyLM\.models\."), "script of EasyLM", _INSTEAD),
     (
         re.compile(r"\bverl\.trainer\.(?!fsdp_sft_trainer\b)\w+|\bopenrlhf\.cli\.train_\w+"),
         "script of verl or OpenRLHF",
