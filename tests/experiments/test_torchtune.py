@@ -4,7 +4,7 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.plans import Plan
-from asap.plans.launchers import launch_lines
+from asap.plans.launchers import inexpressible, launch_lines
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -83,7 +83,11 @@ def test_what_is_not_read_says_so(read, tmp_path, start, said):
 
 
 def test_lines_to_paste(read):
-    run = read("full.yaml", FULL, hardware="h100-16")
+    plan = Plan.parse("data=8 model=2 microbatches=4")
+    unsplit = read("full.yaml", FULL, hardware="h100-16").hyperparameters
+    assert "splits matrices by tensor_parallel_plan" in (inexpressible(plan, "fsdp", unsplit, 128) or "")
+    split = f"{FULL}tensor_parallel_plan: {{_component_: torchtune.models.llama3.base_llama_tp_plan}}\n"
+    run = read("full.yaml", split, hardware="h100-16")
     plan = Plan.parse("replica=2 data=4 model=2 microbatches=2 remat=none")
     assert launch_lines(plan, "fsdp", run.hyperparameters, global_batch=128) == (
         "tensor_parallel_dim=2 data_parallel_replicate_dim=2 enable_activation_checkpointing=false batch_size=8"

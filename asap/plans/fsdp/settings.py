@@ -101,6 +101,8 @@ def _check(plan: Plan, current: Mapping[str, object]) -> None:
     missing = [axis for axis in axes if plan.degree(axis) > 1 and not said.get(axis)]  # pyright: ignore[reportArgumentType]
     if missing:
         raise PlanError(f"{words.name} has no degree for {' and '.join(missing)}")
+    if plan.degree("model") > 1 and words.tensor_by and not _is_said(current, words.tensor_by):
+        raise PlanError(f"{words.name} splits matrices by {words.tensor_by}, which is not said")
     if plan.offload and not words.offload:
         raise PlanError(f"{words.name} offloads nothing")
     if plan.offload and set(plan.offload) != set(_OFFLOADED):
@@ -115,6 +117,12 @@ def _with_defaults(settings: Mapping[str, object]) -> Mapping[str, object]:
 
 def _is_on(settings: Mapping[str, object], key: str) -> bool:
     return str(settings.get(key)).casefold() == "true"
+
+
+def _is_said(settings: Mapping[str, object], key: str) -> bool:
+    """Whether a setting, or one of its section, is said and not off."""
+    said = (value for name, value in settings.items() if name == key or name.startswith(f"{key}."))
+    return any(str(value).casefold() not in ("", "false", "none") for value in said)
 
 
 def _strategy(settings: Mapping[str, object]) -> str:

@@ -28,6 +28,7 @@ class Words:
         offload: whether parameters and optimizer wait in host memory.
         context: GPUs that share a sequence.
         tensor: GPUs that share each matrix.
+        tensor_by: a setting without which matrices cannot be split.
         replicas: groups that keep all parameters each.
         strategy: of sharding, by the names of FSDP; without it all is sharded over all devices.
         node: devices of a node, over which a hybrid strategy shards.
@@ -49,6 +50,7 @@ class Words:
     written: Literal["assigned", "options", "equals", "switches"]
     accumulation: str | None = None
     tensor: str | None = None
+    tensor_by: str | None = None
     replicas: str | None = None
     fixed: frozenset[str] = frozenset()
     recomputing: tuple[str, str] = ("true", "false")
@@ -148,6 +150,7 @@ TORCHTUNE = Words(
     offload=("fsdp_cpu_offload",),
     context="context_parallel_dim",
     tensor="tensor_parallel_dim",
+    tensor_by="tensor_parallel_plan",
     replicas="data_parallel_replicate_dim",
     strategy=None,
     node=None,
@@ -194,6 +197,7 @@ HYPERPOD = Words(
     offload=(),
     context="model.context_parallel_degree",
     tensor="model.tensor_model_parallel_degree",
+    tensor_by="use_smp_model",
     strategy="model.sharding_strategy",
     node="model.shard_degree",
     defaults={
