@@ -22,7 +22,7 @@ METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
 _OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
 _OF_REWARDS = re.compile(
-    r"(?:^|_)(?:ppo|grpo|dpo|kto|orpo|rloo|simpo|rewards?|rollouts?|critic|kl_(?:coef|ctl|ctrl|loss)|"
+    r"(?:^|_)(?:ppo|grpo|dpo|kto|orpo|rloo|simpo|asft|rewards?|rollouts?|critic|kl_(?:coef|ctl|ctrl|loss)|"
     r"(?:value|ref|reference)_model)(?:_|$)"
 )
 """In names of arguments that compare answers, or score them."""

@@ -82,6 +82,7 @@ def test_overrides_are_arguments_or_deepspeeds_settings(read, configured):
         ("finetuning_type: full", "finetuning_type: lora", "finetuning_type=lora: training a part"),
         ("finetuning_type: full", "lora_rank: 8", "finetuning_type=lora: training a part"),
         ("stage: sft", "stage: dpo", "stage must be one of pt, sft"),
+        ("stage: sft", "stage: sft\nuse_asft_loss: true", "use_asft_loss is an argument of training on preferences"),
         ("deepspeed: examples", "other: examples", "names no DeepSpeed configuration"),
         ("ds_z3_config", "own_config", "which is not there"),
         ("cutoff_len: 4096", "cutoff_len: long", "cutoff_len must be a whole number"),
