@@ -70,12 +70,18 @@ def test_a_model_by_its_shapes(read):
         ("litgpt finetune lora google/gemma-2b\n", "finetune_lora: training a part"),
         ("litgpt finetune_full google/gemma-2b --strategy ours --devices 2\n", "sets what no LitGPT has.*strategy"),
         ("litgpt finetune_full google/gemma-2b --config gone.yaml\n", "gone.yaml, which is not there"),
+        ("litgpt pretrain_on_mix Llama-3.2-1B --devices 2\n", "starts pretrain_on_mix, which no LitGPT has"),
         ("litgpt pretrain Llama-3.2-1B --precision int8-training --devices 2\n", "precision int8-training is not read"),
     ],
 )
 def test_what_is_not_read_says_so(read, text, said):
     with pytest.raises(ConfigError, match=said):
         read("run.sh", text)
+
+
+def test_a_setting_of_anothers_own_is_named(read):
+    run = read("run.sh", "litgpt pretrain Llama-3.2-1B --devices 4 --train.sequence 512 --train.max_norm 1\n")
+    assert any(note.startswith("no LitGPT has train.sequence:") for note in run.notes)
 
 
 def test_a_yaml_of_adapters_is_none(read):

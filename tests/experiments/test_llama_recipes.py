@@ -42,6 +42,21 @@ def test_what_is_not_said_is_as_the_program_has_it(read):
     assert (alone.hardware.devices, str(alone.plan)) == (1, "microbatches=1 remat=none")
 
 
+def test_padded_sequences_have_the_length_of_the_data(read):
+    padded = read("run.sh", SCRIPT.replace("batching_strategy packing", "batching_strategy padding"))
+    assert (padded.workload.sequence_length, padded.workload.global_batch) == (None, 128)
+    assert any(note.startswith("context_length counts where sequences are packed") for note in padded.notes)
+
+
+def test_arguments_of_anothers_own_are_named(read):
+    more = "--lr 1e-5 --custom_dataset.file a.py --train_head_alone true --batching"
+    run = read("run.sh", SCRIPT.replace("--batching", more))
+    assert [note for note in run.notes if note.startswith("llama-recipes has no")] == [
+        "llama-recipes has no train_head_alone: what that changes is not read"
+    ]
+    assert not any("llama-recipes has no" in note for note in read("run.sh", SCRIPT).notes)
+
+
 def test_a_batch_that_a_variable_has_is_asked_for(read):
     run = read("run.sh", SCRIPT.replace("training 2", "training $EACH"))
     assert (run.workload.global_batch, run.plan.microbatches) == (None, 4)
@@ -61,6 +76,12 @@ def test_a_batch_that_a_variable_has_is_asked_for(read):
 def test_what_is_not_read_says_so(read, old, new, said):
     with pytest.raises(ConfigError, match=said):
         read("run.sh", SCRIPT.replace(old, new))
+
+
+def test_ranks_without_fsdp_train_apart(read):
+    start = "srun python finetuning.py --use_fast_kernels --model_name meta-llama/Llama-3.2-1B\n"
+    with pytest.raises(ConfigError, match="starts several processes without --enable_fsdp"):
+        read("run.sh", f"export RANK=$SLURM_PROCID\n{start}")
 
 
 def test_lines_to_paste(read):

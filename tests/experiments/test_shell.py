@@ -46,6 +46,19 @@ def echoed(script: str, word: str, **known: str) -> str:
         ("for A in only; do B=$A; done", "$B", "only"),
         ("for A in 1 2; do true; done", "${A:-3}", "${A:-3}"),
         ("while [[ $# -gt 0 ]]; do A=$1; shift; done", "${A:-3}", "3"),
+        (
+            "A=/ckpt/Own-8B.tar.gz",
+            "${A##*/} ${A#*/} ${A%/*} ${A%.*} ${A%%.*}",
+            "Own-8B.tar.gz ckpt/Own-8B.tar.gz /ckpt /ckpt/Own-8B.tar /ckpt/Own-8B",
+        ),
+        ("A=runs/; B=8b; C=b", '${A%/} ${A%x} ${B%$C} ${B%"b"} ${B%?} ${B#[0-9]}', "runs runs/ 8 8 8 b"),
+        ("A=own-8b-sft", "${A^^} ${A^} ${A//-/_} ${A/-/}", "OWN-8B-SFT Own-8b-sft own_8b_sft own8b-sft"),
+        (
+            "A=x.py; B=(x.py y.py)",
+            "${A%$NO} ${NO%.py} ${B[@]%.py} ${A%+(z)}",
+            "${A%$NO} ${NO%.py} ${B[@]%.py} ${A%+(z)}",
+        ),
+        ("A=$HOME/x.sh", "${A%.sh} ${A%%*a*}", "${A%.sh} ${A%%*a*}"),
     ],
 )
 def test_what_a_variable_is_worth(script, word, value):

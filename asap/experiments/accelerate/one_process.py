@@ -19,6 +19,12 @@ _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 _ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
 
 
+def is_one_of_several(script: str, environment: Mapping[str, str]) -> bool:
+    """Whether a script says that the process which it starts is one of several."""
+    ranks = digits(environment.get(_WORLD, ""))
+    return (ranks or 0) > 1 or (ranks is None and _RANK.search(script) is not None)
+
+
 def in_one_process(
     start: str, script: str, environment: Mapping[str, str], path: Path, experiment: Experiment
 ) -> Experiment:
@@ -37,9 +43,8 @@ def in_one_process(
     """
     if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
         raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
-    ranks = digits(environment.get(_WORLD, ""))
-    if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
-        return with_devices(ranks, experiment)
+    if is_one_of_several(script, environment):
+        return with_devices(digits(environment.get(_WORLD, "")), experiment)
     several = visible_gpus(environment)
     if several is not None and several > 1:
         reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"

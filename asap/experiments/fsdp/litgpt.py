@@ -22,11 +22,11 @@ from asap.models import Workload
 from asap.plans.fsdp.words import LITGPT, LITGPT_FINETUNE
 
 _START = re.compile(
-    r"(?:^|[\s/])(?:-m\s+)?litgpt(?:[./]|\s+)(?P<task>pretrain|finetune(?:[_./]\w+|\s+(?:full|lora|adapter\w*))?)(?:\.py)?"
+    r"(?:^|[\s/])(?:-m\s+)?litgpt(?:[./]|\s+)(?P<task>pretrain(?:_\w+)?|finetune(?:[_./]\w+|\s+(?:full|lora|adapter\w*))?)(?:\.py)?"
     r"(?=\s|$)(?P<rest>.*)",
     re.DOTALL,
 )
-_FULL = "full"
+_PRETRAIN, _FULL = "pretrain", "full"
 _TRAIN, _PARTS = {"micro_batch_size", "global_batch_size"}, re.compile(r"(?:lora|adapter)_\w+|quantize")
 _SECTIONS = ("train", "eval", "data", "log", "optimizer", "model_config")
 _KNOWN = frozenset(
@@ -35,10 +35,19 @@ _KNOWN = frozenset(
         "num_nodes", "tokenizer_dir", "logger_name", "seed", "access_token", "io", "name", *_SECTIONS,
     )
 )  # fmt: skip
+_OF_TRAIN = frozenset(
+    (
+        "save_interval", "log_interval", "global_batch_size", "micro_batch_size", "lr_warmup_steps", "epochs",
+        "lr_warmup_fraction", "max_tokens", "max_steps", "max_seq_length", "tie_embeddings", "learning_rate",
+        "weight_decay", "beta1", "beta2", "max_norm", "min_lr", "max_time",
+    )
+)  # fmt: skip
+"""Settings under ``train``, of all versions."""
 _OF_PRECISION = {"bf16": "bf16", "16": "fp16", "32": "fp32"}
 _LENGTH, _DEVICES, _NODES, _PRECISION = "train.max_seq_length", "devices", "num_nodes", "precision"
 _ALL = (None, "auto", "-1", -1)
 """Numbers of devices that stand for all that there are."""
+_BY_HAND = "give the model, --hardware, --batch, --sequence and --plan"
 _INSTEAD = "give a run that trains all parameters: litgpt pretrain, or litgpt finetune_full"
 
 
@@ -89,7 +98,7 @@ def read_litgpt_script(
         values = dict(found.document().values)
     said = {**dotted(values), **{key: value for key, value in start.settings.items() if key != "config"}}
     if start.model is not None:
-        said["model_name" if start.task == "pretrain" else "checkpoint_dir"] = start.model
+        said["model_name" if start.task == _PRETRAIN else "checkpoint_dir"] = start.model
     read = _read(start.task, said, values.get("model_config"), path, overrides, experiment)
     return with_note_on_others(read, path, len(starts), line)
 
@@ -98,7 +107,7 @@ def read_litgpt_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what a YAML says, of the command that takes such; raises like :func:`read_litgpt_script`."""
-    task = "finetune_full" if "checkpoint_dir" in values else "pretrain"
+    task = "finetune_full" if "checkpoint_dir" in values else _PRETRAIN
     read = _read(task, dotted(values), values.get("model_config"), path, overrides, experiment)
     return read.model_copy(update={"notes": (*read.notes, f"taken as the configuration of litgpt {task}")})
 
@@ -114,7 +123,7 @@ def _read(
     experiment = with_devices(_devices_of(settings, unsettled), experiment)
     settings = settings.overridden({_DEVICES: _each_node(settings, experiment.hardware.devices)})
     alone = experiment.hardware.devices == 1  # without FSDP, and so without recomputation
-    tuned = task != "pretrain"
+    tuned = task != _PRETRAIN
     if experiment.model is None:
         found, notes = litgpt_model(settings, shapes)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
@@ -125,6 +134,9 @@ def _read(
     if open_ := sorted(unsettled & {_PRECISION, _LENGTH, _DEVICES, _NODES}):
         note = f"set by a variable whose value is not said: {', '.join(open_)}"
         read = read.model_copy(update={"notes": (*read.notes, note)})
+    if own := sorted(key for key in said if key.startswith("train.") and key.removeprefix("train.") not in _OF_TRAIN):
+        note = f"no LitGPT has {plain(', '.join(own), 80)}: what that changes is not read"
+        read = read.model_copy(update={"notes": (*read.notes, note)})
     if tuned and (length := settings.count(_LENGTH)):
         note = f"sequences are cut at {length} tokens ({_LENGTH}); all are taken as that long"
         read = read.model_copy(update={"notes": (*read.notes, note)})
@@ -133,12 +145,14 @@ def _read(
 
 def _check(task: str, said: Mapping[str, Any], path: Path) -> None:
     part = next((key for key in said if _PARTS.fullmatch(key)), None)
-    if part is not None or (task != "pretrain" and _FULL not in task):
+    if task.startswith(f"{_PRETRAIN}_"):
+        raise ConfigError(f"starts {plain(task, 40)}, which no LitGPT has", where=str(path), hint=_BY_HAND)
+    if part is not None or (task != _PRETRAIN and _FULL not in task):
         shown = plain(part or task, 40)
         raise ConfigError(f"{shown}: training a part of the parameters is not modelled", where=str(path), hint=_INSTEAD)
     if own := sorted({key.partition(".")[0] for key in said} - _KNOWN):
         reason = f"sets what no LitGPT has, so that what it changes is not known: {plain(', '.join(own), 80)}"
-        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
+        raise ConfigError(reason, where=str(path), hint=_BY_HAND)
 
 
 def _devices_of(settings: StackSettings, unsettled: frozenset[str]) -> int | None:

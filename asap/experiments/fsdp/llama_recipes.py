@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.accelerate.one_process import is_one_of_several
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.fsdp.reader import read_program
-from asap.experiments.processes import processes_of, with_devices
+from asap.experiments.processes import environment_of, processes_of, with_devices
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
@@ -30,6 +32,17 @@ _FSDP = "enable_fsdp"
 _LENGTH, _STRATEGY, _PACKS = "context_length", "batching_strategy", "packing"
 _EARLIER = "micro_batch_size"
 _READ = frozenset((_LENGTH, _STRATEGY, _EARLIER, "model_name", "optimizer", "mixed_precision", *_SIGNS))
+_ARGUMENTS = frozenset(
+    (
+        "tokenizer_name", "run_validation", "gradient_clipping", "gradient_clipping_threshold", "num_epochs", "gamma",
+        "max_train_step", "max_eval_step", "num_workers_dataloader", "lr", "weight_decay", "seed", "val_batch_size",
+        "dataset", "peft_method", "from_peft_checkpoint", "output_dir", "num_freeze_layers", "one_gpu", "save_model",
+        "save_optimizer", "use_wandb", "save_metrics", "flop_counter", "flop_counter_start", "use_profiler",
+        "profiler_dir", "max_steps_per_epoch", "checkpoint_type", "hsdp", "replica_group_size", "run_name",
+    )
+)  # fmt: skip
+"""Besides those that are read, of all versions."""
+_FILE = re.compile(r"\.py[\"']?\s")
 _SECTIONS = ("train_config", "fsdp_config")
 _PARTLY = {
     "use_peft": "training a part of the parameters",
@@ -37,6 +50,8 @@ _PARTLY = {
     "freeze_LLM_only": "training a part of the parameters",
     "quantization": "training of quantized weights",
 }
+_WEIGHTS = "weights are taken as fp32; versions from 2024 on keep what the checkpoint has: add pure_bf16=true if bf16"
+_PADDED = "add --sequence with the length of a batch"
 _OFF = ("", "0", "false", "none")
 
 
@@ -70,8 +85,9 @@ def read_llama_recipes_script(
     unsettled = frozenset(key for key, value in said.items() if has_substitution(str(value)))
     settings = StackSettings({key: value for key, value in said.items() if key not in unsettled}, str(path))
     processes = processes_of(start)
-    if not settings.flag(_FSDP) and (processes or 1) > 1:
-        reason = f"starts {processes} processes without --{_FSDP}: each trains a model of its own"
+    several = (processes or 1) > 1 or (processes is None and is_one_of_several(text, environment_of(start)))
+    if not settings.flag(_FSDP) and several:
+        reason = f"starts {processes or 'several'} processes without --{_FSDP}: each trains a model of its own"
         raise ConfigError(reason, where=place, hint=f"add {_FSDP}=true")
     settings = settings.overridden(_implied(settings, start))
     read = read_program(
@@ -84,7 +100,7 @@ def read_llama_recipes_script(
         unsettled,
     )
     return with_note_on_others(
-        read.model_copy(update={"notes": (*read.notes, *_notes(settings))}), path, len(starts), start.line
+        read.model_copy(update={"notes": (*read.notes, *_notes(settings, start))}), path, len(starts), start.line
     )
 
 
@@ -113,9 +129,9 @@ def _workload(settings: StackSettings) -> Workload:
     mixed = settings.flag("mixed_precision", True) and settings.flag(_FSDP)
     optimizer = (settings.text("optimizer") or "AdamW").casefold()
     kept = "bf16" if pure and optimizer == "anyprecision" else None
-    packs = _STRATEGY not in settings or settings[_STRATEGY] == _PACKS
+    default = 4096 if _STRATEGY in settings else None
     return Workload(
-        sequence_length=settings.count(_LENGTH, 4096 if _STRATEGY in settings and packs else None),
+        sequence_length=settings.count(_LENGTH, default) if _packs(settings) else None,
         precision="fp16" if half else "bf16" if pure or mixed else None,
         weight_precision="bf16" if pure else None,
         optimizer="adamw",
@@ -125,12 +141,28 @@ def _workload(settings: StackSettings) -> Workload:
     )
 
 
-def _notes(settings: StackSettings) -> tuple[str, ...]:
-    if settings.flag("pure_bf16") or not settings.flag(_FSDP):
-        return ()
-    return (
-        "weights are taken as fp32; versions from 2024 on keep what the checkpoint has: add pure_bf16=true if bf16",
-    )
+def _packs(settings: StackSettings) -> bool:
+    """Whether sequences are filled to one length; where they are padded, the longest of a batch is that of all."""
+    return settings.get(_STRATEGY, _PACKS) == _PACKS
+
+
+def _own(start: Command) -> tuple[str, ...]:
+    """Arguments of a program that are not llama-recipes'."""
+    program = _FILE.search(start.text) or _PROGRAM.search(start.text)
+    named = (option.name for option in options(start.text[program.end() - 1 :])) if program else ()
+    own = (name for name in named if not is_setting(name) and name not in _ARGUMENTS | _PARTLY.keys())
+    return tuple(name for name in own if "." not in name)
+
+
+def _notes(settings: StackSettings, start: Command) -> tuple[str, ...]:
+    notes: list[str] = []
+    if own := _own(start):
+        notes.append(f"llama-recipes has no {plain(', '.join(own), 80)}: what that changes is not read")
+    if not settings.flag("pure_bf16") and settings.flag(_FSDP):
+        notes.append(_WEIGHTS)
+    if _LENGTH in settings and not _packs(settings):
+        notes.append(f"{_LENGTH} counts where sequences are packed, and here they are padded: {_PADDED}")
+    return tuple(notes)
 
 
 def _is_start(command: Command) -> bool:
